@@ -1,12 +1,12 @@
 //! `#[completion]`.
 
-use crate::function::{Function, Made};
+use crate::function::{Expansion, Function};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::parse::Parser as _;
 use syn::{Error, LitStr, Result};
 
-pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expansion> {
     let (mut prompt, mut template, mut argument) = (None::<LitStr>, None::<LitStr>, None::<LitStr>);
     let parser = syn::meta::parser(|meta| {
         let place = match () {
@@ -46,5 +46,5 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         },
     );
     let value = quote!(::brumate_mcp::Completion::#method(#of, #argument, #handler));
-    Ok(Made { items: TokenStream::new(), value })
+    Ok(Expansion { items: TokenStream::new(), value })
 }

@@ -1,6 +1,6 @@
-//! What the macros read of a function and write around it.
+//! Functions as the macros read them, and the code around them.
 
-use crate::parameter::{Kind, Parameter, documentation, generic};
+use crate::parameter::{Parameter, ParameterSource, documentation, generic};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned as _;
@@ -9,18 +9,18 @@ use syn::{
     Visibility,
 };
 
-/// A function, or a method, that becomes something a server offers.
+/// A function or a method that becomes an item of a server.
 pub(crate) struct Function {
     pub(crate) name: Ident,
     pub(crate) documentation: Vec<Attribute>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) result: Type,
     is_async: bool,
-    place: Place,
+    place: FunctionSite,
 }
 
 /// Where a function is written.
-enum Place {
+enum FunctionSite {
     Free,
     /// In an `impl`; `receiver` says whether it takes `&self`.
     Impl {
@@ -28,14 +28,14 @@ enum Place {
     },
 }
 
-/// What a macro makes of a function: items, and an expression that sees them.
-pub(crate) struct Made {
+/// The code that a macro makes of a function: items, and an expression that uses them.
+pub(crate) struct Expansion {
     pub(crate) items: TokenStream,
     pub(crate) value: TokenStream,
 }
 
 impl Function {
-    /// Reads a function and removes from it what is not Rust's.
+    /// Reads a function and removes from it the attributes that are not Rust's.
     pub(crate) fn take(item: &mut ItemFn) -> Result<Self> {
         if let Some(FnArg::Receiver(receiver)) = item.sig.inputs.first() {
             let message = "a method: put `#[tools]` on its `impl`, or keep state with `Server::state`";
@@ -43,10 +43,10 @@ impl Function {
         }
         let documentation = documentation(&item.attrs);
         item.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
-        Self::of(&mut item.sig, documentation, Place::Free)
+        Self::of(&mut item.sig, documentation, FunctionSite::Free)
     }
 
-    /// Reads a method and removes from it what is not Rust's.
+    /// Reads a method and removes from it the attributes that are not Rust's.
     pub(crate) fn take_method(item: &mut ImplItemFn) -> Result<Self> {
         let receiver = match item.sig.inputs.first() {
             Some(FnArg::Receiver(receiver)) => {
@@ -56,10 +56,10 @@ impl Function {
             _ => false,
         };
         let documentation = documentation(&item.attrs);
-        Self::of(&mut item.sig, documentation, Place::Impl { receiver })
+        Self::of(&mut item.sig, documentation, FunctionSite::Impl { receiver })
     }
 
-    fn of(signature: &mut Signature, documentation: Vec<Attribute>, place: Place) -> Result<Self> {
+    fn of(signature: &mut Signature, documentation: Vec<Attribute>, place: FunctionSite) -> Result<Self> {
         if let Some(parameter) = signature.generics.params.first() {
             return Err(Error::new(
                 parameter.span(),
@@ -83,12 +83,12 @@ impl Function {
         Ok(Self { name, documentation, parameters, result, is_async, place })
     }
 
-    /// The parameters that are arguments.
+    /// Returns the parameters that are arguments.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &Parameter> {
-        self.parameters.iter().filter(|parameter| parameter.kind == Kind::Argument)
+        self.parameters.iter().filter(|parameter| parameter.kind == ParameterSource::Argument)
     }
 
-    /// The result's type, and whether it is that of a `Result`'s success.
+    /// Returns the type of the result, or of its success if it is a `Result`, and whether it is one.
     pub(crate) fn success(&self) -> (&Type, bool) {
         match generic(&self.result, "Result") {
             Some(success) => (success, true),
@@ -96,23 +96,23 @@ impl Function {
         }
     }
 
-    /// The function's path where the macro writes.
+    /// Returns the function's path in the expansion.
     fn path(&self) -> TokenStream {
         let name = &self.name;
         match self.place {
-            Place::Free => quote!(#name),
-            Place::Impl { .. } => quote!(Self::#name),
+            FunctionSite::Free => quote!(#name),
+            FunctionSite::Impl { .. } => quote!(Self::#name),
         }
     }
 
-    /// A handler: a closure with `parameters` whose future does `body`, which may call the function.
+    /// Makes a handler: a closure with `parameters` whose future does `body`, which may call the function.
     pub(crate) fn handler(&self, parameters: &TokenStream, body: &TokenStream) -> TokenStream {
         // A parameter may have the function's name.
         let path = self.path();
         let body = quote!(let __function = #path; #body);
         match self.place {
-            Place::Free | Place::Impl { receiver: false } => quote!(|#parameters| async move { #body }),
-            Place::Impl { receiver: true } => quote!({
+            FunctionSite::Free | FunctionSite::Impl { receiver: false } => quote!(|#parameters| async move { #body }),
+            FunctionSite::Impl { receiver: true } => quote!({
                 let __self = ::std::sync::Arc::clone(&self);
                 move |#parameters| {
                     let __self = ::std::sync::Arc::clone(&__self);
@@ -122,11 +122,12 @@ impl Function {
         }
     }
 
-    /// Calls the function, in a [`handler`](Self::handler) where `__context` is the context and each argument has its name.
+    /// Makes a call of the function, in a [`handler`](Self::handler) where `__context` is the context and each argument
+    /// has its name.
     pub(crate) fn call(&self) -> TokenStream {
         let receiver = match self.place {
-            Place::Free | Place::Impl { receiver: false } => None,
-            Place::Impl { receiver: true } => Some(quote!(&__self,)),
+            FunctionSite::Free | FunctionSite::Impl { receiver: false } => None,
+            FunctionSite::Impl { receiver: true } => Some(quote!(&__self,)),
         };
         let values = self.parameters.iter().map(|parameter| &parameter.name);
         let from_request = self.parameters.iter().filter_map(Parameter::take_from_request);
@@ -139,10 +140,10 @@ impl Function {
         quote!({ #(#from_request)* #call })
     }
 
-    /// The value in the place of the function `item`, with what was `made` of it, which sees the function under its name.
-    pub(crate) fn expand(&self, item: &ItemFn, method: &str, product: &TokenStream, made: &Made) -> TokenStream {
+    /// Makes the value that replaces the function `item`. `made` sees the function under its name.
+    pub(crate) fn expand(&self, item: &ItemFn, method: &str, product: &TokenStream, made: &Expansion) -> TokenStream {
         let Self { name, documentation, result, .. } = self;
-        let Made { items, value } = made;
+        let Expansion { items, value } = made;
         let visibility = &item.vis;
         let method = format_ident!("{method}");
         let types: Vec<_> = self.parameters.iter().map(|parameter| &parameter.of).collect();
@@ -157,7 +158,7 @@ impl Function {
         } else {
             (quote!(#result), quote!(#name(#(#values),*)))
         };
-        let what = format!(" The [`{product}`](::brumate_mcp::{product}), to say more about it.");
+        let what = format!(" Returns the [`{product}`](::brumate_mcp::{product}), to set more of it.");
         quote! {
             #(#documentation)*
             #[allow(non_camel_case_types)]
@@ -183,7 +184,7 @@ impl Function {
                     }
                 }
 
-                // So that it can be called like the function it was.
+                // It can be called like the function.
                 impl ::core::ops::Deref for #name {
                     type Target = fn(#(#types),*) -> #returned;
 
@@ -197,7 +198,7 @@ impl Function {
     }
 }
 
-/// Lets in `&self` alone.
+/// Checks that the receiver is `&self`.
 fn check_receiver(receiver: &Receiver) -> Result<()> {
     match receiver.kind {
         ReceiverKind::Reference(_, _, None) => Ok(()),

@@ -1,13 +1,13 @@
 //! The attribute macros of `brumate-mcp`, which exports and documents them.
 //!
-//! Each turns a plain function into a value of the same name that can still be called and that a server takes:
-//! the function's documentation becomes the description, its parameters the arguments. `#[tools]` does so with the methods of an
-//! `impl`, and `#[server]` with all functions of a module.
+//! Each turns a plain function into a value of the same name, which a server takes and which can still be called. The
+//! function's documentation becomes the description, and its parameters become the arguments. `#[tools]` does so with
+//! the methods of an `impl`, and `#[server]` with all functions of a module.
 
-mod common;
+mod common_settings;
 mod completion;
 mod function;
-mod offer;
+mod item_kind;
 mod parameter;
 mod prompt;
 mod resource;
@@ -17,10 +17,10 @@ mod tests;
 mod tool;
 mod tools;
 
-use offer::Offer;
+use item_kind::ItemKind;
 use proc_macro::TokenStream;
 
-/// The expansion, or the compiler's message.
+/// Returns the expansion, or the compiler's message.
 fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     expansion.unwrap_or_else(|error| error.to_compile_error()).into()
 }
@@ -34,7 +34,7 @@ fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 /// #[tool]
 /// async fn add(
 ///     a: i64,
-///     /// What is added; one if nothing is said.
+///     /// The number to add; 1 by default.
 ///     #[arg(default = 1)]
 ///     b: i64,
 /// ) -> i64 {
@@ -44,18 +44,18 @@ fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 /// let server = Server::new("sums").tool(add);
 /// ```
 ///
-/// Parameters are arguments: of any type that is `Deserialize` and `JsonSchema`, optional if an `Option`. Functions that are not
-/// `async` run on threads of their own. The result is whatever `IntoToolResult` is implemented for, or is `Serialize` and
-/// `JsonSchema`, or a `Result` of that.
+/// Parameters are arguments. Their types are `Deserialize` and `JsonSchema`; an `Option` is optional. Functions that
+/// are not `async` run on threads for blocking work. The type of the result has `IntoToolResult`, or is `Serialize` and
+/// `JsonSchema`, or is a `Result` of such a type.
 ///
 /// # Parameters that are no arguments
 ///
-/// A parameter whose type implements `FromRequest` is taken from the request, not from the arguments. The attribute
-/// `#[from_request]` on the parameter says so. The crate's own types need none and are known by their names: `Context`,
-/// `State<…>`, and `ClientInfo`, `Principal`, `Access`, these three also as `Option<…>`.
+/// A parameter with the attribute `#[from_request]` is taken from the request. Its type implements `FromRequest`. The
+/// crate's own types need no attribute, because the macro knows their names: `Context`, `State<…>`, and `ClientInfo`,
+/// `Principal`, `Access`, these three also as `Option<…>`.
 ///
-/// `#[arg]` makes an argument of a parameter whose type has one of these names and is another one. A `State` without `<…>` and a
-/// `Context` with them are arguments without it.
+/// If another type has one of these names, `#[arg]` makes the parameter an argument. A `State` without `<…>` and a
+/// `Context` with `<…>` are arguments without it.
 ///
 /// ```
 /// use brumate_mcp::{Context, Error, FromRequest, tool};
@@ -91,16 +91,25 @@ fn finish(expansion: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
 ///
 /// # Settings
 ///
-/// Of the tool: `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"`, and the hints `read_only`,
-/// `destructive`, `idempotent`, `open_world` (alone or `= false`); `tasks = "optional"` or `"required"` and `detaches`, for
-/// calls that become tasks; `scopes = "files:read files:write"`, which a client's access token must have over HTTP. Of an argument, in `#[arg(…)]`: `default` or
-/// `default = …`, `name = "…"`, `description = "…"`, `header = "…"` (the HTTP header `Mcp-Param-…` that repeats it).
-/// The value's method `tool()` gives the `Tool`, for what the attribute does not say.
+/// | of the tool | sets |
+/// |---|---|
+/// | `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"` | name, name that people see, description, icon |
+/// | `read_only`, `destructive`, `idempotent`, `open_world` (alone or `= false`) | hints |
+/// | `tasks = "optional"` or `"required"`, `detaches` | calls that become tasks |
+/// | `scopes = "files:read files:write"` | the scopes that a client's access token must have over HTTP |
 ///
-/// The value is a unit struct, so that no variable or parameter where it is visible can have its name.
+/// | of an argument, in `#[arg(…)]` | sets |
+/// |---|---|
+/// | `default` or `default = …` | the value of a missing argument |
+/// | `name = "…"`, `description = "…"` | name and description |
+/// | `header = "…"` | the HTTP header `Mcp-Param-…` that repeats the argument |
+///
+/// The value's method `tool()` returns the `Tool`, for everything else.
+///
+/// The value is a unit struct: no variable or parameter where it is visible can have its name.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    finish(Offer::Tool.expand(attribute.into(), item.into()))
+    finish(ItemKind::Tool.expand(attribute.into(), item.into()))
 }
 
 /// Makes a resource, or a template of resources, of a function.
@@ -114,7 +123,7 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///     "answer = 42"
 /// }
 ///
-/// /// What is known of a user.
+/// /// The profile of a user.
 /// #[resource("users://{id}/profile{?fields}")]
 /// async fn profile(id: u64, fields: Option<String>) -> String {
 ///     format!("User {id}, {fields:?}")
@@ -123,13 +132,15 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// let server = Server::new("users").resource(config).resource(profile);
 /// ```
 ///
-/// Parameters are the template's variables, of types that are `FromStr`; those of a query are `Option`s or have an
-/// `#[arg(default = …)]`. What is [taken from the request](macro@tool#parameters-that-are-no-arguments) is passed as to tools. An
-/// address whose variables do not parse is that of no resource. Of the resource: `name = "…"` (the function's otherwise), `title = "…"`, `description = "…"`,
-/// `mime_type = "…"`, `icon = "…"`. The value's method `resource()` gives the `Resource`.
+/// Parameters are the template's variables. Their types are `FromStr`; variables of a query are `Option`s or have an
+/// `#[arg(default = …)]`. Parameters [from the request](macro@tool#parameters-that-are-no-arguments) are as for tools.
+/// There is no resource at a URI whose variables do not parse.
+///
+/// Settings: `name = "…"` (the function's name by default), `title = "…"`, `description = "…"`, `mime_type = "…"`,
+/// `icon = "…"`. The value's method `resource()` returns the `Resource`.
 #[proc_macro_attribute]
 pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    finish(Offer::Resource.expand(attribute.into(), item.into()))
+    finish(ItemKind::Resource.expand(attribute.into(), item.into()))
 }
 
 /// Makes a prompt of a function.
@@ -149,13 +160,15 @@ pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// let server = Server::new("reviews").prompt(review);
 /// ```
 ///
-/// Parameters are arguments, of types that are `FromStr`, optional if an `Option` or with an `#[arg(default = …)]`.
-/// What is [taken from the request](macro@tool#parameters-that-are-no-arguments) is passed as to tools. The result is a text, a `Message`, several, or a `Result` of that.
-/// Of the prompt: `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"`. The value's method `prompt()` gives the
+/// Parameters are arguments. Their types are `FromStr`; an `Option` and an `#[arg(default = …)]` are optional.
+/// Parameters [from the request](macro@tool#parameters-that-are-no-arguments) are as for tools. The result is a text, a
+/// `Message`, several of them, or a `Result` of these.
+///
+/// Settings: `name = "…"`, `title = "…"`, `description = "…"`, `icon = "…"`. The value's method `prompt()` returns the
 /// `Prompt`.
 #[proc_macro_attribute]
 pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    finish(Offer::Prompt.expand(attribute.into(), item.into()))
+    finish(ItemKind::Prompt.expand(attribute.into(), item.into()))
 }
 
 /// Makes a function suggest values for a prompt's argument or a template's variable.
@@ -171,15 +184,16 @@ pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// let server = Server::new("reviews").completion(languages);
 /// ```
 ///
-/// The first parameter is what has been typed; a second one, a `BTreeMap<String, String>`, the arguments that are already
-/// known. `template = "…"` in the place of `prompt` names a template. What is [taken from the
-/// request](macro@tool#parameters-that-are-no-arguments) is passed as to tools.
+/// The first parameter is the text that was typed so far. A second one, a `BTreeMap<String, String>`, has the arguments
+/// that are already known. `template = "…"` instead of `prompt` names a template. Parameters [from the
+/// request](macro@tool#parameters-that-are-no-arguments) are as for tools.
 #[proc_macro_attribute]
 pub fn completion(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    finish(Offer::Completion.expand(attribute.into(), item.into()))
+    finish(ItemKind::Completion.expand(attribute.into(), item.into()))
 }
 
-/// Makes a service of a type: methods of this `impl` become tools, resources, prompts and completions that share one value.
+/// Makes a service of a type: methods of this `impl` become tools, resources, prompts and completions that share one
+/// value.
 ///
 /// ```
 /// use brumate_mcp::{Server, tools};
@@ -214,10 +228,12 @@ pub fn completion(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// let server = Server::new("Journal").service(Journal::default());
 /// ```
 ///
-/// Methods with one of the attributes `#[tool]`, `#[resource(…)]`, `#[prompt]`, `#[completion(…)]` are offered, with all settings
-/// that these have for functions; others are left alone. They take `&self` or nothing, stay methods, and are called as before.
-/// The macro implements `Service`, which `Server::service` takes, so there is one such `impl` for a type; the type must be
-/// `Send + Sync + 'static`.
+/// Methods with one of the attributes `#[tool]`, `#[resource(…)]`, `#[prompt]`, `#[completion(…)]` are offered, with
+/// the settings that these attributes have for functions. Other methods are left alone. Offered methods take `&self` or
+/// no receiver, and can be called as before.
+///
+/// The macro implements `Service`, which `Server::service` takes. So a type has one such `impl`, and must be `Send +
+/// Sync + 'static`.
 #[proc_macro_attribute]
 pub fn tools(attribute: TokenStream, item: TokenStream) -> TokenStream {
     finish(tools::expand(attribute.into(), item.into()))
@@ -256,7 +272,7 @@ pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     finish(server::expand(attribute.into(), item.into()))
 }
 
-/// The examples of the README are compiled.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! What the macros read of a parameter: where its value comes from, and what is said of it.
+//! Parameters of functions: the source of their values, and their settings.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,36 +7,36 @@ use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Pat, PatTyp
 
 /// A parameter.
 pub(crate) struct Parameter {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ParameterSource,
     pub(crate) name: Ident,
     pub(crate) of: Type,
     pub(crate) documentation: Vec<Attribute>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ArgSettings,
 }
 
 /// Where a parameter's value comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ParameterSource {
     Argument,
-    /// The type's `FromRequest`.
+    /// The request, by the type's `FromRequest`.
     Request,
 }
 
 /// Attributes of parameters that are not Rust's.
 const OURS: [&str; 3] = ["doc", "arg", "from_request"];
 
-/// `#[arg(…)]`.
+/// The settings of `#[arg(…)]`.
 #[derive(Default)]
-pub(crate) struct Settings {
-    /// With an expression, or the type's own.
+pub(crate) struct ArgSettings {
+    /// `default = …` with its expression, or `default` with the type's own.
     pub(crate) default: Option<Option<Expr>>,
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) header: Option<LitStr>,
 }
 
-impl Kind {
-    /// As an attribute says; without one, the crate's own types are known by their names.
+impl ParameterSource {
+    /// Returns what the attribute says. Without one, the crate's own types are known by their names.
     fn of(parameter: &PatType) -> Result<Self> {
         let said = |name: &str| parameter.attrs.iter().find(|attribute| attribute.path().is_ident(name));
         match (said("arg"), said("from_request")) {
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// Whether a type has the name and the form of one of the crate's that are taken from the request.
+/// Returns whether a type has the name and the form of one of the crate's types that are taken from the request.
 fn is_from_request(of: &Type) -> bool {
     let named = |of: &Type, names: &[&str], generic: bool| {
         let Type::Path(path) = of else { return false };
@@ -64,7 +64,7 @@ fn is_from_request(of: &Type) -> bool {
 }
 
 impl Parameter {
-    /// Reads a parameter and removes from it what is not Rust's.
+    /// Reads a parameter and removes from it the attributes that are not Rust's.
     pub(crate) fn take(parameter: &mut PatType) -> Result<Self> {
         let Pat::Ident(name) = &*parameter.pat else {
             return Err(Error::new(parameter.pat.span(), "a parameter needs a name"));
@@ -76,9 +76,9 @@ impl Parameter {
             Type::ImplTrait(of) => return Err(Error::new(of.span(), "name the type: a schema is made from it")),
             _ => {}
         }
-        let kind = Kind::of(parameter)?;
+        let kind = ParameterSource::of(parameter)?;
         let documentation = documentation(&parameter.attrs);
-        let mut settings = Settings::default();
+        let mut settings = ArgSettings::default();
         for attribute in parameter.attrs.iter().filter(|attribute| attribute.path().is_ident("arg")) {
             if matches!(attribute.meta, Meta::Path(_)) {
                 continue;
@@ -105,17 +105,17 @@ impl Parameter {
         Ok(Self { kind, name, of, documentation, settings })
     }
 
-    /// Takes it from the request, in a place where `__context` is the context.
+    /// Makes the statement that takes the value from the request; `__context` is the context.
     pub(crate) fn take_from_request(&self) -> Option<TokenStream> {
         let Self { name, of, kind, .. } = self;
-        (*kind == Kind::Request).then(|| {
+        (*kind == ParameterSource::Request).then(|| {
             // The compiler's message about a type without it points at the type.
             let value = quote_spanned!(of.span()=> <#of as ::brumate_mcp::FromRequest>::from_request(&__context));
             quote!(let #name: #of = #value.await?;)
         })
     }
 
-    /// The name it is given by.
+    /// Returns the name of the argument.
     pub(crate) fn key(&self) -> String {
         match &self.settings.name {
             Some(name) => name.value(),
@@ -123,12 +123,12 @@ impl Parameter {
         }
     }
 
-    /// What it is for, if anything says so.
+    /// Returns the description, if there is one.
     pub(crate) fn description(&self) -> Option<String> {
         self.settings.description.as_ref().map(LitStr::value).or_else(|| text(&self.documentation))
     }
 
-    /// The default's expression.
+    /// Returns the expression of the default.
     pub(crate) fn default(&self) -> Option<TokenStream> {
         self.settings.default.as_ref().map(|expression| match expression {
             None => quote!(::core::default::Default::default()),
@@ -137,7 +137,7 @@ impl Parameter {
         })
     }
 
-    /// Takes it, as text, from `request`.
+    /// Makes the statement that takes the value, as text, from `__request`.
     pub(crate) fn take_text(&self) -> TokenStream {
         let Self { name, of, .. } = self;
         let key = self.key();
@@ -150,18 +150,18 @@ impl Parameter {
         }
     }
 
-    /// Whether it may be missing.
+    /// Returns whether the argument may be missing.
     pub(crate) fn is_optional(&self) -> bool {
         self.settings.default.is_some() || generic(&self.of, "Option").is_some()
     }
 }
 
-/// The doc comments among `attributes`.
+/// Returns the doc comments among `attributes`.
 pub(crate) fn documentation(attributes: &[Attribute]) -> Vec<Attribute> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect()
 }
 
-/// The text of doc comments, if there is any.
+/// Returns the text of doc comments, if there is any.
 pub(crate) fn text(documentation: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for attribute in documentation {
@@ -176,7 +176,7 @@ pub(crate) fn text(documentation: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// `T`, if `of` is `name<T>` or `name<T, …>`.
+/// Returns `T`, if `of` is `name<T>` or `name<T, …>`.
 pub(crate) fn generic<'a>(of: &'a Type, name: &str) -> Option<&'a Type> {
     let Type::Path(path) = of else { return None };
     let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;

@@ -1,15 +1,15 @@
 //! `#[prompt]`.
 
-use crate::common::Common;
-use crate::function::{Function, Made};
+use crate::common_settings::CommonSettings;
+use crate::function::{Expansion, Function};
 use crate::parameter::Parameter;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Result;
 use syn::parse::Parser as _;
 
-pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
-    let mut common = Common::default();
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expansion> {
+    let mut common = CommonSettings::default();
     let parser = syn::meta::parser(|meta| match common.take(&meta)? {
         true => Ok(()),
         false => Err(meta.error("one of: name, title, description, icon")),
@@ -39,5 +39,5 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         },
     );
     let value = quote!(::brumate_mcp::Prompt::new(#name) #calls #(#arguments)* .handler(#handler));
-    Ok(Made { items: TokenStream::new(), value })
+    Ok(Expansion { items: TokenStream::new(), value })
 }

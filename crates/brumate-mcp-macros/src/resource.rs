@@ -1,7 +1,7 @@
 //! `#[resource]`.
 
-use crate::common::Common;
-use crate::function::{Function, Made};
+use crate::common_settings::CommonSettings;
+use crate::function::{Expansion, Function};
 use crate::parameter::Parameter;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,12 +9,12 @@ use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Error, LitStr, Result, Token};
 
 /// `"uri", …`.
-struct Attribute {
+struct ResourceAttribute {
     uri: LitStr,
     rest: TokenStream,
 }
 
-impl Parse for Attribute {
+impl Parse for ResourceAttribute {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let uri = input.parse().map_err(|error| Error::new(error.span(), "first the address, as \"config://app\""))?;
         if !input.is_empty() {
@@ -24,9 +24,9 @@ impl Parse for Attribute {
     }
 }
 
-pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
-    let Attribute { uri, rest } = syn::parse2(attribute)?;
-    let mut common = Common::default();
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expansion> {
+    let ResourceAttribute { uri, rest } = syn::parse2(attribute)?;
+    let mut common = CommonSettings::default();
     let mut mime_type: Option<LitStr> = None;
     let parser = syn::meta::parser(|meta| {
         if common.take(&meta)? {
@@ -65,7 +65,7 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         },
     );
     let value = quote!(::brumate_mcp::Resource::new(#uri).name(#name) #calls #mime_type .handler(#handler));
-    Ok(Made { items: TokenStream::new(), value })
+    Ok(Expansion { items: TokenStream::new(), value })
 }
 
 /// The names of a template's variables; whether it is well formed is seen when the server starts.

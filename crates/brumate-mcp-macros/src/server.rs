@@ -1,6 +1,6 @@
 //! `#[server]`: the functions of a module.
 
-use crate::offer::{Offer, conditions};
+use crate::item_kind::{ItemKind, conditions};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, Item, ItemMod, Result};
@@ -19,8 +19,8 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         .iter()
         .filter_map(|item| {
             let Item::Fn(function) = item else { return None };
-            let (_, offer) = Offer::find(&function.attrs)?;
-            let (add, name, conditions) = (offer.method(), &function.sig.ident, conditions(&function.attrs));
+            let (_, kind) = ItemKind::find(&function.attrs)?;
+            let (add, name, conditions) = (kind.method(), &function.sig.ident, conditions(&function.attrs));
             Some(quote!(#(#conditions)* let __server = ::brumate_mcp::Server::#add(__server, #name);))
         })
         .collect();
@@ -42,7 +42,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
             }
         }
     });
-    let what = format!(" What the module `{name}` offers, for `Server::service`.");
+    let what = format!(" The items of the module `{name}`, for `Server::service`.");
     Ok(quote! {
         #item
 

@@ -1,6 +1,6 @@
 //! What the macros refuse, and what they say then.
 
-use crate::offer::Offer;
+use crate::item_kind::ItemKind;
 use crate::{server, tools};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -10,7 +10,7 @@ fn message(expansion: syn::Result<TokenStream>) -> String {
 }
 
 fn tool(item: TokenStream) -> String {
-    message(Offer::Tool.expand(TokenStream::new(), item))
+    message(ItemKind::Tool.expand(TokenStream::new(), item))
 }
 
 fn methods(item: TokenStream) -> String {

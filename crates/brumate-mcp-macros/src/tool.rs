@@ -1,7 +1,7 @@
 //! `#[tool]`.
 
-use crate::common::Common;
-use crate::function::{Function, Made};
+use crate::common_settings::CommonSettings;
+use crate::function::{Expansion, Function};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::Parser as _;
@@ -9,8 +9,8 @@ use syn::{LitBool, LitStr, Result};
 
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
-pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> {
-    let mut common = Common::default();
+pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expansion> {
+    let mut common = CommonSettings::default();
     let mut hints = Vec::new();
     let parser = syn::meta::parser(|meta| {
         if common.take(&meta)? {
@@ -96,13 +96,13 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
             let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(__arguments)?;
             let __value: #success = #returned;
             let __result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
-                ::brumate_mcp::private::Returned::new(__value).convert();
+                ::brumate_mcp::private::ReturnValue::new(__value).convert();
             __result
         },
     );
     let value = quote! {
         #[allow(unused_imports)]
-        use ::brumate_mcp::private::{ByJson as _, ByTrait as _};
+        use ::brumate_mcp::private::{ConvertByJson as _, ConvertByTrait as _};
         let __tool = ::brumate_mcp::Tool::new(#name)
             #calls
             #(#hints)*
@@ -110,8 +110,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Made> 
         ::brumate_mcp::private::with_schemas(
             __tool,
             ::brumate_mcp::private::schema::<__Arguments>(),
-            ::brumate_mcp::private::Type::<#success>(::core::marker::PhantomData).output_schema(),
+            ::brumate_mcp::private::ReturnType::<#success>(::core::marker::PhantomData).output_schema(),
         )
     };
-    Ok(Made { items, value })
+    Ok(Expansion { items, value })
 }

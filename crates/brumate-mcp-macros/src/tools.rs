@@ -1,7 +1,7 @@
 //! `#[tools]`: the methods of an `impl`.
 
-use crate::function::{Function, Made};
-use crate::offer::{Offer, conditions, settings};
+use crate::function::{Expansion, Function};
+use crate::item_kind::{ItemKind, conditions, settings};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::spanned::Spanned as _;
@@ -24,14 +24,14 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let mut added = Vec::new();
     for method in &mut item.items {
         let ImplItem::Fn(method) = method else { continue };
-        let Some((index, offer)) = Offer::find(&method.attrs) else { continue };
+        let Some((index, kind)) = ItemKind::find(&method.attrs) else { continue };
         let settings = settings(&method.attrs.remove(index))?;
-        if let Some((second, _)) = Offer::find(&method.attrs) {
+        if let Some((second, _)) = ItemKind::find(&method.attrs) {
             return Err(Error::new(method.attrs[second].span(), "one of them for a method"));
         }
         let function = Function::take_method(method)?;
-        let Made { items, value } = offer.make(settings, &function)?;
-        let (conditions, add) = (conditions(&method.attrs), offer.method());
+        let Expansion { items, value } = kind.make(settings, &function)?;
+        let (conditions, add) = (conditions(&method.attrs), kind.method());
         added.push(quote! {
             #(#conditions)*
             let __server = ::brumate_mcp::Server::#add(__server, { #items #value });

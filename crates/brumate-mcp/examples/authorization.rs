@@ -1,4 +1,5 @@
-//! A server with an authorization server of its own: clients register, a person agrees in the browser, and tools see who calls.
+//! A server with an authorization server of its own: clients register, a person agrees in the browser, and tools see
+//! who calls.
 //!
 //! ```sh
 //! cargo run --example authorization --features auth-server,sqlite -- 127.0.0.1:8000 ./authorization
@@ -28,8 +29,8 @@ async fn main() -> Result<(), ServeError> {
     let directory = arguments.next().unwrap_or_else(|| "authorization".to_owned());
     let url = format!("http://{}", listener.local_addr()?);
 
-    // Whoever is at this machine's browser may agree. `SqliteAuth::passwords` asks who it is.
-    let provider = SqliteAuth::open(directory)?.name("Notes").anybody("the owner");
+    // Whoever is at this machine's browser may agree. `SqliteAuth::password_sign_in` asks who it is.
+    let provider = SqliteAuth::open(directory)?.name("Notes").single_user("the owner");
     let auth = AuthServer::new(&url, provider)
         .resource(format!("{url}/mcp"))
         .scopes(["notes", "notes:publish"])

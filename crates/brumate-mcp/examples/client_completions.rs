@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
 use brumate_mcp::Client;
-use brumate_mcp::client::{ClientError, Ref};
+use brumate_mcp::client::{ClientError, CompletionRef};
 
 #[tokio::main]
 async fn main() -> Result<(), ClientError> {
@@ -11,7 +11,7 @@ async fn main() -> Result<(), ClientError> {
     let client = Client::stdio(server, arguments).connect().await?;
     for prompt in client.prompts().await? {
         for argument in &prompt.arguments {
-            let found = client.complete(Ref::prompt(&prompt.name), &argument.name, "P").await?;
+            let found = client.complete(CompletionRef::prompt(&prompt.name), &argument.name, "P").await?;
             println!("{} of {}: {}", argument.name, prompt.name, found.values.join(", "));
         }
     }

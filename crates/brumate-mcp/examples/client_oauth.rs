@@ -1,5 +1,5 @@
-//! A client of a protected server, with a store of tokens of its own: `client_oauth http://127.0.0.1:8000/mcp`, with the example
-//! `authorization` as the server.
+//! A client of a protected server, with a store of tokens of its own: `client_oauth http://127.0.0.1:8000/mcp`, with
+//! the example `authorization` as the server.
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
 use brumate_mcp::client::{ClientError, OAuth, StoredTokens, TokenStore, TokenStoreError};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Keeps tokens in memory. `MemoryTokens` and `FileTokens` are there to be used as they are.
+/// Keeps tokens in memory. `MemoryTokenStore` and `FileTokenStore` are there to be used as they are.
 #[derive(Default)]
 struct CustomTokens {
     kept: Mutex<HashMap<String, StoredTokens>>,
@@ -41,7 +41,7 @@ impl TokenStore for CustomTokens {
 async fn main() -> Result<(), ClientError> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "http://127.0.0.1:8000/mcp".to_owned());
     // The answer comes to a port of this machine.
-    let oauth = OAuth::new("My Client").tokens(CustomTokens::default()).on_page(|page| println!("Visit: {page}"));
+    let oauth = OAuth::new("My Client").token_store(CustomTokens::default()).on_page(|page| println!("Visit: {page}"));
     let client = Client::http(url).auth(oauth).connect().await?;
     for tool in client.tools().await? {
         println!("tool {}", tool.name);

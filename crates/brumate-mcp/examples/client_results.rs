@@ -13,7 +13,7 @@ struct WeatherData {
 
 #[tokio::main]
 async fn main() -> Result<(), ClientError> {
-    let group = ClientGroup::new().named(|server, tool| format!("{}.{tool}", server.to_lowercase()));
+    let group = ClientGroup::new().tool_names(|server, tool| format!("{}.{tool}", server.to_lowercase()));
     for server in std::env::args().skip(1) {
         group.connect(Client::stdio(server, [""; 0])).await?;
     }

@@ -2,11 +2,11 @@
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
 use brumate_mcp::client::{ClientError, SamplingRequest};
-use brumate_mcp::{Client, Sampled};
+use brumate_mcp::{Client, SamplingResult};
 
 /// Answers what the server asks the model.
-async fn sample(request: SamplingRequest) -> Result<Sampled, ClientError> {
-    Ok(Sampled::new("no-model", format!("Hello, world! You asked: {}", request.prompt())))
+async fn sample(request: SamplingRequest) -> Result<SamplingResult, ClientError> {
+    Ok(SamplingResult::new("no-model", format!("Hello, world! You asked: {}", request.prompt())))
 }
 
 #[tokio::main]

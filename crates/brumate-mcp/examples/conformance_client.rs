@@ -1,13 +1,14 @@
-//! A client that uses everything a server offers, whatever it is: `conformance_client [options] URL`. The conformance suite runs it.
+//! A client that uses everything a server offers, whatever it is: `conformance_client [options] URL`. The conformance
+//! suite runs it.
 //!
-//! Tools are called with arguments made from their schemas, or with those that `MCP_CONFORMANCE_CONTEXT` names (`toolCalls`). Credentials
-//! come from there, too: a client that has been registered, or a program's own.
+//! Tools are called with arguments made from their schemas, or with those that `MCP_CONFORMANCE_CONTEXT` names
+//! (`toolCalls`). Credentials come from there, too: a client that has been registered, or a program's own.
 
 use brumate_mcp::client::{
     AuthError, ClientBuilder, ClientCredentials, ClientError, ClientRegistration, HttpTarget, OAuth, SigningAlgorithm,
     ToolInfo,
 };
-use brumate_mcp::{Answer, Client, Root, Sampled};
+use brumate_mcp::{Answer, Client, Root, SamplingResult};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -103,7 +104,7 @@ fn with_credentials(client: ClientBuilder<HttpTarget>, scenario: &str, context: 
         .client_metadata_url("https://conformance-test.local/client-metadata.json")
         .on_authorize("http://localhost:3000/callback", visit);
     client.auth(match text("client_secret") {
-        Some(secret) => oauth.registered(ClientRegistration::secret(id, secret)),
+        Some(secret) => oauth.registration(ClientRegistration::secret(id, secret)),
         None => oauth,
     })
 }
@@ -117,7 +118,7 @@ async fn main() -> ExitCode {
         .name("conformance-client", env!("CARGO_PKG_VERSION"))
         .on_form(|_| async { Answer::Accepted(Map::new()) })
         .on_url(|_| async { Answer::Accepted(()) })
-        .on_sampling(|_| async { Ok::<_, ClientError>(Sampled::new("none", "text")) })
+        .on_sampling(|_| async { Ok::<_, ClientError>(SamplingResult::new("none", "text")) })
         .roots([Root::new("/")]);
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     let client = with_credentials(client, &scenario, &context);

@@ -1,4 +1,5 @@
-//! A tool, a resource and a prompt that give back what they are given, over what the command line says: `echo --transport http`.
+//! A tool, a resource and a prompt that give back what they are given, over what the command line says: `echo
+//! --transport http`.
 
 use brumate_mcp::{ServeError, Server, prompt, resource, tool};
 

@@ -1,5 +1,5 @@
-//! A little of everything that a client may use, over any transport: `interop MODE [ADDRESS]`, where the mode is `stdio`,
-//! `http`, `stateless`, `json` (with sessions) or `sse`. The tests run the SDKs' clients against it.
+//! A little of everything that a client may use, over any transport: `interop MODE [ADDRESS]`, where the mode is
+//! `stdio`, `http`, `stateless`, `json` (with sessions) or `sse`. The tests run the SDKs' clients against it.
 
 use brumate_mcp::{
     App, Content, Context, Elicitation, Error, HttpOptions, Image, ServeError, Server, State, prompt, resource, tool,

@@ -1,5 +1,5 @@
-//! Layers around tools: one that measures, one that limits, one that asks before something is lost. Messages of other errors stay on
-//! the server.
+//! Layers around tools: one that measures, one that limits, one that asks before something is lost. Messages of other
+//! errors stay on the server.
 
 use brumate_mcp::prelude::*;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// Says on standard error how long each call took.
-async fn measure(call: Call, next: Next) -> Result<ToolResult, Error> {
+async fn measure(call: ToolCall, next: Next) -> Result<ToolResult, Error> {
     let (name, start) = (call.name().to_owned(), Instant::now());
     let result = next.run(call).await;
     eprintln!("{name} took {:?}", start.elapsed());
@@ -18,14 +18,14 @@ async fn measure(call: Call, next: Next) -> Result<ToolResult, Error> {
 struct AtMost(Semaphore);
 
 impl Layer for AtMost {
-    async fn call(&self, call: Call, next: Next) -> Result<ToolResult, Error> {
+    async fn call(&self, call: ToolCall, next: Next) -> Result<ToolResult, Error> {
         let _running = self.0.try_acquire().map_err(|_| Error::new("too many calls at once: try again later"))?;
         next.run(call).await
     }
 }
 
 /// Refuses what is not confirmed.
-async fn confirmed(call: Call, next: Next) -> Result<ToolResult, Error> {
+async fn confirmed(call: ToolCall, next: Next) -> Result<ToolResult, Error> {
     if call.arguments().get("confirm").is_some_and(|confirm| confirm == true) {
         return next.run(call).await;
     }

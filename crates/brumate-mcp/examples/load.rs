@@ -1,10 +1,10 @@
 //! Load for servers of one tool, `echo`, over streamable HTTP; and such a server. `bench/run.py` runs both.
 //!
 //! - `load serve`: the server, with sessions and JSON responses; its URL on standard error.
-//! - `load calls ADDRESS CONNECTIONS SECONDS`: calls at `http://ADDRESS/mcp`, one after the other on each connection, each
-//!   connection with a session. Prints JSON: calls, seconds, and percentiles of a call in microseconds.
-//! - `load idle ADDRESS SESSIONS`: opens sessions, each with a connection on which it listens; says `open`, and closes them when
-//!   its standard input ends.
+//! - `load calls ADDRESS CONNECTIONS SECONDS`: calls at `http://ADDRESS/mcp`, one after the other on each connection,
+//!   each connection with a session. Prints JSON: calls, seconds, and percentiles of a call in microseconds.
+//! - `load idle ADDRESS SESSIONS`: opens sessions, each with a connection on which it listens; says `open`, and closes
+//!   them when its standard input ends.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! Clients beside each other: this crate's, and rmcp's alone. `bench/run.py` runs them.
 //!
 //! - `load_client serve`: a server of one tool, `echo`, over standard input and output.
-//! - `load_client ours|rmcp legacy|modern CALLS OPEN URL|COMMAND…`: connects, lists the tools, and calls `echo` so many times, with `OPEN`
-//!   calls under way at a time. Prints JSON: the seconds of each.
+//! - `load_client ours|rmcp legacy|modern CALLS OPEN URL|COMMAND…`: connects, lists the tools, and calls `echo` so many
+//!   times, with `OPEN` calls under way at a time. Prints JSON: the seconds of each.
 
 use brumate_mcp::client::Protocol;
 use brumate_mcp::{Client, Server, tool};

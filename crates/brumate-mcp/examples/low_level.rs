@@ -1,4 +1,5 @@
-//! A handler of rmcp's own, for what `Server` has no word for, over this crate's HTTP: sessions, checks of hosts and origins, limits.
+//! A handler of rmcp's own, for what `Server` has no word for, over this crate's HTTP: sessions, checks of hosts and
+//! origins, limits.
 
 use brumate_mcp::lowlevel::rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, PaginatedRequestParams,

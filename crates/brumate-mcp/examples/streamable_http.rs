@@ -1,4 +1,5 @@
-//! Streamable HTTP in its three kinds: with sessions (`/mcp`), without (`/stateless/mcp`), and without event streams (`/json/mcp`).
+//! Streamable HTTP in its three kinds: with sessions (`/mcp`), without (`/stateless/mcp`), and without event streams
+//! (`/json/mcp`).
 
 use brumate_mcp::prelude::*;
 use tokio::net::TcpListener;

@@ -27,7 +27,7 @@ enum Transport {
 }
 
 impl ServeArguments {
-    /// Reads arguments and, where they say nothing, variables.
+    /// Reads the arguments, and variables for those that are missing.
     fn read(
         arguments: impl IntoIterator<Item = String>,
         variable: impl Fn(&str) -> Option<String>,
@@ -62,14 +62,14 @@ impl ServeArguments {
 }
 
 impl Server {
-    /// Serves as the command line says, until the client is gone or the process is interrupted: `--transport stdio` (the default),
-    /// `http` or `sse`, `--host`, `--port`; without them as `MCP_TRANSPORT`, `MCP_HOST` and `MCP_PORT` say. The address is printed to
-    /// standard error.
+    /// Serves as the command line says, until the client is gone or the process is interrupted. The options are
+    /// `--transport stdio` (the default), `http` or `sse`, `--host` and `--port`; without them the variables
+    /// `MCP_TRANSPORT`, `MCP_HOST` and `MCP_PORT`. The address is printed to standard error.
     ///
     /// # Errors
     ///
-    /// [`ServeError::Setup`] when the command line is wrong, with how it is right; those of [`Server::run_stdio`] and
-    /// [`Server::run_http`].
+    /// Returns [`ServeError::Setup`] with the usage if the command line is wrong; also the errors of
+    /// [`Server::run_stdio`] and [`Server::run_http`].
     pub async fn run_from_args(self) -> Result<(), ServeError> {
         let arguments = ServeArguments::read(std::env::args().skip(1), |name| std::env::var(name).ok());
         let ServeArguments { transport, host, port } = arguments.map_err(ServeError::Setup)?;

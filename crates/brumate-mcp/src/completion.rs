@@ -1,4 +1,4 @@
-//! Completion: suggestions for arguments of prompts and variables of templates.
+//! Completions: suggested values for arguments of prompts and variables of templates.
 
 use crate::context::Context;
 use crate::error::Error;
@@ -7,26 +7,26 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most suggestions one answer may have, by the protocol.
+/// The most values of one answer (MCP, `completion/complete`).
 pub(crate) const MAX_VALUES: usize = 100;
 
 /// A value to complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// What has been typed.
+    /// The text that was typed so far.
     pub value: String,
-    /// Other arguments that are already known.
+    /// The values of other arguments that are known already.
     pub arguments: BTreeMap<String, String>,
 }
 
-/// What a completion's handler may return: all suggestions, best first. More than a hundred are cut off, and the client
-/// is told how many there are.
+/// A type that a completion's handler may return: all suggestions, the best one first. The client gets the first
+/// hundred, and the number of all.
 pub trait IntoSuggestions {
-    /// The suggestions.
+    /// Converts the value.
     ///
     /// # Errors
     ///
-    /// What makes it a failure.
+    /// Returns the error that the client gets instead of suggestions.
     fn into_suggestions(self) -> Result<Vec<String>, Error>;
 }
 
@@ -46,6 +46,17 @@ pub(crate) type CompletionHandler =
     Arc<dyn Fn(CompletionRequest, Context) -> BoxFuture<'static, Result<Vec<String>, Error>> + Send + Sync>;
 
 /// A completion with its handler.
+///
+/// `#[completion]` makes one from a function; closures become one at run time:
+///
+/// ```
+/// use brumate_mcp::{Completion, CompletionRequest, Context, Server};
+///
+/// let languages = Completion::prompt("review", "language", |request: CompletionRequest, _: Context| async move {
+///     ["python", "rust"].into_iter().filter(|name| name.starts_with(&request.value)).collect::<Vec<_>>()
+/// });
+/// let server = Server::new("reviews").completion(languages);
+/// ```
 #[derive(Clone)]
 pub struct Completion {
     pub(crate) key: String,
@@ -58,13 +69,13 @@ impl fmt::Debug for Completion {
     }
 }
 
-/// The name a completion is registered by.
+/// Returns the key that a completion is registered by.
 pub(crate) fn key(kind: &str, of: &str, argument: &str) -> String {
     format!("{kind}\0{of}\0{argument}")
 }
 
 impl Completion {
-    /// For an argument of the prompt called `prompt`.
+    /// Makes a completion for an argument of the prompt called `prompt`.
     pub fn prompt<F, Fut, R>(prompt: &str, argument: &str, handler: F) -> Self
     where
         F: Fn(CompletionRequest, Context) -> Fut + Send + Sync + 'static,
@@ -74,7 +85,7 @@ impl Completion {
         Self::new(key("prompt", prompt, argument), handler)
     }
 
-    /// For a variable of the resource template `template`.
+    /// Makes a completion for a variable of the resource template `template`.
     pub fn template<F, Fut, R>(template: &str, variable: &str, handler: F) -> Self
     where
         F: Fn(CompletionRequest, Context) -> Fut + Send + Sync + 'static,

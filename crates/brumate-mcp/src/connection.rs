@@ -1,4 +1,4 @@
-//! What the server knows of one client: a session, or one request where there are no sessions.
+//! Connections of clients, and the notifications of changes that they get.
 
 use crate::level::Level;
 use crate::sync::lock;
@@ -16,17 +16,17 @@ use std::time::Duration;
 /// The most resources that one session may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
-/// How long a client may take to accept a notification before it is given up on.
+/// How long a client may take to accept a notification. After that it misses the notification.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One client's session.
+/// One client: a session, or a single request where there are no sessions.
 #[derive(Debug)]
 pub(crate) struct Connection {
     id: u64,
     level: AtomicU8,
     subscriptions: Mutex<HashSet<String>>,
     peer: Mutex<Option<Peer<RoleServer>>>,
-    hub: Weak<Hub>,
+    subscribers: Weak<Subscribers>,
 }
 
 impl Connection {
@@ -48,12 +48,12 @@ impl Connection {
         self.level.store(level as u8, Ordering::Relaxed);
     }
 
-    /// The session has begun: it hears of changes from now on.
+    /// Notes that the session has begun. The client gets notifications of changes from now on.
     pub(crate) fn open(&self, peer: Peer<RoleServer>) {
         *lock(&self.peer) = Some(peer);
     }
 
-    /// Whether there was room.
+    /// Subscribes to a resource. Returns whether there was room.
     pub(crate) fn subscribe(&self, uri: String) -> bool {
         let mut subscriptions = lock(&self.subscriptions);
         subscriptions.contains(&uri) || (subscriptions.len() < MAX_SUBSCRIPTIONS && subscriptions.insert(uri))
@@ -66,22 +66,22 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(hub) = self.hub.upgrade() {
-            lock(&hub.connections).remove(&self.id);
+        if let Some(subscribers) = self.subscribers.upgrade() {
+            lock(&subscribers.connections).remove(&self.id);
         }
     }
 }
 
-/// Something clients may want to know.
+/// A change that clients may want to know of.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum ChangeNotification {
     Tools,
     Prompts,
     Resources,
     Resource(String),
 }
 
-impl Change {
+impl ChangeNotification {
     fn notification(&self) -> ServerNotification {
         match self {
             Self::Tools => ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default()),
@@ -98,27 +98,28 @@ impl Change {
     }
 }
 
-/// All clients of a server that hear of changes: sessions, and since 2026-07-28 streams that listen.
+/// All clients of a server that get notifications of changes: sessions, and since 2026-07-28 streams of
+/// `subscriptions/listen`.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
+pub(crate) struct Subscribers {
     next: AtomicU64,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
     listeners: Mutex<HashMap<u64, SubscriptionSink>>,
 }
 
-/// Takes a listener out of the hub.
-pub(crate) struct Listening {
-    hub: Arc<Hub>,
+/// Removes a listener when it is dropped.
+pub(crate) struct ListenerGuard {
+    subscribers: Arc<Subscribers>,
     id: u64,
 }
 
-impl Drop for Listening {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
-        lock(&self.hub.listeners).remove(&self.id);
+        lock(&self.subscribers.listeners).remove(&self.id);
     }
 }
 
-impl Hub {
+impl Subscribers {
     pub(crate) fn connect(self: &Arc<Self>) -> Arc<Connection> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection {
@@ -126,24 +127,24 @@ impl Hub {
             level: AtomicU8::new(Level::Debug as u8),
             subscriptions: Mutex::default(),
             peer: Mutex::default(),
-            hub: Arc::downgrade(self),
+            subscribers: Arc::downgrade(self),
         });
         lock(&self.connections).insert(id, Arc::downgrade(&connection));
         connection
     }
 
-    pub(crate) fn listen(self: &Arc<Self>, sink: SubscriptionSink) -> Listening {
+    pub(crate) fn listen(self: &Arc<Self>, sink: SubscriptionSink) -> ListenerGuard {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         lock(&self.listeners).insert(id, sink);
-        Listening { hub: self.clone(), id }
+        ListenerGuard { subscribers: self.clone(), id }
     }
 
-    /// Tells every client that wants to know. Returns when all have been told.
-    pub(crate) async fn tell(&self, change: Change) {
+    /// Notifies every client that wants to know of the change. Returns when all have been notified.
+    pub(crate) async fn notify(&self, change: ChangeNotification) {
         let peers: Vec<Peer<RoleServer>> = {
             let connections: Vec<_> = lock(&self.connections).values().filter_map(Weak::upgrade).collect();
             let wants = |connection: &Arc<Connection>| match &change {
-                Change::Resource(uri) => lock(&connection.subscriptions).contains(uri),
+                ChangeNotification::Resource(uri) => lock(&connection.subscriptions).contains(uri),
                 _ => true,
             };
             connections.iter().filter(|c| wants(c)).filter_map(|c| lock(&c.peer).clone()).collect()
@@ -157,7 +158,7 @@ impl Hub {
             }
         });
         let heard = sinks.iter().map(|sink| async move {
-            // A sink refuses what its client did not ask for.
+            // A sink drops notifications that its client did not subscribe to.
             let _ = tokio::time::timeout(NOTIFY_TIMEOUT, sink.send(change.notification())).await;
         });
         futures::future::join(futures::future::join_all(told), futures::future::join_all(heard)).await;

@@ -1,23 +1,18 @@
-//! What results, prompts and messages are made of.
+//! The content of results, prompts and messages.
 
 use crate::contents::ResourceContents;
+use crate::media::{Audio, File, Image};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, CONTROLS};
 use rmcp::model as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::path::Path;
 
-/// Characters that are percent-encoded in a path of several segments.
-pub(crate) const PATH: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}');
-
-/// Who speaks in a conversation, or whom something is meant for.
+/// The speaker in a conversation, or the audience of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -27,18 +22,18 @@ pub enum Role {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Annotations {
-    /// Whom it is meant for; nobody in particular if empty.
+    /// The audience; empty for no particular one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
-    /// From 0, entirely optional, to 1, effectively required.
+    /// How important it is: from 0 (optional) to 1 (required).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<f32>,
-    /// When it last changed, RFC 3339.
+    /// The time of the last change (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
 
-/// A picture that stands for a server, a tool, a resource or a prompt in a client's interface.
+/// A picture that represents a server, a tool, a resource or a prompt in a client's interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
@@ -52,26 +47,26 @@ pub struct Icon {
 }
 
 impl Icon {
-    /// An icon at `src`, an `https:` or a `data:` address.
+    /// Makes an icon from a URL: `https:` or `data:`.
     pub fn new(src: impl Into<String>) -> Self {
         Self { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None }
     }
 
-    /// Its media type.
+    /// Sets the media type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// A size it is made for, as `48x48` or `any`; repeat for more.
+    /// Adds a size that the icon is made for, such as `48x48` or `any`.
     #[must_use]
     pub fn size(mut self, size: impl Into<String>) -> Self {
         self.sizes.push(size.into());
         self
     }
 
-    /// The theme it is made for: `light` or `dark`.
+    /// Sets the theme that the icon is made for: `light` or `dark`.
     #[must_use]
     pub fn theme(mut self, theme: impl Into<String>) -> Self {
         self.theme = Some(theme.into());
@@ -79,107 +74,7 @@ impl Icon {
     }
 }
 
-/// A picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// The encoded picture, as in a file.
-    pub data: Vec<u8>,
-    /// Its media type, such as `image/png`.
-    pub mime_type: String,
-}
-
-/// A recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audio {
-    /// The encoded recording, as in a file.
-    pub data: Vec<u8>,
-    /// Its media type, such as `audio/wav`.
-    pub mime_type: String,
-}
-
-macro_rules! media {
-    ($type:ident, $family:literal, $fallback:literal) => {
-        impl $type {
-            /// From bytes and a format, which is a media type or its second half (`png`).
-            pub fn new(data: impl Into<Vec<u8>>, format: impl AsRef<str>) -> Self {
-                let format = format.as_ref();
-                let mime_type =
-                    if format.contains('/') { format.to_owned() } else { format!(concat!($family, "/{}"), format) };
-                Self { data: data.into(), mime_type }
-            }
-
-            /// From a file, the type by its name.
-            ///
-            /// # Errors
-            ///
-            /// What reading it fails with.
-            #[expect(clippy::disallowed_methods, reason = "a file that the program names")]
-            pub fn from_path(path: impl AsRef<Path>) -> std::io::Result<Self> {
-                let path = path.as_ref();
-                let guessed = mime_guess::from_path(path).first_raw().filter(|mime| mime.starts_with($family));
-                Ok(Self { data: std::fs::read(path)?, mime_type: guessed.unwrap_or($fallback).to_owned() })
-            }
-        }
-    };
-}
-
-media!(Image, "image", "image/png");
-media!(Audio, "audio", "audio/wav");
-
-/// A file: text where its type and bytes are text, bytes otherwise.
-///
-/// In a tool's result it is an embedded resource; as a resource's content it is what the resource holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Its address; a resource that returns the file puts its own in its place.
-    pub uri: String,
-    /// The bytes.
-    pub data: Vec<u8>,
-    /// Its media type.
-    pub mime_type: String,
-}
-
-impl File {
-    /// From bytes; the type by the name.
-    pub fn new(name: impl AsRef<str>, data: impl Into<Vec<u8>>) -> Self {
-        let name = name.as_ref();
-        let mime_type = mime_guess::from_path(name).first_or_octet_stream().to_string();
-        let name = name.trim_start_matches('/');
-        let encoded = percent_encoding::utf8_percent_encode(name, PATH);
-        Self { uri: format!("file:///{encoded}"), data: data.into(), mime_type }
-    }
-
-    /// From a file, known to the client by the file's name alone.
-    ///
-    /// # Errors
-    ///
-    /// What reading it fails with.
-    #[expect(clippy::disallowed_methods, reason = "a file that the program names")]
-    pub fn from_path(path: impl AsRef<Path>) -> std::io::Result<Self> {
-        let path = path.as_ref();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Self::new(name, std::fs::read(path)?))
-    }
-
-    /// Another media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = mime_type.into();
-        self
-    }
-
-    pub(crate) fn into_contents(self, uri: String) -> ResourceContents {
-        let textual = self.mime_type.starts_with("text/")
-            || ["json", "xml", "yaml", "toml", "javascript"].iter().any(|kind| self.mime_type.ends_with(kind));
-        match String::from_utf8(self.data) {
-            Ok(text) if textual => ResourceContents::text(uri, text).mime_type(self.mime_type),
-            Ok(text) => ResourceContents::bytes(uri, text.into_bytes()).mime_type(self.mime_type),
-            Err(error) => ResourceContents::bytes(uri, error.into_bytes()).mime_type(self.mime_type),
-        }
-    }
-}
-
-/// One block of a result or a message.
+/// A block of a result or a message: text, a picture, a recording, an embedded resource or a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
     kind: ContentKind,
@@ -194,7 +89,7 @@ enum ContentKind {
     Audio(Audio),
     Embedded(ResourceContents),
     Link(Value),
-    /// A block of a kind that this version does not know, as the protocol writes it.
+    /// A block of a kind that this version does not know, as the protocol has it.
     Other(Value),
 }
 
@@ -203,36 +98,36 @@ impl Content {
         Self { kind, annotations: None, meta: Map::new() }
     }
 
-    /// Text.
+    /// Makes a block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(ContentKind::Text(text.into()))
     }
 
-    /// A resource with its contents.
+    /// Makes a block with a resource and its contents.
     pub fn embedded(contents: ResourceContents) -> Self {
         Self::of(ContentKind::Embedded(contents))
     }
 
-    /// The address of a resource, for the client to read if it wants to.
+    /// Makes a block with the URI of a resource, which the client may read.
     pub fn link(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self::of(ContentKind::Link(serde_json::json!({ "uri": uri.into(), "name": name.into() })))
     }
 
-    /// Hints for the client.
+    /// Sets hints for the client.
     #[must_use]
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = Some(annotations);
         self
     }
 
-    /// An entry of the block's `_meta`.
+    /// Sets an entry of the block's `_meta`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.meta.insert(key.into(), value.into());
         self
     }
 
-    /// The text, if that is what it is.
+    /// Returns the text, if the block is text.
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
             ContentKind::Text(text) => Some(text),
@@ -240,7 +135,7 @@ impl Content {
         }
     }
 
-    /// Returns the picture, if that is what it is.
+    /// Returns the picture, if the block is one.
     pub fn as_image(&self) -> Option<&Image> {
         match &self.kind {
             ContentKind::Image(image) => Some(image),
@@ -248,7 +143,7 @@ impl Content {
         }
     }
 
-    /// Returns the recording, if that is what it is.
+    /// Returns the recording, if the block is one.
     pub fn as_audio(&self) -> Option<&Audio> {
         match &self.kind {
             ContentKind::Audio(audio) => Some(audio),
@@ -256,7 +151,7 @@ impl Content {
         }
     }
 
-    /// Returns the embedded resource, if that is what it is.
+    /// Returns the embedded resource, if the block is one.
     pub fn as_resource(&self) -> Option<&ResourceContents> {
         match &self.kind {
             ContentKind::Embedded(contents) => Some(contents),
@@ -264,7 +159,7 @@ impl Content {
         }
     }
 
-    /// Returns the address of a resource that is only named, if that is what it is.
+    /// Returns the URI, if the block is a link.
     pub fn as_link(&self) -> Option<&str> {
         match &self.kind {
             ContentKind::Link(link) => link.get("uri")?.as_str(),
@@ -272,7 +167,7 @@ impl Content {
         }
     }
 
-    /// Returns a block that this version does not know, as it came.
+    /// Returns a block of an unknown kind, as the protocol has it.
     pub fn as_other(&self) -> Option<&Value> {
         match &self.kind {
             ContentKind::Other(value) => Some(value),
@@ -285,7 +180,7 @@ impl Content {
         self.annotations.as_ref()
     }
 
-    /// Reads what the protocol carries. A block whose bytes are no base64 is kept as it came.
+    /// Reads a block of the protocol. A block whose bytes are not valid base64 is kept as it came.
     #[cfg(feature = "client")]
     pub(crate) fn from_wire(block: wire::ContentBlock) -> Self {
         let (kind, annotations, meta) = match block {

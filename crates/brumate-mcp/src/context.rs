@@ -1,26 +1,32 @@
-//! What a handler sees of the request it answers.
+//! The context of a request, which handlers see.
 
 mod ask;
 mod blocking;
+mod elicitation;
+mod input_requests;
 mod log;
+mod retry;
+mod sampling;
 
 pub use blocking::BlockingContext;
+pub use elicitation::Elicitation;
+pub use sampling::Sampling;
 
-pub use ask::{Elicitation, Sampling};
-
-pub(crate) use ask::{Known, Questions};
+pub(crate) use input_requests::{InputRequests, RequestState};
 
 use crate::auth::Access;
 use crate::connection::Connection;
 use crate::contents::ResourceContents;
 use crate::error::Error;
-use crate::http::{Principal, RequestStream, revocation};
-use crate::server::Server;
+use crate::http::request_extensions::{RequestStream, revocation};
+use crate::principal::Principal;
 use crate::tasks::TaskHandle;
+use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{Implementation, ProtocolVersion, RequestId};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,30 +34,63 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The request that a handler answers: its client, its server, and ways to talk to both while it runs.
+/// The request that a handler answers: its client, its server, and ways to reach both while the handler runs.
 ///
-/// Cheap to clone, and made for one request: after its answer nothing sent through it arrives.
+/// A parameter of this type is no argument:
+///
+/// ```
+/// use brumate_mcp::{Context, Error, Server, tool};
+///
+/// /// Copies files.
+/// #[tool]
+/// async fn copy(files: Vec<String>, context: Context) -> Result<String, Error> {
+///     let total = files.len();
+///     for (done, file) in files.iter().enumerate() {
+///         context.info(format!("copying {file}")).await;
+///         context.progress(done as f64 + 1.0, Some(total as f64)).await;
+///     }
+///     Ok(format!("{total} files were copied"))
+/// }
+///
+/// let server = Server::new("Files").tool(copy);
+/// ```
+///
+/// A context is cheap to clone. It belongs to one request: after the answer, nothing that is sent through it arrives.
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    server: Server,
+    host: Arc<dyn ContextHost>,
     connection: Arc<Connection>,
     request: RequestContext<RoleServer>,
-    modern: bool,
+    /// Whether the protocol has no sessions (2026-07-28 and later).
+    stateless: bool,
     progress: Mutex<f64>,
-    questions: Questions,
+    input_requests: InputRequests,
     token: CancellationToken,
     task: BecomingTask,
 }
+
+/// The server of a context. [`Server`](crate::Server) implements it; this module does not know servers, whose handlers
+/// know it.
+pub(crate) trait ContextHost: Any + Send + Sync {
+    /// Returns the state of a type.
+    fn state(&self, type_id: TypeId) -> Option<Arc<dyn Any + Send + Sync>>;
+
+    /// Reads a resource.
+    fn read<'a>(&'a self, uri: &'a str, context: Context) -> BoxFuture<'a, Result<Vec<ResourceContents>, Error>>;
+}
+
+/// The payload that a blocking handler unwinds with when its request has ended or waits for answers.
+pub(crate) struct AbortPayload;
 
 /// The task that a call is, or may become.
 #[derive(Default)]
 struct BecomingTask {
     task: OnceLock<TaskHandle>,
-    /// The handler may say when.
+    /// Whether [`Context::detach`] makes a task of the call.
     possible: AtomicBool,
     wanted: Notify,
     decided: Notify,
@@ -63,17 +102,17 @@ impl fmt::Debug for Context {
     }
 }
 
-/// The client's name for itself.
+/// The name and version that the client says it has (`clientInfo`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
 }
 
-/// State that lives as long as the server, as a parameter of a handler; see [`Server::state`] and
-/// [`Server::lifespan`].
+/// A parameter with state of the server; see [`Server::state`](crate::Server::state) and
+/// [`Server::lifespan`](crate::Server::lifespan).
 #[derive(Debug)]
 pub struct State<T>(
     /// The state.
@@ -96,53 +135,53 @@ impl<T> Clone for State<T> {
 
 impl Context {
     pub(crate) fn new(
-        server: Server,
+        host: Arc<dyn ContextHost>,
         connection: Arc<Connection>,
         request: RequestContext<RoleServer>,
-        questions: Questions,
+        input_requests: InputRequests,
     ) -> Self {
-        let modern = is_modern(&request);
+        let stateless = is_stateless_protocol(&request);
         let progress = Mutex::new(f64::NEG_INFINITY);
-        // A session that ends takes its requests with it at once, not when rmcp's drain is over; so does a token that is revoked.
+        // The end of a session cancels its requests at once, before the drain of rmcp is over. So does the revocation of a token.
         let session = request.extensions.get::<RequestStream>().map(RequestStream::ended);
         let session = session.or_else(|| revocation(&request).cloned());
         let token = session.map_or_else(CancellationToken::new, |session| session.child_token());
         let task = BecomingTask::default();
-        Self { inner: Arc::new(Inner { server, connection, request, modern, progress, questions, token, task }) }
+        Self { inner: Arc::new(Inner { host, connection, request, stateless, progress, input_requests, token, task }) }
     }
 
-    /// The task that the call has become.
+    /// Returns the task that the call has become.
     pub(crate) fn task(&self) -> Option<&TaskHandle> {
         self.inner.task.task.get()
     }
 
-    /// From now on the call is a task, which ends when that does and not with its request.
+    /// Makes the call a task. It then ends with the task, not with its request.
     pub(crate) fn enter_task(&self, task: TaskHandle) {
-        // There is one task for a call at most.
+        // A call has one task at most.
         let _ = self.inner.task.task.set(task);
         self.inner.task.decided.notify_waiters();
     }
 
-    /// Whether [`Context::detach`] makes a task of the call.
+    /// Sets whether [`Context::detach`] makes a task of the call.
     pub(crate) fn set_detachable(&self, possible: bool) {
         self.inner.task.possible.store(possible, Ordering::SeqCst);
         self.inner.task.decided.notify_waiters();
     }
 
-    /// Waits until the handler wants the call to be a task.
-    pub(crate) async fn detaching(&self) {
+    /// Waits until the handler calls [`Context::detach`].
+    pub(crate) async fn detach_requested(&self) {
         self.inner.task.wanted.notified().await;
     }
 
-    /// Whether the call is a task ([`Tool::tasks`](crate::Tool::tasks)): its questions are asked through it, its progress is
-    /// seen there, and what it logs is heard by nobody.
+    /// Returns whether the call is a task ([`Tool::tasks`](crate::Tool::tasks)). The client then sees input requests
+    /// and progress in the task, and no log messages.
     pub fn is_task(&self) -> bool {
         self.task().is_some()
     }
 
-    /// Makes a task of the call, where the tool [says when](crate::Tool::detaches): the client is answered now, and what it is
-    /// asked from here on it is asked through the task. Whether the call is a task now; it is none for clients that do not
-    /// know tasks, nor when there are too many.
+    /// Makes a task of the call, if the tool [allows it](crate::Tool::detaches): the client is answered now, and input
+    /// is requested through the task from now on. Returns whether the call is a task. It is none if the client does not
+    /// support tasks, or if there are too many.
     pub async fn detach(&self) -> bool {
         let becoming = &self.inner.task;
         if becoming.possible.load(Ordering::SeqCst) {
@@ -161,15 +200,15 @@ impl Context {
         &self.inner.request
     }
 
-    pub(crate) fn questions(&self) -> &Questions {
-        &self.inner.questions
+    pub(crate) fn input_requests(&self) -> &InputRequests {
+        &self.inner.input_requests
     }
 
-    pub(crate) fn is_modern(&self) -> bool {
-        self.inner.modern
+    pub(crate) fn is_stateless_protocol(&self) -> bool {
+        self.inner.stateless
     }
 
-    /// The request's JSON-RPC id, as text.
+    /// Returns the request's JSON-RPC id, as text.
     pub fn request_id(&self) -> String {
         match &self.inner.request.id {
             RequestId::Number(id) => id.to_string(),
@@ -177,50 +216,55 @@ impl Context {
         }
     }
 
-    /// The protocol version spoken, such as `2026-07-28`.
+    /// Returns the protocol version of the request, such as `2026-07-28`.
     pub fn protocol_version(&self) -> String {
         self.inner.request.protocol_version().unwrap_or(ProtocolVersion::V_2025_03_26).to_string()
     }
 
-    /// Who asks, if the client says.
+    /// Returns the client's name and version, if the client sends them.
     pub fn client(&self) -> Option<ClientInfo> {
         let Implementation { name, version, .. } = self.inner.request.client_info()?;
         Some(ClientInfo { name, version })
     }
 
-    /// The request's `_meta`.
+    /// Returns the request's `_meta`.
     pub fn meta(&self) -> &Map<String, Value> {
         &self.inner.request.meta.0.0
     }
 
-    /// The head of the HTTP request, with what layers put into its extensions; nothing over stdio.
+    /// Returns the head of the HTTP request. Its extensions have what tower layers put there. `None` on other
+    /// transports.
     pub fn http(&self) -> Option<&http::request::Parts> {
         self.inner.request.extensions.get()
     }
 
-    /// Whose request it is, where bearer tokens say so ([`HttpOptions::bearer`](crate::HttpOptions::bearer)).
+    /// Returns the principal that sends the request: from its access token
+    /// ([`HttpOptions::protect`](crate::HttpOptions::protect)) or bearer token
+    /// ([`HttpOptions::bearer`](crate::HttpOptions::bearer)). `None` where no token is needed.
     pub fn principal(&self) -> Option<&Principal> {
         self.http()?.extensions.get()
     }
 
-    /// Returns what the client's access token grants ([`HttpOptions::protect`](crate::HttpOptions::protect)); `None` where there are
-    /// no such tokens. The token itself is not shown.
+    /// Returns the access that the client's token grants ([`HttpOptions::protect`](crate::HttpOptions::protect));
+    /// `None` where no access token is needed. The token itself is not shown.
     pub fn access(&self) -> Option<&Access> {
         self.http()?.extensions.get::<Arc<Access>>().map(|access| &**access)
     }
 
-    /// The server, to register or remove something, or to tell its clients of changes.
-    pub fn server(&self) -> &Server {
-        &self.inner.server
+    /// Returns the server, as this module knows it.
+    pub(crate) fn host(&self) -> &(dyn ContextHost + 'static) {
+        &*self.inner.host
     }
 
-    /// State of type `T`.
+    /// Returns the server's state of type `T`.
     ///
     /// # Errors
     ///
-    /// There is none: neither [`Server::state`] nor a [`Server::lifespan`] gave one of this type.
+    /// Returns an error if neither [`Server::state`](crate::Server::state) nor a
+    /// [`Server::lifespan`](crate::Server::lifespan) gave state of this type.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<State<T>, Error> {
-        self.inner.server.find_state().map(State).ok_or_else(|| {
+        let found = self.inner.host.state(TypeId::of::<T>()).and_then(|state| state.downcast().ok());
+        found.map(State).ok_or_else(|| {
             let wanted = std::any::type_name::<T>();
             Error::new(format!(
                 "the server has no state of type {wanted}: give it with Server::state or Server::lifespan"
@@ -228,8 +272,8 @@ impl Context {
         })
     }
 
-    /// Fires when the client cancels the request or goes away. An asynchronous handler is dropped then, at its next
-    /// await; the token is for what it has started elsewhere.
+    /// Returns a token that fires when the client cancels the request or goes away. An asynchronous handler is dropped
+    /// then, at its next await; the token is for work that it has started elsewhere.
     pub fn cancellation(&self) -> CancellationToken {
         self.inner.token.clone()
     }
@@ -256,15 +300,15 @@ impl Context {
         }
     }
 
-    /// Ends the connection over which the client waits for this answer, in a session before 2026-07-28: it comes back
-    /// for it later. For calls that take longer than connections should. Elsewhere nothing happens.
+    /// Ends the connection on which the client waits for the answer, in a session before 2026-07-28. The client comes
+    /// back for the answer. Use it for calls that take longer than connections should. Elsewhere it does nothing.
     pub fn release_connection(&self) {
         if let Some(stream) = self.inner.request.extensions.get::<RequestStream>() {
             stream.release();
         }
     }
 
-    /// Whether the request is cancelled, for blocking handlers to look at.
+    /// Returns whether the request is cancelled. Blocking handlers look at it.
     pub fn is_cancelled(&self) -> bool {
         let ended = match self.task() {
             Some(task) => task.cancellation().is_cancelled(),
@@ -273,32 +317,32 @@ impl Context {
         ended || self.inner.token.is_cancelled()
     }
 
-    /// Waits in a blocking handler for something asynchronous; [`Context::blocking`] does so for this context's methods. If the
-    /// request is cancelled meanwhile, the handler ends here, unwinding.
+    /// Waits for a future in a blocking handler. [`Context::blocking`] does so for the methods of this context. If the
+    /// request is cancelled meanwhile, the handler ends here by unwinding.
     ///
     /// # Panics
     ///
-    /// In asynchronous handlers, which can await.
+    /// Panics in asynchronous handlers, which can await.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let done = tokio::runtime::Handle::current().block_on(async {
             tokio::select! {
                 biased;
                 output = future => Some(output),
-                () = self.inner.questions.asked() => None,
+                () = self.inner.input_requests.asked() => None,
                 () = self.cancelled() => None,
             }
         });
-        // Nobody waits for this thread any more; unwinding runs no panic hook.
-        done.unwrap_or_else(|| std::panic::resume_unwind(Box::new(crate::run::Unwound)))
+        // Nobody waits for this thread. Unwinding runs no panic hook.
+        done.unwrap_or_else(|| std::panic::resume_unwind(Box::new(AbortPayload)))
     }
 
-    /// Reports progress: `done` of `total`, in any unit. Nothing happens if the client did not ask for it, or if there is
-    /// no progress since the last report.
+    /// Reports progress: `done` of `total`, in any unit. Nothing is sent if the client did not ask for progress, or if
+    /// `done` has not grown since the last report.
     pub async fn progress(&self, done: f64, total: Option<f64>) {
         self.report(done, total, None).await;
     }
 
-    /// As [`Context::progress`], with a line about what is being done.
+    /// Reports progress like [`Context::progress`], with a text about the current step.
     pub async fn progress_message(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         self.report(done, total, Some(message.into())).await;
     }
@@ -307,19 +351,20 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// There is no such resource, or its handler fails.
+    /// Returns "not found" if there is no such resource, or the error of its handler.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, Error> {
-        // Boxed: a resource's handler may read another one.
-        Box::pin(self.inner.server.read(uri, self.clone())).await.map(|(contents, _)| contents)
+        self.inner.host.read(uri, self.clone()).await
     }
 }
 
-/// Whether the client of a request takes a task for an answer.
-pub(crate) fn knows_tasks(request: &RequestContext<RoleServer>) -> bool {
-    is_modern(request) && request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
+/// Returns whether the client of a request accepts a task as an answer: it has declared the extension, and the protocol
+/// has it.
+pub(crate) fn supports_tasks(request: &RequestContext<RoleServer>) -> bool {
+    is_stateless_protocol(request)
+        && request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
 }
 
-/// Whether the request is of a protocol without sessions (2026-07-28 and later).
-pub(crate) fn is_modern(request: &RequestContext<RoleServer>) -> bool {
+/// Returns whether a request is of a protocol without sessions (2026-07-28 and later).
+pub(crate) fn is_stateless_protocol(request: &RequestContext<RoleServer>) -> bool {
     request.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }

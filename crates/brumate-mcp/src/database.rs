@@ -1,4 +1,5 @@
-//! SQLite databases of a server: one file in a directory that nobody but its owner enters, opened by one process at a time.
+//! SQLite databases of a server: one file in a directory that only its owner can enter, opened by one process at a
+//! time.
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::error::Error;
@@ -8,28 +9,29 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 use std::time::Duration;
 
-/// The tables of a database. A database with another version is not read.
+/// The tables of a database, and their version. A database with another version is not read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) version: i64,
     pub(crate) tables: &'static str,
 }
 
-/// What a change that was made survives.
+/// What a committed change survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The end of the process; the last changes may be lost when the machine loses power.
+    /// The end of the process. The last changes may be lost when the machine loses power.
     Process,
-    /// The loss of power as well.
+    /// A loss of power as well.
     #[cfg(feature = "auth-server")]
     Power,
 }
 
-/// Opens the database `file` in `directory`, and makes both if they are not there.
+/// Opens the database `file` in `directory`, and creates both if needed.
 ///
 /// # Errors
 ///
-/// The directory cannot be used or others may enter it, another process has the database open, or it was made by another version.
+/// Returns an error if the directory cannot be used or other users can enter it, if another process has the database
+/// open, or if another version has made it.
 pub(crate) fn open(
     directory: &Path,
     file: &str,
@@ -56,7 +58,7 @@ pub(crate) fn open(
 
 fn open_file(file: &Path, layout: Layout, durability: Durability) -> Result<Connection, Box<dyn Error + Send + Sync>> {
     let mut connection = Connection::open(file)?;
-    // Another server's lock stays as long as it lives.
+    // Waiting for the lock of another server would not help: it holds it as long as it runs.
     connection.busy_timeout(Duration::ZERO)?;
     connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;

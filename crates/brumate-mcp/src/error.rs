@@ -1,4 +1,4 @@
-//! What handlers, set-up and serving can fail with.
+//! Errors of handlers, of set-up and of serving.
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Why a handler failed.
+/// The reason why a handler failed.
 ///
-/// Everything that is a [`std::error::Error`], a string or an `anyhow::Error` becomes one with `?`. From a tool it
-/// reaches the model as the text of a result with `isError`; from a resource or a prompt it reaches the client as a
-/// JSON-RPC error. [`Error::protocol`] is a JSON-RPC error wherever it comes from.
+/// Every [`std::error::Error`], string and `anyhow::Error` becomes one with `?`. The error of a tool reaches the model
+/// as the text of a result with `isError`. The error of a resource or a prompt reaches the client as a JSON-RPC error.
+/// [`Error::protocol`] is a JSON-RPC error wherever it comes from.
 #[cfg_attr(
     feature = "server",
     doc = "[`Server::hide_errors`](crate::Server::hide_errors) keeps the messages of converted errors from clients."
@@ -18,12 +18,13 @@ use std::fmt;
 ///
 /// `Debug` writes the same sentence as `Display`: it is what a `main` prints that returns the error.
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     message: String,
 }
 
+/// The kind of an error.
 #[derive(Debug)]
-enum Kind {
+enum ErrorKind {
     Failed,
     /// Converted from another error.
     Foreign,
@@ -37,61 +38,63 @@ enum Kind {
     },
 }
 
-/// A handler's outcome.
+/// The result of a handler.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure to be read by the model.
+    /// Makes a failure whose text the model reads.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, message: message.into() }
+        Self { kind: ErrorKind::Failed, message: message.into() }
     }
 
-    /// There is no such resource, prompt or thing.
+    /// Makes a "not found" error: there is no such resource, prompt or thing.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self { kind: Kind::NotFound { data: None }, message: message.into() }
+        Self { kind: ErrorKind::NotFound { data: None }, message: message.into() }
     }
 
-    /// There is no resource at `uri`.
+    /// Makes the error for a URI without a resource.
     pub(crate) fn no_resource(uri: &str) -> Self {
-        let kind = Kind::NotFound { data: Some(serde_json::json!({ "uri": uri })) };
+        let kind = ErrorKind::NotFound { data: Some(serde_json::json!({ "uri": uri })) };
         Self { kind, message: format!("resource `{uri}` not found") }
     }
 
-    /// The request's parameters are unusable; `message` says how to mend them.
+    /// Makes an "invalid params" error. `message` should say how to mend the parameters.
     pub fn invalid_params(message: impl Into<String>) -> Self {
-        Self { kind: Kind::InvalidParams, message: message.into() }
+        Self { kind: ErrorKind::InvalidParams, message: message.into() }
     }
 
-    /// A JSON-RPC error with `code`, for what the model cannot do anything about.
+    /// Makes a JSON-RPC error with `code`, for failures that the model can do nothing about.
     pub fn protocol(code: i32, message: impl Into<String>, data: Option<Value>) -> Self {
-        Self { kind: Kind::Protocol { code, data }, message: message.into() }
+        Self { kind: ErrorKind::Protocol { code, data }, message: message.into() }
     }
 
-    /// The message, without its kind.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether it was converted from another error.
+    /// Returns whether it was converted from another error.
     #[cfg(feature = "server")]
     pub(crate) fn is_foreign(&self) -> bool {
-        matches!(self.kind, Kind::Foreign)
+        matches!(self.kind, ErrorKind::Foreign)
     }
 
-    /// The JSON-RPC error, if it must be one even from a tool.
+    /// Returns the JSON-RPC error, if it must be one even from a tool.
     pub(crate) fn as_protocol(&self) -> Option<ErrorData> {
         match &self.kind {
-            Kind::Protocol { code, data } => Some(ErrorData::new(ErrorCode(*code), self.message.clone(), data.clone())),
+            ErrorKind::Protocol { code, data } => {
+                Some(ErrorData::new(ErrorCode(*code), self.message.clone(), data.clone()))
+            }
             _ => None,
         }
     }
 
     pub(crate) fn into_rmcp(self) -> ErrorData {
         match self.kind {
-            Kind::Failed | Kind::Foreign => ErrorData::internal_error(self.message, None),
-            Kind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
-            Kind::InvalidParams => ErrorData::invalid_params(self.message, None),
-            Kind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),
+            ErrorKind::Failed | ErrorKind::Foreign => ErrorData::internal_error(self.message, None),
+            ErrorKind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
+            ErrorKind::InvalidParams => ErrorData::invalid_params(self.message, None),
+            ErrorKind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),
         }
     }
 }
@@ -111,7 +114,7 @@ impl fmt::Debug for Error {
 // No `std::error::Error`: like `anyhow::Error`, so that the conversion below covers every other error.
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
-        Self { kind: Kind::Foreign, message: error.into().to_string() }
+        Self { kind: ErrorKind::Foreign, message: error.into().to_string() }
     }
 }
 
@@ -130,23 +133,23 @@ pub(crate) fn causes(error: &dyn StdError) -> String {
     text
 }
 
-/// Why a server could not be set up, started or served.
+/// The reason why a server could not be set up, started or served.
 ///
 /// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
 #[cfg(feature = "server")]
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Something registered cannot be served: a schema that is none, a template that does not parse.
+    /// Something that was registered or set cannot be served, such as a schema or a URI template that is not valid.
     #[error("{0}")]
     Setup(String),
     /// A lifespan's start failed.
     #[error("the server's start failed: {0}")]
     Startup(String),
-    /// The client and the server could not agree to begin.
+    /// The client and the server could not agree on a protocol.
     #[error("the connection could not be set up: {0}")]
     Handshake(String),
-    /// The address cannot be listened at.
+    /// The server cannot listen at the address.
     #[error("cannot listen at {address}: {error}")]
     Bind {
         /// The address.

@@ -1,18 +1,18 @@
-//! What parameters of handlers take from the request.
+//! Parameters of handlers that are taken from the request.
 
 use crate::auth::Access;
 use crate::context::{ClientInfo, Context, State};
 use crate::error::Error;
-use crate::http::Principal;
+use crate::principal::Principal;
 
-/// Takes a value from the request that a handler answers, for parameters that are no arguments.
+/// A type that a handler's parameter can have without being an argument: its value is taken from the request.
 ///
-/// Implement it for what several handlers need: the user, the tenant, a connection of a pool.
+/// Implement it for values that several handlers need, such as the user, the tenant or a connection of a pool.
 ///
 /// ```
 /// use brumate_mcp::{Context, Error, FromRequest, Server, tool};
 ///
-/// /// Whose request it is.
+/// /// The tenant that sends the request.
 /// struct Tenant(String);
 ///
 /// impl FromRequest for Tenant {
@@ -45,60 +45,61 @@ pub trait FromRequest: Sized {
     ///
     /// # Errors
     ///
-    /// Why there is none. The handler does not run then, and the client is told as if the handler had failed with it.
+    /// Returns the reason why there is no value. The handler does not run then, and the client gets the error as if the
+    /// handler had failed.
     fn from_request(context: &Context) -> impl Future<Output = Result<Self, Error>> + Send;
 }
 
-/// The request itself.
+/// The context of the request.
 impl FromRequest for Context {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         Ok(context.clone())
     }
 }
 
-/// State of the server; fails if there is none of this type.
+/// The server's state of type `T`. Fails if there is none.
 impl<T: Send + Sync + 'static> FromRequest for State<T> {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         context.state()
     }
 }
 
-/// The client's name for itself; fails if it says none.
+/// The client's name and version. Fails if the client does not send them.
 impl FromRequest for ClientInfo {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         context.client().ok_or_else(|| Error::new("this needs a client that says what it is"))
     }
 }
 
-/// The client's name for itself, if it says one.
+/// The client's name and version, if the client sends them.
 impl FromRequest for Option<ClientInfo> {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         Ok(context.client())
     }
 }
 
-/// The principal of the request; fails if nobody knows one.
+/// The principal of the request. Fails if there is none.
 impl FromRequest for Principal {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         context.principal().cloned().ok_or_else(|| Error::new("this needs a request with credentials"))
     }
 }
 
-/// The principal of the request, if anybody knows one.
+/// The principal of the request, if there is one.
 impl FromRequest for Option<Principal> {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         Ok(context.principal().cloned())
     }
 }
 
-/// What the client's access token grants; fails if there is none.
+/// The access that the client's token grants. Fails if there is no access token.
 impl FromRequest for Access {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         context.access().cloned().ok_or_else(|| Error::new("this needs a request with an access token"))
     }
 }
 
-/// What the client's access token grants, if there is one.
+/// The access that the client's token grants, if there is an access token.
 impl FromRequest for Option<Access> {
     async fn from_request(context: &Context) -> Result<Self, Error> {
         Ok(context.access().cloned())

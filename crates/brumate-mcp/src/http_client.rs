@@ -1,11 +1,11 @@
-//! Settings of all HTTP clients, and bodies of bounded size.
+//! The settings of all HTTP clients, and reading bodies of bounded size.
 
 use crate::error::causes;
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt as _;
 use reqwest::{ClientBuilder, Response};
 
-/// Returns the settings that all clients share: TLS with ring, and this crate as the user agent.
+/// Returns the settings that all HTTP clients share: TLS with ring, and this crate as the user agent.
 pub(crate) fn builder() -> ClientBuilder {
     // The program may have chosen another provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -16,7 +16,7 @@ pub(crate) fn builder() -> ClientBuilder {
 ///
 /// # Errors
 ///
-/// It has more than `limit` bytes, or the connection fails; in words for people, without the URL.
+/// Returns a text without the URL if the body has more than `limit` bytes, or if the connection fails.
 pub(crate) async fn read(response: Response, limit: usize) -> Result<Bytes, String> {
     let mut body = BytesMut::new();
     let mut stream = response.bytes_stream();

@@ -3,22 +3,21 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::result::ToolResult;
-use crate::server::Server;
-use crate::tool::{Tool, ToolHandler};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-/// Runs around calls of tools: measures, limits, audits. Added with [`Server::layer`] or [`Tool::layer`].
+/// Code that runs around calls of tools, to measure, limit or audit them. [`Server::layer`](crate::Server::layer) adds
+/// it to all tools, [`Tool::layer`](crate::Tool::layer) to one.
 ///
-/// Functions and closures that take a [`Call`] and a [`Next`] are layers:
+/// Functions and closures that take a [`ToolCall`] and a [`Next`] are layers:
 ///
 /// ```
-/// use brumate_mcp::{Call, Next, Server, ToolResult};
+/// use brumate_mcp::{ToolCall, Next, Server, ToolResult};
 /// use std::time::Instant;
 ///
-/// let server = Server::new("measured").layer(async |call: Call, next: Next| {
+/// let server = Server::new("measured").layer(async |call: ToolCall, next: Next| {
 ///     let (name, start) = (call.name().to_owned(), Instant::now());
 ///     let result = next.run(call).await;
 ///     eprintln!("{name}: {:?}", start.elapsed());
@@ -26,16 +25,16 @@ use std::sync::{Arc, PoisonError};
 /// });
 /// ```
 ///
-/// A layer that keeps something is a type of its own. (An `async` closure cannot lend what it captures.)
+/// A layer with state is a type of its own, because an `async` closure cannot lend what it captures:
 ///
 /// ```
-/// use brumate_mcp::{Call, Error, Layer, Next, Server, ToolResult};
+/// use brumate_mcp::{ToolCall, Error, Layer, Next, Server, ToolResult};
 /// use tokio::sync::Semaphore;
 ///
 /// struct AtMost(Semaphore);
 ///
 /// impl Layer for AtMost {
-///     async fn call(&self, call: Call, next: Next) -> Result<ToolResult, Error> {
+///     async fn call(&self, call: ToolCall, next: Next) -> Result<ToolResult, Error> {
 ///         let _running = self.0.try_acquire().map_err(|_| Error::new("too many calls: try again later"))?;
 ///         next.run(call).await
 ///     }
@@ -48,50 +47,71 @@ pub trait Layer: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What the handler fails with, or the layer.
-    fn call(&self, call: Call, next: Next) -> impl Future<Output = Result<ToolResult, Error>> + Send;
+    /// Returns the error of the handler, or one of the layer's own.
+    fn call(&self, call: ToolCall, next: Next) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 }
 
 impl<F, Fut> Layer for F
 where
-    F: Fn(Call, Next) -> Fut + Send + Sync + 'static,
+    F: Fn(ToolCall, Next) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<ToolResult, Error>> + Send,
 {
-    fn call(&self, call: Call, next: Next) -> impl Future<Output = Result<ToolResult, Error>> + Send {
+    fn call(&self, call: ToolCall, next: Next) -> impl Future<Output = Result<ToolResult, Error>> + Send {
         self(call, next)
     }
 }
 
-/// A layer of any type.
-trait AnyLayer: Send + Sync {
-    fn call(self: Arc<Self>, call: Call, next: Next) -> BoxFuture<'static, Result<ToolResult, Error>>;
+/// A layer whose type is not known.
+trait DynLayer: Send + Sync {
+    fn call(self: Arc<Self>, call: ToolCall, next: Next) -> BoxFuture<'static, Result<ToolResult, Error>>;
 }
 
-impl<L: Layer> AnyLayer for L {
-    fn call(self: Arc<Self>, call: Call, next: Next) -> BoxFuture<'static, Result<ToolResult, Error>> {
+impl<L: Layer> DynLayer for L {
+    fn call(self: Arc<Self>, call: ToolCall, next: Next) -> BoxFuture<'static, Result<ToolResult, Error>> {
         Box::pin(async move { Layer::call(&*self, call, next).await })
     }
 }
 
-/// Layers, the outermost first.
+/// The function that answers calls of a tool.
+pub(crate) type ToolHandler =
+    Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync>;
+
+/// Layers, the outermost one first.
 #[derive(Clone, Default)]
-pub(crate) struct Layers(Vec<Arc<dyn AnyLayer>>);
+pub(crate) struct Layers(Vec<Arc<dyn DynLayer>>);
 
 impl Layers {
-    fn push(&mut self, layer: impl Layer) {
+    /// Adds layers within these.
+    pub(crate) fn extend(&mut self, inner: &Self) {
+        self.0.extend(inner.0.iter().cloned());
+    }
+
+    /// Calls `handler` with these layers around it.
+    pub(crate) async fn call(
+        self,
+        name: &str,
+        handler: ToolHandler,
+        arguments: Map<String, Value>,
+        context: Context,
+    ) -> Result<ToolResult, Error> {
+        let call = ToolCall { name: name.to_owned(), arguments, context };
+        Next { layers: self.0.into(), position: 0, handler }.run(call).await
+    }
+
+    pub(crate) fn push(&mut self, layer: impl Layer) {
         self.0.push(Arc::new(layer));
     }
 }
 
 /// A call of a tool, as layers see it. Its arguments fit the tool's schema.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ToolCall {
     name: String,
     arguments: Map<String, Value>,
     context: Context,
 }
 
-impl Call {
+impl ToolCall {
     /// Returns the tool's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -102,79 +122,43 @@ impl Call {
         &self.arguments
     }
 
-    /// Returns the arguments, to be changed. They are not checked against the schema again.
+    /// Returns the arguments for a change. They are not checked against the schema again.
     pub fn arguments_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.arguments
     }
 
-    /// Returns the request's context: its client, its principal, ways to talk to the client.
+    /// Returns the request's context: its client, its principal, and ways to reach the client.
     pub fn context(&self) -> &Context {
         &self.context
     }
 }
 
-/// The layers below one, and below them the tool's handler.
+/// The layers within the current one, and the tool's handler within them.
 #[derive(Clone)]
 pub struct Next {
-    layers: Arc<[Arc<dyn AnyLayer>]>,
-    /// How many of them are above.
-    above: usize,
+    layers: Arc<[Arc<dyn DynLayer>]>,
+    /// The index of the next layer.
+    position: usize,
     handler: ToolHandler,
 }
 
 impl fmt::Debug for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Next").field("layers", &(self.layers.len() - self.above)).finish_non_exhaustive()
+        f.debug_struct("Next").field("layers", &(self.layers.len() - self.position)).finish_non_exhaustive()
     }
 }
 
 impl Next {
-    /// Runs what is below. A clone runs it once more.
+    /// Runs the next layer, or the handler. A clone runs it once more.
     ///
     /// # Errors
     ///
-    /// What the handler fails with, or a layer. A panic of the handler is none: it ends the layers too.
-    pub async fn run(self, call: Call) -> Result<ToolResult, Error> {
-        let Self { layers, above, handler } = self;
-        match layers.get(above).cloned() {
-            Some(layer) => layer.call(call, Self { layers, above: above + 1, handler }).await,
+    /// Returns the error of the handler or of a layer. A panic of the handler is no error: it ends the layers too.
+    pub async fn run(self, call: ToolCall) -> Result<ToolResult, Error> {
+        let Self { layers, position, handler } = self;
+        match layers.get(position).cloned() {
+            Some(layer) => layer.call(call, Self { layers, position: position + 1, handler }).await,
             None => handler(Value::Object(call.arguments), call.context).await,
         }
-    }
-}
-
-impl Server {
-    /// Adds a layer around the calls of all tools, those that are added later included. The first layer is the outermost; those of a
-    /// tool itself ([`Tool::layer`]) are within.
-    ///
-    /// Calls whose arguments do not fit the schema are answered before. A call that asks its client something runs again from its
-    /// beginning when the answer comes (since 2026-07-28), with its layers. In a task, layers run within the task.
-    #[must_use]
-    pub fn layer(self, layer: impl Layer) -> Self {
-        self.shared.layers.write().unwrap_or_else(PoisonError::into_inner).push(layer);
-        self
-    }
-
-    /// A call of `tool` with its layers around it.
-    pub(crate) async fn call(
-        &self,
-        tool: &Tool,
-        handler: ToolHandler,
-        arguments: Map<String, Value>,
-        context: Context,
-    ) -> Result<ToolResult, Error> {
-        let mut layers = self.shared.layers.read().unwrap_or_else(PoisonError::into_inner).0.clone();
-        layers.extend(tool.layers.0.iter().cloned());
-        let call = Call { name: tool.name.clone(), arguments, context };
-        Next { layers: layers.into(), above: 0, handler }.run(call).await
-    }
-}
-
-impl Tool {
-    /// Adds a layer around the calls of this tool, within those of the server ([`Server::layer`]). The first is the outermost.
-    #[must_use]
-    pub fn layer(mut self, layer: impl Layer) -> Self {
-        self.layers.push(layer);
-        self
     }
 }

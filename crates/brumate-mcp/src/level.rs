@@ -4,7 +4,7 @@
 
 use rmcp::model as wire;
 
-/// The level of a log message (RFC 5424).
+/// The level of a log message (RFC 5424), as MCP has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are the standard's")]

@@ -28,59 +28,73 @@
 //! }
 //! ```
 //!
-//! # Words
+//! # Concepts
 //!
-//! A [`Server`] offers **tools**, which models call; **resources**, which applications read by address; **prompts**, which
-//! people choose. The attributes [`macro@tool`], [`macro@resource`], [`macro@prompt`] and [`macro@completion`] make them of
-//! plain functions, which can still be called; [`Tool`], [`Resource`], [`Prompt`] and [`Completion`] are what they make,
-//! and are built by hand at run time. Handlers see the request they answer through a [`Context`], and what the server
-//! keeps (a database, say) through [`State`]; [`FromRequest`] makes such parameters of a program's own types.
+//! A [`Server`] offers **tools**, which models call; **resources**, which applications read by URI; and **prompts**,
+//! which people choose. The attributes [`macro@tool`], [`macro@resource`], [`macro@prompt`] and [`macro@completion`]
+//! make them from plain functions, which can still be called. [`Tool`], [`Resource`], [`Prompt`] and [`Completion`] are
+//! the values that the attributes make; build them by hand for items that are known only at run time.
 //!
-//! A [`Service`] is several of them at once, for [`Server::service`]: the methods of a type ([`macro@tools`]), which share one value,
-//! or the functions of a module ([`macro@server`]).
-//!
-//! A [`Layer`] is code around calls of tools, of all ([`Server::layer`]) or of one ([`Tool::layer`]): it measures, limits, audits.
+//! | type | is |
+//! |---|---|
+//! | [`Context`] | the request that a handler answers: logs, progress, input from the client |
+//! | [`State`] | state of the server in a handler, such as a database |
+//! | [`FromRequest`] | a parameter of a program's own type, taken from the request |
+//! | [`Service`] | several items that share one value: the methods of a type ([`macro@tools`]) or the functions of a module ([`macro@server`]) |
+//! | [`Layer`] | code around calls of all tools ([`Server::layer`]) or of one ([`Tool::layer`]), to measure, limit or audit them |
 //!
 //! # Handlers
 //!
-//! *Asynchronous* functions are dropped where they wait when their request is cancelled; *synchronous* ones run on threads
-//! for blocking work, look at [`Context::is_cancelled`], and use [`Context::blocking`]. A panic is answered as a failure without its message.
-//!
-//! *Arguments* are checked against the JSON Schema made from their types. What does not fit is told to the model with the
-//! place and the reason, before the handler runs.
-//!
-//! *Results* are text, media, structured content or mixes of them ([`IntoToolResult`]). *Errors* of tools, whatever
-//! `?` converts into [`Error`], are results with `isError`, for the model to act on. [`Server::hide_errors`] keeps the messages of
-//! other libraries' errors in the server's log.
-//!
-//! *Questions* to the client ([`Context::elicit`], [`Context::sample`], [`Context::roots`]) are written in one way for all
-//! protocols. In those before 2026-07-28 the handler waits for the answer. Since then the client asks again with the
-//! answers, and the handler **runs from its beginning**; [`Context::once`] keeps what should not be done twice.
+//! - An *asynchronous* handler is dropped at its next await when its request is cancelled. A *synchronous* handler runs
+//!   on a thread for blocking work, looks at [`Context::is_cancelled`], and uses [`Context::blocking`].
+//! - A panic is answered as a failure without its message.
+//! - *Arguments* are checked against the JSON Schema of their types before the handler runs. The model gets the place
+//!   and the reason of each violation.
+//! - *Results* are text, media, structured content or mixes of them ([`IntoToolResult`]).
+//! - *Errors* of tools are everything that `?` converts into [`Error`]. They are results with `isError`, for the model
+//!   to act on. [`Server::hide_errors`] keeps the messages of other libraries' errors in the server's log.
+//! - *Input* from the client ([`Context::elicit`], [`Context::sample`], [`Context::roots`]) is requested in the same
+//!   way in all protocols. Before 2026-07-28 the handler waits for the answer. Since then the client sends its request
+//!   again with the answers, and the handler **runs from its beginning**; [`Context::once`] keeps the results of steps
+//!   that must not run twice.
 //!
 //! # Tasks
 //!
-//! A call of a tool that [says so](Tool::tasks) becomes a task where the client knows them: it is answered with a name, and
-//! the client asks under that name how it goes, answers what the handler asks, and stops it. In a task a question waits for
-//! its answer, and the handler is not run again. Tasks are kept in memory, within [`TaskLimits`], and end with the server.
+//! A call of a tool with [`Tool::tasks`] becomes a task if the client supports tasks. The client gets the task's id,
+//! with which it asks for the status, answers input requests and cancels the task. In a task the handler waits for
+//! input and does not run again. Tasks are kept in memory, within [`TaskLimits`], and end with the server.
 //!
-//! # Addresses with variables
+//! # URI templates
 //!
-//! Templates are RFC 6570's simple, reserved, path and query expansion: `{name}` stands for a segment or a part of one,
-//! `{+path}` also for slashes, `{/name}` for a segment with its slash, and `{?a,b}`, at the end, for a query. Values
-//! are percent-decoded; those that would leave their place (`..`, a slash where there is none, a backslash, NUL) match
-//! nothing.
+//! The URI of a resource can have variables (RFC 6570):
+//!
+//! | form | matches |
+//! |---|---|
+//! | `{name}` | a segment, or a part of one |
+//! | `{+path}` | the same, with slashes |
+//! | `{/name}` | a segment with its slash |
+//! | `{?a,b}`, at the end | a query |
+//!
+//! Values are percent-decoded. A value that would leave its place does not match: `..`, a slash where the form allows
+//! none, a backslash, NUL.
 //!
 //! # Transports
 //!
-//! [`Server::run_stdio`]; [`Server::run_http`], with [`HttpOptions`] for sessions, stateless operation, JSON responses
-//! and the deprecated HTTP+SSE; [`App`], for several servers in one; [`Server::http_service`], a tower service; and
-//! [`Server::serve_streams`], for pipes and sockets. Each speaks all protocols from 2024-11-05 to 2026-07-28, to each client
-//! its own. The protocol itself is [rmcp](https://docs.rs/rmcp)'s, which shows in [`lowlevel`] alone.
+//! | method | serves |
+//! |---|---|
+//! | [`Server::run_stdio`] | one client, over standard input and output |
+//! | [`Server::run_http`] | streamable HTTP; [`HttpOptions`] has sessions, stateless operation, JSON responses and the deprecated HTTP+SSE |
+//! | [`App::run`] | several servers over HTTP |
+//! | [`Server::http_service`] | a tower service |
+//! | [`Server::serve_streams`] | a pair of streams: pipes, sockets |
+//!
+//! Each speaks all protocols from 2024-11-05 to 2026-07-28, with each client its own. The protocol is implemented by
+//! [rmcp](https://docs.rs/rmcp), whose types appear only in [`lowlevel`].
 //!
 //! # Authorization
 //!
-//! [`HttpOptions::protect`] asks for access tokens of OAuth 2.1; see [`auth`]. The feature `auth-server` has an authorization server, in
-//! the module `auth_server`.
+//! [`HttpOptions::protect`] requires access tokens of OAuth 2.1; see [`auth`]. The module `auth_server` (feature
+//! `auth-server`) is an authorization server.
 //!
 //! # Clients
 //!
@@ -97,19 +111,22 @@
 //! | `auth-server` | an authorization server | no |
 //! | `keyring` | a client's tokens in the system's keyring (Secret Service) | no |
 //! | `sqlite` | sessions and events that outlive the process; `SqliteAuth` | no |
-//!
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
-mod answers;
 #[cfg(feature = "server")]
 pub mod auth;
 #[cfg(feature = "auth-server")]
 pub mod auth_server;
+#[cfg(feature = "server")]
+mod bounded_requests;
+#[cfg(feature = "server")]
+mod cache;
 #[cfg(feature = "client")]
 pub mod client;
+mod client_features;
 #[cfg(feature = "server")]
 mod command_line;
 #[cfg(feature = "server")]
@@ -122,35 +139,38 @@ mod contents;
 mod context;
 #[cfg(feature = "sqlite")]
 mod database;
-#[cfg(feature = "server")]
-mod described;
 mod error;
 #[cfg(feature = "server")]
 mod from_request;
 #[cfg(feature = "server")]
 mod handler;
 #[cfg(feature = "server")]
-mod hide;
+mod hidden_errors;
 #[cfg(feature = "server")]
 mod http;
 #[cfg(feature = "client-http")]
 mod http_client;
 #[cfg(feature = "server")]
+mod item_metadata;
+#[cfg(feature = "server")]
+mod item_sets;
+#[cfg(feature = "server")]
 mod layer;
 mod level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
+mod media;
 mod message;
 #[cfg(feature = "auth")]
 mod oauth;
 #[cfg(feature = "auth")]
 mod outbound;
 #[cfg(feature = "server")]
+mod principal;
+#[cfg(feature = "server")]
 mod prompt;
 #[cfg(feature = "server")]
 mod registry;
-#[cfg(feature = "server")]
-mod requests;
 #[cfg(feature = "server")]
 mod resource;
 #[cfg(feature = "server")]
@@ -163,8 +183,6 @@ mod server;
 #[cfg(feature = "server")]
 mod service;
 #[cfg(feature = "server")]
-mod several;
-#[cfg(feature = "server")]
 mod stdio;
 mod sync;
 #[cfg(feature = "server")]
@@ -174,14 +192,16 @@ mod template;
 #[cfg(feature = "server")]
 mod tool;
 
-pub use answers::{Answer, Root, Sampled, UrlAnswer};
 #[cfg(feature = "server")]
 pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};
+#[cfg(feature = "server")]
+pub use cache::CacheScope;
 #[cfg(feature = "client")]
 pub use client::Client;
+pub use client_features::{Answer, Root, SamplingResult, UrlAnswer};
 #[cfg(feature = "server")]
 pub use completion::{Completion, CompletionRequest, IntoSuggestions};
-pub use content::{Annotations, Audio, Content, File, Icon, Image, Role};
+pub use content::{Annotations, Content, Icon, Role};
 pub use contents::ResourceContents;
 #[cfg(feature = "server")]
 pub use context::{BlockingContext, ClientInfo, Context, Elicitation, Sampling, State};
@@ -194,12 +214,17 @@ pub use from_request::FromRequest;
 pub use http::SqliteEventStore;
 #[cfg(feature = "server")]
 pub use http::{
-    App, EventStore, HttpOptions, HttpService, Principal, Resumption, StoreError, StoredSession, StoredStream, Tls,
+    App, EventStore, HttpOptions, HttpService, ResumptionLimits, StoreError, StoredSession, StoredStream, Tls,
 };
 #[cfg(feature = "server")]
-pub use layer::{Call, Layer, Next};
+pub use item_sets::{PromptSet, ResourceSet, ToolSet};
+#[cfg(feature = "server")]
+pub use layer::{Layer, Next, ToolCall};
 pub use level::Level;
+pub use media::{Audio, File, Image};
 pub use message::Message;
+#[cfg(feature = "server")]
+pub use principal::Principal;
 #[cfg(feature = "server")]
 pub use prompt::{IntoMessages, Prompt, PromptArgument, PromptRequest};
 #[cfg(feature = "server")]
@@ -207,18 +232,16 @@ pub use resource::{IntoResourceContents, Resource, ResourceRequest};
 #[cfg(feature = "server")]
 pub use result::{IntoToolResult, Json, ToolResult};
 #[cfg(feature = "server")]
-pub use server::{CacheScope, Server};
+pub use server::Server;
 #[cfg(feature = "server")]
 pub use service::Service;
-#[cfg(feature = "server")]
-pub use several::{PromptSet, ResourceSet, ToolSet};
 #[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
 #[cfg(feature = "server")]
 pub use tool::Tool;
 
-/// The versions of these crates whose traits show here: `#[serde(crate = "brumate_mcp::serde")]` and
-/// `#[schemars(crate = "brumate_mcp::schemars")]` derive them without a dependency of one's own.
+/// The versions of these crates whose traits appear here: `#[serde(crate = "brumate_mcp::serde")]` and
+/// `#[schemars(crate = "brumate_mcp::schemars")]` derive them without a dependency of your own.
 #[cfg(feature = "server")]
 pub use schemars;
 pub use {serde, serde_json};
@@ -233,9 +256,9 @@ pub mod prelude {
     pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
     #[cfg(feature = "server")]
     pub use crate::{
-        App, Call, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
-        Resource, Sampling, ServeError, Server, Service, State, Tool, ToolResult, completion, prompt, resource, server,
-        tool, tools,
+        App, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
+        Resource, Sampling, ServeError, Server, Service, State, Tool, ToolCall, ToolResult, completion, prompt,
+        resource, server, tool, tools,
     };
 }
 
@@ -247,22 +270,22 @@ pub use http::fuzzing;
 #[doc(hidden)]
 pub mod private;
 
-/// Returns random bytes that nobody can guess.
+/// Returns random bytes from the system's generator.
 #[cfg(any(feature = "server", feature = "auth"))]
 fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // The system's generator fails on no supported system; were it to, nothing here could be trusted.
+    // It does not fail on supported systems. Without it no secret could be trusted.
     getrandom::fill(&mut bytes).expect("the system's random generator works");
     bytes
 }
 
-/// Returns a random identifier that nobody can guess.
+/// Returns a random identifier of 128 bits, in hexadecimal digits.
 #[cfg(feature = "server")]
 fn random_id() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The examples of the README are compiled, and run where they can.
+/// Compiles the examples of the README, and runs those that can run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

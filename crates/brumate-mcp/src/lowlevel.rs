@@ -1,16 +1,16 @@
-//! The door to rmcp, for what this crate has no word for.
+//! Access to rmcp, for what this crate has no type for.
 //!
-//! Everything else in the crate has types of its own and stays as it is when rmcp changes; what is here changes with it.
+//! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 
-pub use crate::http::unanswerable::{id_in_use, too_many_requests};
-pub use crate::tasks::{NewTask, NoRoom, TaskEnd, TaskHandle, Tasks};
+pub use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
+pub use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, Tasks, TooManyTasks};
 pub use rmcp;
 
 use crate::context::Context;
 use crate::handler::Handler;
-use crate::http::{
-    Account, Budget, Clients, Draining, HttpOptions, HttpService, Principal, RequestStream, Reservation, revocation,
-};
+use crate::http::request_extensions::{RequestStream, revocation};
+use crate::http::{Account, Budget, Clients, DrainSignal, HttpOptions, HttpService, ResponseReservation};
+use crate::principal::Principal;
 use crate::server::Server;
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -20,7 +20,7 @@ use std::time::Duration;
 const RESERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// The server as a handler of rmcp's, for one connection: to wrap it, or to serve it over a transport of rmcp's. Call
+    /// Makes a handler of rmcp for one connection, to wrap it or to serve it over a transport of rmcp. Call
     /// [`Server::start`] before and [`Server::stop`] after serving it.
     pub fn into_handler(self) -> impl ServerHandler + Clone {
         Handler::new(self)
@@ -28,8 +28,9 @@ impl Server {
 }
 
 impl HttpService {
-    /// Serves handlers of rmcp's over HTTP, one for each session (each request, where there are none), made for its
-    /// principal, with this crate's sessions, checks and limits. [`App::mount_handlers`](crate::App::mount_handlers) mounts them.
+    /// Serves handlers of rmcp over HTTP, with this crate's sessions, checks and limits. `make` makes one for each
+    /// session, or for each request where there are no sessions, and gets its principal.
+    /// [`App::mount_handlers`](crate::App::mount_handlers) mounts them.
     pub fn from_handlers<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
@@ -39,8 +40,8 @@ impl HttpService {
 }
 
 impl HttpOptions {
-    /// The tasks of handlers of rmcp's that are served: the server's end waits for those that run, and lets their clients
-    /// ask for them meanwhile.
+    /// Sets the tasks of the handlers of rmcp that are served. The end of the server waits for running tasks, and lets
+    /// their clients fetch the results.
     #[must_use]
     pub fn tasks(mut self, tasks: &Tasks) -> Self {
         self.tasks = Some(tasks.clone());
@@ -49,44 +50,40 @@ impl HttpOptions {
 }
 
 impl Context {
-    /// The request as rmcp knows it, with the peer to talk to.
+    /// Returns the request as rmcp has it, with the peer.
     pub fn rmcp(&self) -> &RequestContext<RoleServer> {
         self.request()
     }
 }
 
-/// Whether a request is of a protocol without sessions (2026-07-28 and later).
-pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    crate::context::is_modern(context)
+/// Returns whether a request is of a protocol without sessions (2026-07-28 and later).
+pub fn is_stateless_protocol(context: &RequestContext<RoleServer>) -> bool {
+    crate::context::is_stateless_protocol(context)
 }
 
-/// Whether the client of a request takes a task for an answer: it has declared the extension, in a protocol that has it.
-pub fn knows_tasks(context: &RequestContext<RoleServer>) -> bool {
-    crate::context::knows_tasks(context)
+/// Returns whether the client of a request accepts a task as an answer: it has declared the extension, in a protocol
+/// that has it.
+pub fn supports_tasks(context: &RequestContext<RoleServer>) -> bool {
+    crate::context::supports_tasks(context)
 }
 
-/// Whose request it is, where bearer tokens say so.
+/// Returns the principal that sends a request; `None` if requests need no token.
 pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
-    crate::http::principal(context)
+    crate::http::request_extensions::principal(context)
 }
 
 /// Refuses `logging/setLevel` over HTTP without sessions: the level would be forgotten with the request.
 ///
 /// # Errors
 ///
-/// Invalid request, where there is no session.
-pub fn check_log_level_is_kept(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    if !crate::http::is_stateless(context) {
-        return Ok(());
-    }
-    let text = "This server keeps no sessions, so a log level would be forgotten with this request. Use protocol 2026-07-28, \
-                where each request names its level, or a server with sessions.";
-    Err(ErrorData::invalid_request(text, None))
+/// Returns "invalid request" where there is no session.
+pub fn require_session_for_log_level(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    crate::http::request_extensions::require_session_for_log_level(context)
 }
 
-/// Waits until a request should end though nobody cancelled it: its session over HTTP has ended, and with it everybody who
-/// could hear its answer, or the token that was shown for it is not valid any more. Otherwise for ever.
-pub async fn session_ended(context: &RequestContext<RoleServer>) {
+/// Waits until a request should end although nobody cancelled it: its session over HTTP has ended, or its token is not
+/// valid any more. On other transports it never returns.
+pub async fn wait_for_session_end(context: &RequestContext<RoleServer>) {
     let ended = async {
         match context.extensions.get::<RequestStream>() {
             Some(stream) => stream.ended().cancelled().await,
@@ -105,51 +102,51 @@ pub async fn session_ended(context: &RequestContext<RoleServer>) {
     }
 }
 
-/// Waits up to ten seconds for room for an answer of about `bytes`, before the work for it is done: what clients have not read
-/// is bounded. Requests on transports that bound nothing always have room.
+/// Waits up to ten seconds for room for an answer of about `bytes`, before the work for it is done: the bytes that a
+/// client has not read are bounded. On transports without a bound there is always room.
 ///
 /// # Errors
 ///
-/// A text for the client when there is none.
-pub async fn reserve_answer(context: &RequestContext<RoleServer>, bytes: usize) -> Result<(), String> {
-    match Reservation::of(context) {
+/// Returns a text for the client if there is no room.
+pub async fn reserve_response(context: &RequestContext<RoleServer>, bytes: usize) -> Result<(), String> {
+    match ResponseReservation::of(context) {
         Some(reservation) => reservation.reserve(bytes, RESERVE_TIMEOUT).await.map_err(|refused| refused.to_string()),
         None => Ok(()),
     }
 }
 
-/// Bounds the answers of one connection that its client has not read, for transports of one's own: 64 MiB. Over HTTP the crate
-/// does that itself.
+/// Bounds the answers of one connection that its client has not read, for transports of your own: 64 MiB. Over HTTP the
+/// crate does it itself.
 #[derive(Clone, Debug)]
-pub struct AnswerBudget(Account);
+pub struct ResponseBudget(Account);
 
-/// The room that the answer to a request takes, until it is dropped: when the answer was written.
+/// The room of the answer to a request. Drop it when the answer was written.
 #[derive(Clone, Debug)]
-pub struct AnswerRoom {
-    _reservation: Reservation,
+pub struct ResponseRoom {
+    _reservation: ResponseReservation,
 }
 
-impl Default for AnswerBudget {
+impl Default for ResponseBudget {
     fn default() -> Self {
         Self(Budget::default().account(None))
     }
 }
 
-impl AnswerBudget {
-    /// Notes in a request's extensions that [`reserve_answer`] has to wait for room.
-    pub fn enter(&self, extensions: &mut rmcp::model::Extensions) -> AnswerRoom {
-        let reservation = Reservation::new(self.0.clone());
+impl ResponseBudget {
+    /// Notes in a request's extensions that [`reserve_response`] has to wait for room.
+    pub fn enter(&self, extensions: &mut rmcp::model::Extensions) -> ResponseRoom {
+        let reservation = ResponseReservation::new(self.0.clone());
         extensions.insert(reservation.clone());
-        AnswerRoom { _reservation: reservation }
+        ResponseRoom { _reservation: reservation }
     }
 }
 
-/// Tells a subscription over HTTP of the tasks that it named, as they go; returns when they have all ended.
+/// Sends the states of the tasks that a subscription over HTTP has named. Returns when all of them have ended.
 pub async fn follow_tasks(tasks: &Tasks, context: &SubscriptionContext) {
     crate::tasks::follow(tasks, context).await;
 }
 
-/// Waits until the server that serves this request over HTTP begins to stop, for requests that would not end by themselves.
-pub async fn draining(context: &RequestContext<RoleServer>) {
-    Draining::of(context).await;
+/// Waits until the HTTP server of a request begins to stop. Requests that would not end by themselves use it.
+pub async fn wait_for_drain(context: &RequestContext<RoleServer>) {
+    DrainSignal::of(context).await;
 }

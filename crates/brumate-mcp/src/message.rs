@@ -3,22 +3,22 @@
 use crate::content::{Content, Role};
 use rmcp::model as wire;
 
-/// A message of a prompt.
+/// A message of a prompt or a conversation: a role and a block of content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// The role that speaks.
+    /// The speaker.
     pub role: Role,
     /// The content.
     pub content: Content,
 }
 
 impl Message {
-    /// A message of the person.
+    /// Makes a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self { role: Role::User, content: content.into() }
     }
 
-    /// A message of the model.
+    /// Makes a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self { role: Role::Assistant, content: content.into() }
     }

@@ -1,4 +1,4 @@
-//! Small parts of OAuth that clients, resource servers and authorization servers share.
+//! Parts of OAuth that clients, resource servers and authorization servers share.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -20,8 +20,8 @@ pub(crate) fn s256(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// Returns the header `Authorization` of a client with a secret: HTTP Basic, with both parts encoded as in a form (RFC 6749, section
-/// 2.3.1).
+/// Returns the header `Authorization` of a client with a secret: HTTP Basic, with both parts encoded as in a form (RFC
+/// 6749, section 2.3.1).
 pub(crate) fn basic(id: &str, secret: &str) -> String {
     let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))

@@ -1,8 +1,8 @@
-//! Requests to addresses that somebody else names: of metadata, authorization servers, keys.
+//! Requests to URLs that somebody else names: of metadata, authorization servers, keys.
 //!
-//! A server can name any address, also one that only this machine reaches. So an address must be `https` (but on this machine),
-//! names are checked where they are resolved, and answers are small. See the specification's security best practices, "Server-side
-//! request forgery".
+//! A server can name any URL, also one that only this machine can reach (server-side request forgery; see the security
+//! best practices of MCP). So a URL must be `https`, except on this machine; host names are checked when they are
+//! resolved; and responses are small.
 
 use crate::error::causes;
 use crate::http_client;
@@ -15,25 +15,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Host, Url};
 
-/// The largest answer, in bytes.
+/// The largest response, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// Time for a request and its answer.
+/// The time for a request and its response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Redirects that are followed, at most, and only to the same origin.
+/// The most redirects that are followed, all to the same origin.
 const MAX_REDIRECTS: usize = 3;
 
-/// The network that an address belongs to.
+/// The network that an IP address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AddressScope {
-    /// On the internet.
+    /// The internet.
     Public,
-    /// In a network that the internet does not reach.
+    /// A private network.
     Private,
-    /// On this machine.
+    /// This machine.
     Loopback,
-    /// Nowhere that a request may go: link-local addresses (with the metadata of clouds), multicast, reserved ones.
+    /// No network that a request may go to: link-local addresses (with the metadata of clouds), multicast, reserved
+    /// addresses.
     Forbidden,
 }
 
@@ -73,7 +74,7 @@ fn scope_v6(address: Ipv6Addr) -> AddressScope {
         return AddressScope::Loopback;
     }
     match segments[0] {
-        // NAT64 (RFC 6052) and 6to4 (RFC 3056) have an address of the older protocol inside.
+        // NAT64 (RFC 6052) and 6to4 (RFC 3056) contain an IPv4 address.
         0x64 if segments[1] == 0xff9b => {
             scope_v4(Ipv4Addr::from((u32::from(segments[6]) << 16) | u32::from(segments[7])))
         }
@@ -85,18 +86,18 @@ fn scope_v6(address: Ipv6Addr) -> AddressScope {
     }
 }
 
-/// The scopes that requests may go to besides the public one.
+/// The networks that requests may go to besides the internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub(crate) struct AddressPolicy {
     private: bool,
     loopback: bool,
 }
 
-impl Policy {
-    /// The policy for what a server at `url` names: what is where it is itself may be reached too.
+impl AddressPolicy {
+    /// Makes the policy for URLs that the server at `url` names: the network of the server itself may be reached too.
     pub(crate) fn of_server(url: &Url) -> Self {
         let scope = match url.host() {
-            // A name without a dot is one of the own network.
+            // A name without a dot belongs to the local network.
             Some(Host::Domain(name)) if !is_local_name(name) && !name.trim_end_matches('.').contains('.') => {
                 AddressScope::Private
             }
@@ -120,8 +121,8 @@ fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Returns the scope of a URL as far as it shows before a name is resolved: a name that may be anywhere counts as public, a URL without a
-/// host as forbidden.
+/// Returns the network of a URL before its name is resolved. A name that may be anywhere counts as public, a URL
+/// without a host as forbidden.
 fn scope_of_url(url: &Url) -> AddressScope {
     match url.host() {
         Some(Host::Ipv4(address)) => scope_v4(address),
@@ -137,9 +138,10 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     scope_of_url(url) == AddressScope::Loopback
 }
 
-/// Resolves names, to those of their addresses that may be reached. The connection goes to one of these: no name is resolved twice.
+/// Resolves names to those of their addresses that may be reached. The connection uses one of these, so no name is
+/// resolved twice.
 #[derive(Clone, Debug)]
-struct Resolver(Policy);
+struct Resolver(AddressPolicy);
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
@@ -155,7 +157,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The reason why a request was not made, or has no usable answer.
+/// The reason why a request was not made or has no usable response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutboundError {
     #[error("{0} may not be reached: {1}")]
@@ -166,20 +168,22 @@ pub(crate) enum OutboundError {
     Status(String, u16, Bytes),
 }
 
-/// A client for addresses that somebody else names.
+/// An HTTP client for URLs that somebody else names.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbound {
     client: reqwest::Client,
-    /// For this machine: a proxy would be another one, and see what is secret.
+    /// The client for this machine, without a proxy: a proxy would see secrets.
     direct: Option<reqwest::Client>,
-    policy: Policy,
+    policy: AddressPolicy,
 }
 
 impl Outbound {
+    /// Makes a client.
+    ///
     /// # Errors
     ///
-    /// There is no TLS.
-    pub(crate) fn new(policy: Policy) -> Result<Self, String> {
+    /// Returns a text if TLS cannot be set up.
+    pub(crate) fn new(policy: AddressPolicy) -> Result<Self, String> {
         let settings = || {
             let redirects = reqwest::redirect::Policy::custom(|attempt| {
                 let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
@@ -199,9 +203,9 @@ impl Outbound {
         self.direct.as_ref().filter(|_| is_loopback(url)).unwrap_or(&self.client)
     }
 
-    /// Checks an address as far as that is possible before its name is resolved.
+    /// Checks a URL as far as possible before its name is resolved.
     pub(crate) fn check(&self, url: &Url) -> Result<(), OutboundError> {
-        let refused = |reason| Err(OutboundError::Refused(shown(url), reason));
+        let refused = |reason| Err(OutboundError::Refused(without_query(url), reason));
         if !url.username().is_empty() || url.password().is_some() {
             return refused("it has credentials");
         }
@@ -213,14 +217,14 @@ impl Outbound {
         if self.policy.admits(scope_of_url(url)) { Ok(()) } else { refused("it is in a network of its own") }
     }
 
-    /// Reads a document of JSON.
+    /// Gets a JSON document.
     pub(crate) async fn get_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, OutboundError> {
         self.check(url)?;
         let request = self.client_for(url).get(url.clone()).header(http::header::ACCEPT, "application/json");
         self.json(url, request).await
     }
 
-    /// Posts JSON, and reads JSON.
+    /// Posts JSON. Returns the JSON of the response.
     pub(crate) async fn post_json<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -231,7 +235,7 @@ impl Outbound {
         self.json(url, request.body(body.to_string())).await
     }
 
-    /// Posts a form, and reads JSON.
+    /// Posts a form. Returns the JSON of the response.
     pub(crate) async fn post_form<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -251,20 +255,20 @@ impl Outbound {
     }
 
     async fn json<T: DeserializeOwned>(&self, url: &Url, request: RequestBuilder) -> Result<T, OutboundError> {
-        let failed = |reason: String| OutboundError::Failed(shown(url), reason);
+        let failed = |reason: String| OutboundError::Failed(without_query(url), reason);
         let response = request.send().await.map_err(|error| failed(causes(&error.without_url())))?;
         let status = response.status();
         let body = http_client::read(response, MAX_ANSWER).await.map_err(failed)?;
         if !status.is_success() {
-            return Err(OutboundError::Status(shown(url), status.as_u16(), body));
+            return Err(OutboundError::Status(without_query(url), status.as_u16(), body));
         }
         serde_json::from_slice(&body)
-            .map_err(|error| failed(format!("it is not the JSON that is expected: {}", told(&error))))
+            .map_err(|error| failed(format!("it is not the JSON that is expected: {}", describe_error(&error))))
     }
 }
 
-/// Tells what is wrong with a document. A wrong value is not shown: it may be a secret.
-fn told(error: &serde_json::Error) -> String {
+/// Returns what is wrong with a document. It does not repeat values, which may be secrets.
+fn describe_error(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.starts_with("invalid ") {
         true => format!("a value of the wrong kind at line {}, column {}", error.line(), error.column()),
@@ -272,8 +276,8 @@ fn told(error: &serde_json::Error) -> String {
     }
 }
 
-/// An address for people: without a query, which may be secret.
-fn shown(url: &Url) -> String {
+/// Returns a URL for people, without its query, which may be secret.
+fn without_query(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
@@ -285,7 +289,7 @@ mod tests {
     use super::*;
 
     fn check(server: &str, url: &str) -> Result<(), OutboundError> {
-        let outbound = Outbound::new(Policy::of_server(&Url::parse(server).unwrap())).unwrap();
+        let outbound = Outbound::new(AddressPolicy::of_server(&Url::parse(server).unwrap())).unwrap();
         outbound.check(&Url::parse(url).unwrap())
     }
 
@@ -334,7 +338,8 @@ mod tests {
         let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         trap.set_nonblocking(true).unwrap();
         let port = trap.local_addr().unwrap().port();
-        let outbound = Outbound::new(Policy::of_server(&Url::parse("https://mcp.example.com/mcp").unwrap())).unwrap();
+        let outbound =
+            Outbound::new(AddressPolicy::of_server(&Url::parse("https://mcp.example.com/mcp").unwrap())).unwrap();
         for host in [
             "127.0.0.1",
             "127.1",
@@ -375,10 +380,10 @@ mod tests {
     #[tokio::test]
     async fn names_are_checked_where_they_are_resolved() {
         // `localhost` resolves on every machine.
-        let resolver = Resolver(Policy::default());
+        let resolver = Resolver(AddressPolicy::default());
         let error = resolver.resolve("localhost".parse().unwrap()).await.err().expect("it is refused");
         assert!(error.to_string().contains("no address that may be reached"), "{error}");
-        let resolver = Resolver(Policy { private: false, loopback: true });
+        let resolver = Resolver(AddressPolicy { private: false, loopback: true });
         assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok_and(|mut found| found.next().is_some()));
     }
 }

@@ -1,4 +1,4 @@
-//! What the attribute macros expand to. Not for use by hand, and not stable.
+//! Items that the attribute macros expand to. Not for use by hand, and not stable.
 
 pub use schemars;
 pub use serde;
@@ -17,48 +17,48 @@ use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// The schema of a function's arguments.
+/// Returns the schema of a function's arguments.
 pub fn schema<A: JsonSchema>() -> Map<String, Value> {
     crate::schema::of::<A>()
 }
 
-/// The arguments of a function.
+/// Reads the arguments of a function.
 ///
 /// # Errors
 ///
-/// What serde refuses although it fits the schema.
+/// Returns what serde refuses although it fits the schema.
 pub fn parse<A: DeserializeOwned>(arguments: Value) -> Result<A, Error> {
     crate::tool::parse(arguments)
 }
 
-/// Puts a function's schemas into its tool.
+/// Sets the schemas of a tool.
 pub fn with_schemas(mut tool: Tool, input: Map<String, Value>, output: Option<Map<String, Value>>) -> Tool {
     tool.input_schema = input;
     tool.output_schema = output;
     tool
 }
 
-/// A returned value, to be converted by [`ByTrait`] if its type has [`IntoToolResult`], else by [`ByJson`]: methods that
-/// take the receiver by value are found before those that take a reference to it.
-pub struct Returned<T>(Cell<Option<T>>);
+/// A returned value. [`ConvertByTrait`] converts it if its type has [`IntoToolResult`], else [`ConvertByJson`]: methods
+/// that take the receiver by value are found before methods that take a reference to it.
+pub struct ReturnValue<T>(Cell<Option<T>>);
 
-impl<T> Returned<T> {
+impl<T> ReturnValue<T> {
     /// Holds `value`.
     pub fn new(value: T) -> Self {
         Self(Cell::new(Some(value)))
     }
 }
 
-/// A returned type; see [`Returned`].
-pub struct Type<T>(pub PhantomData<T>);
+/// A returned type; see [`ReturnValue`].
+pub struct ReturnType<T>(pub PhantomData<T>);
 
-/// Types that convert themselves.
-pub trait ByTrait {
+/// Conversion of types with [`IntoToolResult`].
+pub trait ConvertByTrait {
     /// Converts the value.
     ///
     /// # Errors
     ///
-    /// What the conversion fails with.
+    /// Returns the error of the conversion.
     fn convert(self) -> Result<ToolResult, Error>
     where
         Self: Sized,
@@ -66,7 +66,7 @@ pub trait ByTrait {
         Ok(ToolResult::new())
     }
 
-    /// The output schema.
+    /// Returns the output schema.
     fn output_schema(self) -> Option<Map<String, Value>>
     where
         Self: Sized,
@@ -75,42 +75,42 @@ pub trait ByTrait {
     }
 }
 
-/// Types that serialize.
-pub trait ByJson {
+/// Conversion of types with [`Serialize`].
+pub trait ConvertByJson {
     /// Converts the value.
     ///
     /// # Errors
     ///
-    /// What serializing fails with.
+    /// Returns the error of serialization.
     fn convert(&self) -> Result<ToolResult, Error> {
         Ok(ToolResult::new())
     }
 
-    /// The output schema.
+    /// Returns the output schema.
     fn output_schema(&self) -> Option<Map<String, Value>> {
         None
     }
 }
 
-impl<T: IntoToolResult> ByTrait for Returned<T> {
+impl<T: IntoToolResult> ConvertByTrait for ReturnValue<T> {
     fn convert(self) -> Result<ToolResult, Error> {
         self.0.take().map_or_else(|| Ok(ToolResult::new()), IntoToolResult::into_tool_result)
     }
 }
 
-impl<T: IntoToolResult> ByTrait for Type<T> {
+impl<T: IntoToolResult> ConvertByTrait for ReturnType<T> {
     fn output_schema(self) -> Option<Map<String, Value>> {
         T::output_schema()
     }
 }
 
-impl<T: Serialize + JsonSchema> ByJson for Returned<T> {
+impl<T: Serialize + JsonSchema> ConvertByJson for ReturnValue<T> {
     fn convert(&self) -> Result<ToolResult, Error> {
         self.0.take().map_or_else(|| Ok(ToolResult::new()), |value| structured(&value))
     }
 }
 
-impl<T: Serialize + JsonSchema> ByJson for Type<T> {
+impl<T: Serialize + JsonSchema> ConvertByJson for ReturnType<T> {
     fn output_schema(&self) -> Option<Map<String, Value>> {
         Some(structured_schema::<T>())
     }

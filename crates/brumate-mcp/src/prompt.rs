@@ -1,9 +1,9 @@
-//! Prompts: conversations to start from, chosen by people.
+//! Prompts: messages that people choose to begin a conversation with.
 
 use crate::content::Content;
 use crate::context::Context;
-use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
+use crate::item_metadata::{ItemMetadata, descriptor, metadata_methods};
 use crate::message::Message;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a prompt's handler may return: a text, which the person says, or messages.
+/// A type that a prompt's handler may return: a text, which becomes a message of the user, or messages.
 pub trait IntoMessages {
-    /// The messages.
+    /// Converts the value.
     ///
     /// # Errors
     ///
-    /// What makes it a failure.
+    /// Returns the error that the client gets instead of the messages.
     fn into_messages(self) -> Result<Vec<Message>, Error>;
 }
 
@@ -54,7 +54,7 @@ impl<T: IntoMessages, E: Into<Error>> IntoMessages for Result<T, E> {
     }
 }
 
-/// The arguments a prompt was asked for with.
+/// The arguments of a `prompts/get` request.
 #[derive(Clone, Debug, Default)]
 pub struct PromptRequest {
     pub(crate) name: String,
@@ -62,11 +62,11 @@ pub struct PromptRequest {
 }
 
 impl PromptRequest {
-    /// An argument, parsed.
+    /// Returns an argument, parsed.
     ///
     /// # Errors
     ///
-    /// "Invalid params" if it is missing or no `T`.
+    /// Returns "invalid params" if the argument is missing or does not parse as a `T`.
     pub fn get<T: FromStr>(&self, name: &str) -> Result<T, Error>
     where
         T::Err: fmt::Display,
@@ -75,11 +75,11 @@ impl PromptRequest {
             .ok_or_else(|| Error::invalid_params(format!("prompt `{}` requires the argument `{name}`", self.name)))
     }
 
-    /// An argument that may be missing, parsed.
+    /// Returns an argument that may be missing, parsed.
     ///
     /// # Errors
     ///
-    /// "Invalid params" if it is no `T`.
+    /// Returns "invalid params" if it does not parse as a `T`.
     pub fn get_optional<T: FromStr>(&self, name: &str) -> Result<Option<T>, Error>
     where
         T::Err: fmt::Display,
@@ -98,17 +98,17 @@ pub struct PromptArgument {
 }
 
 impl PromptArgument {
-    /// A required argument.
+    /// Makes a required argument.
     pub fn required(name: impl Into<String>) -> Self {
         Self { name: name.into(), description: None, required: true }
     }
 
-    /// An argument that may be left out.
+    /// Makes an argument that may be left out.
     pub fn optional(name: impl Into<String>) -> Self {
         Self { name: name.into(), description: None, required: false }
     }
 
-    /// What it is for.
+    /// Sets the description: what the argument is for.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -120,10 +120,24 @@ pub(crate) type PromptHandler =
     Arc<dyn Fn(PromptRequest, Context) -> BoxFuture<'static, Result<Vec<Message>, Error>> + Send + Sync>;
 
 /// A prompt with its handler.
+///
+/// `#[prompt]` makes one from a function; closures become one at run time:
+///
+/// ```
+/// use brumate_mcp::{Context, Prompt, PromptArgument, PromptRequest, Server};
+///
+/// let review = Prompt::new("review")
+///     .argument(PromptArgument::required("code"))
+///     .handler(|request: PromptRequest, _: Context| async move {
+///         let code: String = request.get("code")?;
+///         Ok::<_, brumate_mcp::Error>(format!("Please review this code:\n\n{code}"))
+///     });
+/// let server = Server::new("reviews").prompt(review);
+/// ```
 #[derive(Clone)]
 pub struct Prompt {
     pub(crate) name: String,
-    pub(crate) described: Described,
+    pub(crate) metadata: ItemMetadata,
     pub(crate) arguments: Vec<PromptArgument>,
     pub(crate) handler: Option<PromptHandler>,
 }
@@ -135,12 +149,12 @@ impl fmt::Debug for Prompt {
 }
 
 impl Prompt {
-    /// A prompt called `name`.
+    /// Makes a prompt called `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), described: Described::default(), arguments: Vec::new(), handler: None }
+        Self { name: name.into(), metadata: ItemMetadata::default(), arguments: Vec::new(), handler: None }
     }
 
-    /// What makes the messages.
+    /// Sets the handler that makes the messages.
     #[must_use]
     pub fn handler<F, Fut, R>(mut self, handler: F) -> Self
     where
@@ -155,7 +169,7 @@ impl Prompt {
         self
     }
 
-    /// What makes the messages, where that blocks: it runs on a thread of its own.
+    /// Sets a handler that blocks. It runs on a thread for blocking work.
     #[must_use]
     pub fn blocking_handler<F, R>(self, handler: F) -> Self
     where
@@ -169,22 +183,23 @@ impl Prompt {
         })
     }
 
-    described_methods!(/// What it is for.
+    metadata_methods!(/// Sets the description: what the prompt is for.
     );
 
-    /// An argument; repeat for more.
+    /// Adds an argument.
     #[must_use]
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.arguments.push(argument);
         self
     }
 
-    /// The required arguments that `given` lacks.
+    /// Returns the required arguments that are not among `given`.
     pub(crate) fn missing(&self, given: &BTreeMap<String, String>) -> Vec<&str> {
         let required = self.arguments.iter().filter(|argument| argument.required);
         required.map(|argument| argument.name.as_str()).filter(|name| !given.contains_key(*name)).collect()
     }
 
+    /// Returns the entry of `prompts/list`.
     pub(crate) fn descriptor(&self) -> Value {
         let arguments: Vec<Value> = self
             .arguments
@@ -195,6 +210,6 @@ impl Prompt {
             })
             .collect();
         let arguments = (!arguments.is_empty()).then_some(arguments.into());
-        descriptor(&self.name, &self.described, [("arguments", arguments)]).into()
+        descriptor(&self.name, &self.metadata, [("arguments", arguments)]).into()
     }
 }

@@ -1,67 +1,69 @@
-//! What a server offers, in the order in which it was registered, page by page.
+//! Registered items in the order of their registration, page by page.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Items by name.
+/// Registered items by name.
 #[derive(Debug)]
 pub(crate) struct Registry<T>(RwLock<Items<T>>);
 
+/// Items by their position, and positions by name.
 #[derive(Debug)]
 struct Items<T> {
     next: u64,
     by_name: HashMap<String, u64>,
-    by_place: BTreeMap<u64, Arc<T>>,
+    by_position: BTreeMap<u64, Arc<T>>,
 }
 
 impl<T> Default for Registry<T> {
     fn default() -> Self {
-        Self(RwLock::new(Items { next: 0, by_name: HashMap::new(), by_place: BTreeMap::new() }))
+        Self(RwLock::new(Items { next: 0, by_name: HashMap::new(), by_position: BTreeMap::new() }))
     }
 }
 
 impl<T> Registry<T> {
-    /// Adds `item`, in the place of one with the same name if there is one: then returns true.
+    /// Adds an item, or replaces the one of the same name. Returns whether there was one.
     pub(crate) fn insert(&self, name: String, item: T) -> bool {
         let mut items = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let next = items.next;
-        let place = *items.by_name.entry(name).or_insert(next);
-        if place == next {
+        let position = *items.by_name.entry(name).or_insert(next);
+        if position == next {
             items.next += 1;
         }
-        items.by_place.insert(place, Arc::new(item)).is_some()
+        items.by_position.insert(position, Arc::new(item)).is_some()
     }
 
-    /// Whether there was one.
+    /// Removes an item. Returns whether there was one.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let mut items = self.0.write().unwrap_or_else(PoisonError::into_inner);
         match items.by_name.remove(name) {
-            Some(place) => items.by_place.remove(&place).is_some(),
+            Some(position) => items.by_position.remove(&position).is_some(),
             None => false,
         }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<T>> {
         let items = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        items.by_name.get(name).and_then(|place| items.by_place.get(place)).cloned()
+        items.by_name.get(name).and_then(|position| items.by_position.get(position)).cloned()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).by_place.is_empty()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_position.is_empty()
     }
 
-    /// The first item that `pick` makes something of.
+    /// Returns the first value that `pick` returns for an item.
     pub(crate) fn find<R>(&self, mut pick: impl FnMut(&Arc<T>) -> Option<R>) -> Option<R> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).by_place.values().find_map(&mut pick)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_position.values().find_map(&mut pick)
     }
 
-    /// Up to `size` items of those that `choose` makes something of, after `cursor`, and the next page's cursor.
+    /// Returns up to `size` items after `cursor`, as `choose` describes them, and the cursor of the next page. Items
+    /// for which `choose` returns `None` are left out.
     ///
     /// # Errors
     ///
-    /// The cursor is none of ours.
+    /// Returns a text if the cursor is none of this server.
     pub(crate) fn page<R>(
         &self,
         cursor: Option<&str>,
@@ -76,21 +78,21 @@ impl<T> Registry<T> {
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut page = Vec::new();
         let mut last = None;
-        for (place, item) in items.by_place.range(from..) {
+        for (position, item) in items.by_position.range(from..) {
             let Some(chosen) = choose(item) else { continue };
             if page.len() == size {
                 return Ok((page, last.map(encode)));
             }
             page.push(chosen);
-            last = Some(*place);
+            last = Some(*position);
         }
         Ok((page, None))
     }
 }
 
-/// Places only grow, so a cursor stays right when something is added or removed meanwhile.
-fn encode(place: u64) -> String {
-    URL_SAFE_NO_PAD.encode(place.to_be_bytes())
+/// Makes a cursor. Positions only grow, so a cursor stays valid when items are added or removed.
+fn encode(position: u64) -> String {
+    URL_SAFE_NO_PAD.encode(position.to_be_bytes())
 }
 
 fn decode(cursor: &str) -> Option<u64> {

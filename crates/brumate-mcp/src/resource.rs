@@ -1,12 +1,13 @@
-//! Resources: data by address, listed or matched by a template.
+//! Resources: data with a URI, listed one by one or matched by a template.
 
-use crate::content::{Annotations, File};
+use crate::cache::CacheScope;
+use crate::content::Annotations;
 use crate::contents::ResourceContents;
 use crate::context::Context;
-use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
+use crate::item_metadata::{ItemMetadata, descriptor, metadata_methods};
+use crate::media::File;
 use crate::result::Json;
-use crate::server::CacheScope;
 use crate::template::{Template, Variables};
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -16,13 +17,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a resource's handler may return.
+/// A type that a resource's handler may return.
 pub trait IntoResourceContents {
-    /// The contents, at `uri` unless they have an address of their own.
+    /// Converts the value. Contents without a URI of their own get `uri`.
     ///
     /// # Errors
     ///
-    /// What makes it a failure.
+    /// Returns the error that the client gets instead of the contents.
     fn into_resource_contents(self, uri: &str) -> Result<Vec<ResourceContents>, Error>;
 }
 
@@ -60,20 +61,20 @@ impl<T: IntoResourceContents, E: Into<Error>> IntoResourceContents for Result<T,
     }
 }
 
-/// A request to read a resource: its address, and what the template's variables stand for.
+/// A request to read a resource: its URI, and the values of the template's variables.
 #[derive(Clone, Debug)]
 pub struct ResourceRequest {
-    /// The address.
+    /// The URI.
     pub uri: String,
     pub(crate) variables: Variables,
 }
 
 impl ResourceRequest {
-    /// What a variable stands for, parsed.
+    /// Returns the value of a variable, parsed.
     ///
     /// # Errors
     ///
-    /// "Not found" if it is missing or no `T`: there is no resource at such an address.
+    /// Returns "not found" if the variable is missing or does not parse as a `T`: there is no resource with such a URI.
     pub fn get<T: FromStr>(&self, name: &str) -> Result<T, Error>
     where
         T::Err: fmt::Display,
@@ -82,11 +83,11 @@ impl ResourceRequest {
             .ok_or_else(|| Error::not_found(format!("resource `{}` not found: `{name}` is missing", self.uri)))
     }
 
-    /// As [`ResourceRequest::get`], for variables of queries, which may be missing.
+    /// Returns the value of a variable of a query, which may be missing, parsed.
     ///
     /// # Errors
     ///
-    /// "Not found" if it is no `T`.
+    /// Returns "not found" if it does not parse as a `T`.
     pub fn get_optional<T: FromStr>(&self, name: &str) -> Result<Option<T>, Error>
     where
         T::Err: fmt::Display,
@@ -100,11 +101,26 @@ pub(crate) type ResourceHandler =
     Arc<dyn Fn(ResourceRequest, Context) -> BoxFuture<'static, Result<Vec<ResourceContents>, Error>> + Send + Sync>;
 
 /// A resource or a template of resources, with its handler.
+///
+/// `#[resource]` makes one from a function; closures become one at run time:
+///
+/// ```
+/// use brumate_mcp::{Context, Resource, ResourceRequest, Server};
+///
+/// let log = Resource::new("log://{day}")
+///     .name("log")
+///     .mime_type("text/plain")
+///     .handler(|request: ResourceRequest, _: Context| async move {
+///         let day: u32 = request.get("day")?;
+///         Ok::<_, brumate_mcp::Error>(format!("the log of day {day}"))
+///     });
+/// let server = Server::new("logs").resource(log);
+/// ```
 #[derive(Clone)]
 pub struct Resource {
     pub(crate) uri: String,
     pub(crate) name: String,
-    described: Described,
+    metadata: ItemMetadata,
     pub(crate) mime_type: Option<String>,
     pub(crate) size: Option<u64>,
     pub(crate) annotations: Option<Annotations>,
@@ -120,13 +136,13 @@ impl fmt::Debug for Resource {
 }
 
 impl Resource {
-    /// A resource at `uri`, which is a template if it has `{variables}`; see the crate's documentation for their
-    /// forms.
+    /// Makes a resource with this URI. A URI with `{variables}` is a template; the [crate's
+    /// documentation](crate#uri-templates) has the forms.
     pub fn new(uri: impl Into<String>) -> Self {
         let uri = uri.into();
         Self {
             name: uri.clone(),
-            described: Described::default(),
+            metadata: ItemMetadata::default(),
             mime_type: None,
             size: None,
             annotations: None,
@@ -137,7 +153,7 @@ impl Resource {
         }
     }
 
-    /// What reads it.
+    /// Sets the handler that reads the resource.
     #[must_use]
     pub fn handler<F, Fut, R>(mut self, handler: F) -> Self
     where
@@ -153,7 +169,7 @@ impl Resource {
         self
     }
 
-    /// What reads it, where reading blocks: it runs on a thread of its own.
+    /// Sets a handler that blocks. It runs on a thread for blocking work.
     #[must_use]
     pub fn blocking_handler<F, R>(self, handler: F) -> Self
     where
@@ -167,38 +183,38 @@ impl Resource {
         })
     }
 
-    /// Its name; the address otherwise.
+    /// Sets the name; the URI by default.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    described_methods!(/// What it is, for the model.
+    metadata_methods!(/// Sets the description for the model: what the resource is.
     );
 
-    /// The media type of its contents.
+    /// Sets the media type of the contents.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// Its size in bytes, if known; not for templates.
+    /// Sets the size in bytes. Templates have none.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
     }
 
-    /// Hints for the client.
+    /// Sets hints for the client.
     #[must_use]
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = Some(annotations);
         self
     }
 
-    /// How long and by whom its contents may be cached (2026-07-28); by default not at all.
+    /// Sets how long and by whom the contents may be cached (since 2026-07-28). By default they may not be cached.
     #[must_use]
     pub fn cache(mut self, ttl: Duration, scope: CacheScope) -> Self {
         self.cache = Some((ttl, scope));
@@ -209,7 +225,7 @@ impl Resource {
         self.template.as_ref().is_ok_and(Template::has_variables)
     }
 
-    /// What the list of resources, or of templates, says of it.
+    /// Returns the entry of `resources/list` or `resources/templates/list`.
     pub(crate) fn descriptor(&self) -> Value {
         let more = [
             (if self.is_template() { "uriTemplate" } else { "uri" }, Some(self.uri.clone().into())),
@@ -217,6 +233,6 @@ impl Resource {
             ("size", self.size.map(Into::into)),
             ("annotations", self.annotations.as_ref().and_then(|hints| serde_json::to_value(hints).ok())),
         ];
-        descriptor(&self.name, &self.described, more).into()
+        descriptor(&self.name, &self.metadata, more).into()
     }
 }

@@ -1,15 +1,27 @@
-//! What tools return: text, media and structured content.
+//! Results of tools: text, media and structured content.
 
-use crate::content::{Audio, Content, File, Image};
+use crate::content::Content;
 use crate::contents::ResourceContents;
 use crate::error::Error;
+use crate::media::{Audio, File, Image};
 use crate::schema;
 use rmcp::model as wire;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A tool's result, for tools that choose every part of it themselves.
+/// The result of a tool, for tools that set every part of it.
+///
+/// ```
+/// use brumate_mcp::{Content, ToolResult, tool};
+/// use serde_json::json;
+///
+/// /// Measures the temperature.
+/// #[tool]
+/// async fn measure() -> ToolResult {
+///     ToolResult::text("21 degrees").structured(json!({"celsius": 21})).meta("sensor", "hall")
+/// }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
     pub(crate) content: Vec<Content>,
@@ -19,17 +31,17 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// An empty result.
+    /// Makes an empty result.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A result of one text.
+    /// Makes a result with one block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new().content(Content::text(text))
     }
 
-    /// A failure, told to the model.
+    /// Makes a failure whose text the model reads (`isError`).
     pub fn error(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }
@@ -41,14 +53,14 @@ impl ToolResult {
         self
     }
 
-    /// The structured content, which should fit the tool's output schema.
+    /// Sets the structured content, which should fit the tool's output schema.
     #[must_use]
     pub fn structured(mut self, value: impl Into<Value>) -> Self {
         self.structured = Some(value.into());
         self
     }
 
-    /// An entry of the result's `_meta`.
+    /// Sets an entry of the result's `_meta`.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.meta.insert(key.into(), value.into());
@@ -65,20 +77,20 @@ impl ToolResult {
     }
 }
 
-/// What a tool may return.
+/// A type that a tool may return.
 ///
-/// `#[tool]` functions may also return anything that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps
-/// it. Either way it becomes `structuredContent` with an output schema, and text for models that read only that.
-/// Structured content is an object: a value that is none is its field `result`.
+/// `#[tool]` functions may also return every type that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps
+/// it. Such a value becomes `structuredContent` with an output schema, and text for models that read only text.
+/// Structured content is an object: a value that is none becomes the field `result` of one.
 pub trait IntoToolResult {
-    /// The result.
+    /// Converts the value.
     ///
     /// # Errors
     ///
-    /// What makes it a failure.
+    /// Returns the error that makes the result a failure.
     fn into_tool_result(self) -> Result<ToolResult, Error>;
 
-    /// The schema of its structured content, if it always has some.
+    /// Returns the schema of the structured content, if there always is some.
     fn output_schema() -> Option<Map<String, Value>> {
         None
     }
@@ -91,7 +103,7 @@ pub struct Json<T>(
     pub T,
 );
 
-/// Whether values with this schema are objects and need no wrapping.
+/// Returns whether values with this schema are objects, which need no wrapping.
 fn is_object(schema: &Map<String, Value>) -> bool {
     schema.get("type").is_some_and(|kind| kind == "object")
 }
@@ -103,7 +115,7 @@ fn wrapped(value: Value) -> Value {
 }
 
 fn wrapped_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
-    // Definitions are referred to from the root.
+    // References to definitions are relative to the root.
     let definitions = schema.remove("$defs");
     schema.remove("$schema");
     let mut object = Map::new();
@@ -118,7 +130,7 @@ fn wrapped_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     object
 }
 
-/// Text and structured content of `value`.
+/// Makes a result with the text and the structured content of a value.
 pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> Result<ToolResult, Error> {
     let value = serde_json::to_value(value)?;
     let text = match &value {
@@ -129,7 +141,7 @@ pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> Result<ToolRes
     Ok(ToolResult::text(text).structured(value))
 }
 
-/// The schema of what [`structured`] makes of `T`.
+/// Returns the schema of the structured content that [`structured`] makes of a `T`.
 pub(crate) fn structured_schema<T: JsonSchema>() -> Map<String, Value> {
     let schema = schema::of::<T>();
     if is_object(&schema) { schema } else { wrapped_schema(schema) }
@@ -183,7 +195,7 @@ impl IntoToolResult for ToolResult {
     }
 }
 
-/// A value without a schema: objects are structured content, others text.
+/// A value without a schema: an object is structured content, everything else is text.
 impl IntoToolResult for Value {
     fn into_tool_result(self) -> Result<ToolResult, Error> {
         Ok(match self {

@@ -1,6 +1,6 @@
-//! Running a handler: what it panics with stays inside, and it ends when its request does.
+//! Runs handlers: catches their panics, and ends them with their request.
 
-use crate::context::{Context, Known};
+use crate::context::{AbortPayload, Context, RequestState};
 use crate::error::Error;
 use futures::FutureExt as _;
 use rmcp::model::InputRequest;
@@ -8,50 +8,47 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
-/// How a handler's run ended.
+/// How the run of a handler ended.
 #[derive(Debug)]
-pub(crate) enum Outcome<T> {
-    /// It returned.
-    Done(Result<T, Error>),
-    /// It panicked; the message is for the log, not for the client.
+pub(crate) enum RunOutcome<T> {
+    /// The handler returned.
+    Returned(Result<T, Error>),
+    /// The handler panicked. The message is for the log, not for the client.
     Panicked(String),
-    /// The client has cancelled the request or is gone.
+    /// The client has cancelled the request or has gone away.
     Cancelled,
-    /// It waits for answers that only another round can bring.
-    Asks(BTreeMap<String, InputRequest>, Known),
+    /// The handler waits for input that only another round can bring.
+    InputRequired(BTreeMap<String, InputRequest>, RequestState),
 }
 
 /// Runs `work` for the request of `context`.
-pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<T, Error>>) -> Outcome<T> {
+pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<T, Error>>) -> RunOutcome<T> {
     let work = AssertUnwindSafe(work).catch_unwind();
     tokio::select! {
         biased;
         done = work => match done {
-            Ok(result) => Outcome::Done(result),
-            Err(payload) if payload.is::<Unwound>() => asked(context).unwrap_or(Outcome::Cancelled),
-            Err(payload) => Outcome::Panicked(message(payload.as_ref())),
+            Ok(result) => RunOutcome::Returned(result),
+            Err(payload) if payload.is::<AbortPayload>() => asked(context).unwrap_or(RunOutcome::Cancelled),
+            Err(payload) => RunOutcome::Panicked(message(payload.as_ref())),
         },
-        () = context.questions().asked() => asked(context).unwrap_or(Outcome::Cancelled),
-        () = context.cancelled() => Outcome::Cancelled,
+        () = context.input_requests().asked() => asked(context).unwrap_or(RunOutcome::Cancelled),
+        () = context.cancelled() => RunOutcome::Cancelled,
     }
 }
 
-/// What the handler asks, if it asks anything.
-fn asked<T>(context: &Context) -> Option<Outcome<T>> {
-    let (asked, known) = context.questions().take();
-    (!asked.is_empty()).then_some(Outcome::Asks(asked, known))
+/// Returns the input that the handler requests, if it requests any.
+fn asked<T>(context: &Context) -> Option<RunOutcome<T>> {
+    let (asked, known) = context.input_requests().take();
+    (!asked.is_empty()).then_some(RunOutcome::InputRequired(asked, known))
 }
 
-/// What a blocking handler unwinds with when its request has ended, or waits for answers.
-pub(crate) struct Unwound;
-
-/// Runs `work`, which may block, on a thread for such work.
+/// Runs `work`, which may block, on a thread for blocking work.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {
             Ok(payload) => resume_unwind(payload),
-            // Only a runtime that shuts down cancels tasks; nobody is left to see the answer.
+            // Only a runtime that shuts down cancels tasks. Nobody waits for the answer.
             Err(_) => std::future::pending().await,
         },
     }

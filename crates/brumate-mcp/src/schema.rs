@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12: made from types, and arguments checked against it.
+//! JSON Schema 2020-12: generated from types, and checked against values.
 
 #[cfg(feature = "server")]
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// How many violations one message names.
+/// The most violations that one message names.
 const NAMED_VIOLATIONS: usize = 5;
 
 /// The longest value that a message repeats, in characters.
 const SHOWN_VALUE: usize = 80;
 
-/// The schema of `T`, an object.
+/// Returns the schema of `T`: an object.
 #[cfg(feature = "server")]
 pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
@@ -26,7 +26,7 @@ pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
     }
 }
 
-/// The schema of `T` without references to definitions, as forms need it.
+/// Returns the schema of `T` without references to definitions, as forms need it.
 #[cfg(feature = "server")]
 pub(crate) fn inline<T: JsonSchema>() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12();
@@ -42,21 +42,21 @@ pub(crate) fn inline<T: JsonSchema>() -> Map<String, Value> {
 pub(crate) struct Validator(jsonschema::Validator);
 
 impl Validator {
-    /// Compiles `schema`. References to other documents are not followed.
+    /// Compiles a schema. References to other documents are not followed.
     ///
     /// # Errors
     ///
-    /// What is wrong with the schema.
+    /// Returns a text if the schema is not valid.
     pub(crate) fn new(schema: &Map<String, Value>) -> Result<Self, String> {
         let schema = Value::Object(schema.clone());
         jsonschema::draft202012::options().build(&schema).map(Self).map_err(|error| error.to_string())
     }
 
-    /// Checks `value`.
+    /// Checks a value.
     ///
     /// # Errors
     ///
-    /// What to mend and where, for a model to read.
+    /// Returns a text for the model: what to mend and where.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         let mut lines = Vec::new();
         let mut more = 0;
@@ -91,7 +91,7 @@ impl Validator {
 ///
 /// # Errors
 ///
-/// The property that has no such form.
+/// Returns a text that names the property without such a form.
 #[cfg(feature = "server")]
 pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
     let mut properties = match schema.remove("properties") {
@@ -118,7 +118,7 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
             *choices = choices.iter().flat_map(titled).collect();
             property.insert("type".into(), "string".into());
         }
-        // Rust's widths (`int64`) are not formats of forms.
+        // Formats of Rust's integers (`int64`) are not allowed in forms.
         if property
             .get("format")
             .is_some_and(|format| !["email", "uri", "date", "date-time"].iter().any(|allowed| format == allowed))
@@ -147,7 +147,7 @@ pub(crate) fn form(mut schema: Map<String, Value>) -> Result<Value, String> {
     Ok(Value::Object(form))
 }
 
-/// The choices of an enum's variant, or of several that have no documentation: each a value with a title.
+/// Returns the choices of an enum variant, or of several variants without documentation: values with titles.
 #[cfg(feature = "server")]
 fn titled(choice: &Value) -> Vec<Value> {
     let title = choice.get("title").or_else(|| choice.get("description"));

@@ -1,21 +1,22 @@
-//! The server: what it is called, what it offers, what it keeps.
+//! The server: its settings, and what it offers.
 
+mod context_host;
+mod layers;
 mod lifespan;
 
+use crate::cache::CacheScope;
 use crate::completion::Completion;
-use crate::connection::{Change, Hub};
+use crate::connection::{ChangeNotification, Subscribers};
 use crate::content::Icon;
-use crate::contents::ResourceContents;
-use crate::context::Context;
-use crate::error::{Error, ServeError};
+use crate::error::ServeError;
 use crate::layer::Layers;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::resource::{Resource, ResourceRequest};
+use crate::resource::Resource;
 use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
-use lifespan::{Start, Stop};
+use lifespan::{StartLifespan, StopLifespan};
 use rmcp::model::RequestStateCodec;
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
@@ -26,27 +27,32 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// Who may cache an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheScope {
-    /// Anyone on the way, for anyone.
-    Public,
-    /// The client that asked, for its user.
-    Private,
-}
-
 /// An MCP server: tools, resources and prompts under a name.
 ///
-/// Build it with the methods that take `self`, then serve it ([`Server::run_stdio`], [`Server::run_http`],
-/// [`Server::http_service`]).
+/// Build it with the methods that take `self`, then serve it: [`Server::run_stdio`], [`Server::run_http`],
+/// [`Server::run_from_args`], [`Server::http_service`] or [`Server::serve_streams`].
 ///
-/// A `Server` is a handle: clones are the same server, and what is added or removed while it is served is told to its clients.
-/// The methods that take `self` change that one server and return the same handle, so that `server.clone().version("2")` changes
-/// `server` too. Two servers that share something are two calls of [`Server::new`], each with the same [`Server::service`] or
-/// [`Server::tools`].
+/// ```no_run
+/// use brumate_mcp::{ServeError, Server, tool};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # async fn run() -> Result<(), ServeError> {
+/// Server::new("Calculator").version(env!("CARGO_PKG_VERSION")).tool(add).run_stdio().await
+/// # }
+/// ```
+///
+/// A `Server` is a handle: clones are the same server. Adding or removing something while it is served notifies its
+/// clients. The methods that take `self` change that one server and return the same handle, so
+/// `server.clone().version("2")` changes `server` too. For two servers with the same tools, call [`Server::new`] twice,
+/// each with the same [`Server::service`] or [`Server::tools`].
 #[derive(Clone)]
 pub struct Server {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ServerInner>,
 }
 
 impl fmt::Debug for Server {
@@ -55,29 +61,31 @@ impl fmt::Debug for Server {
     }
 }
 
-pub(crate) struct Shared {
-    settings: RwLock<Settings>,
+/// The server that all handles share.
+pub(crate) struct ServerInner {
+    settings: RwLock<ServerSettings>,
     pub(crate) tools: Registry<ServedTool>,
     pub(crate) resources: Registry<Resource>,
     pub(crate) prompts: Registry<Prompt>,
     pub(crate) completions: Registry<Completion>,
     pub(crate) layers: RwLock<Layers>,
     pub(crate) hides_errors: AtomicBool,
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) tasks: Tasks,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    lifespans: Mutex<Vec<Start>>,
-    stops: Mutex<Vec<Stop>>,
+    lifespans: Mutex<Vec<StartLifespan>>,
+    stops: Mutex<Vec<StopLifespan>>,
     started: OnceCell<()>,
     /// Whether a tool was registered that needs a scope.
     pub(crate) has_scopes: AtomicBool,
-    /// What could not be registered; starting fails with it.
+    /// Problems of what was registered. [`Server::start`] fails with them.
     problems: Mutex<Vec<String>>,
-    pub(crate) sealing: RequestStateCodec,
+    pub(crate) request_state_codec: RequestStateCodec,
 }
 
+/// The settings that need no handler.
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct ServerSettings {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) title: Option<String>,
@@ -92,9 +100,9 @@ pub(crate) struct Settings {
 }
 
 impl Server {
-    /// A server called `name` that offers nothing yet.
+    /// Makes a server called `name` that offers nothing yet. Its version is `0.0.0`.
     pub fn new(name: impl Into<String>) -> Self {
-        let settings = Settings {
+        let settings = ServerSettings {
             name: name.into(),
             version: "0.0.0".to_owned(),
             title: None,
@@ -107,7 +115,7 @@ impl Server {
             extensions: Map::new(),
             experimental: Map::new(),
         };
-        let shared = Shared {
+        let shared = ServerInner {
             settings: RwLock::new(settings),
             tools: Registry::default(),
             resources: Registry::default(),
@@ -115,7 +123,7 @@ impl Server {
             completions: Registry::default(),
             layers: RwLock::default(),
             hides_errors: AtomicBool::new(false),
-            hub: Arc::default(),
+            subscribers: Arc::default(),
             tasks: Tasks::default(),
             states: RwLock::default(),
             lifespans: Mutex::default(),
@@ -123,110 +131,110 @@ impl Server {
             started: OnceCell::new(),
             has_scopes: AtomicBool::new(false),
             problems: Mutex::default(),
-            sealing: RequestStateCodec::new_unchecked(crate::random_bytes::<32>()),
+            request_state_codec: RequestStateCodec::new_unchecked(crate::random_bytes::<32>()),
         };
         Self { shared: Arc::new(shared) }
     }
 
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> ServerSettings {
         self.shared.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(self, set: impl FnOnce(&mut Settings)) -> Self {
+    fn set(self, set: impl FnOnce(&mut ServerSettings)) -> Self {
         set(&mut self.shared.settings.write().unwrap_or_else(PoisonError::into_inner));
         self
     }
 
-    /// Its version; `env!("CARGO_PKG_VERSION")` is a good one.
+    /// Sets the version; `env!("CARGO_PKG_VERSION")` is a good one.
     #[must_use]
     pub fn version(self, version: impl Into<String>) -> Self {
         self.set(|settings| settings.version = version.into())
     }
 
-    /// A name for people.
+    /// Sets the name that people see.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.set(|settings| settings.title = Some(title.into()))
     }
 
-    /// What it is.
+    /// Sets the description.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
         self.set(|settings| settings.description = Some(description.into()))
     }
 
-    /// Its web page.
+    /// Sets the URL of a web page about the server.
     #[must_use]
     pub fn website(self, url: impl Into<String>) -> Self {
         self.set(|settings| settings.website = Some(url.into()))
     }
 
-    /// How to use it, for the model.
+    /// Sets the instructions for the model: how to use the server.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         self.set(|settings| settings.instructions = Some(instructions.into()))
     }
 
-    /// An icon; repeat for more.
+    /// Adds an icon.
     #[must_use]
     pub fn icon(self, icon: Icon) -> Self {
         self.set(|settings| settings.icons.push(icon))
     }
 
-    /// How many items a page of a list has at most; by default all are on one.
+    /// Sets the most items of one page of a list. By default a list has one page.
     #[must_use]
     pub fn page_size(self, items: usize) -> Self {
         self.set(|settings| settings.page_size = items.max(1))
     }
 
-    /// How long and by whom lists may be cached (2026-07-28); by default not at all.
+    /// Sets how long and by whom lists may be cached (since 2026-07-28). By default they may not be cached.
     #[must_use]
     pub fn cache_lists(self, ttl: Duration, scope: CacheScope) -> Self {
         self.set(|settings| settings.cache = Some((ttl, scope)))
     }
 
-    /// Declares support of a protocol extension, by its identifier, with its settings (an object).
+    /// Declares support of a protocol extension, by its identifier, with its settings. `value` must be an object.
     #[must_use]
     pub fn extension(self, id: impl Into<String>, value: Value) -> Self {
         self.set(|settings| drop(settings.extensions.insert(id.into(), value)))
     }
 
-    /// Declares an experimental capability (an object).
+    /// Declares an experimental capability. `value` must be an object.
     #[must_use]
     pub fn experimental(self, name: impl Into<String>, value: Value) -> Self {
         self.set(|settings| drop(settings.experimental.insert(name.into(), value)))
     }
 
-    /// Bounds of the tasks that calls of its tools become.
+    /// Sets the limits of the tasks that calls of the tools become.
     #[must_use]
     pub fn task_limits(self, limits: TaskLimits) -> Self {
         self.shared.tasks.set_limits(limits);
         self
     }
 
-    /// Adds a tool: a `#[tool]` function or a [`Tool`]. What is wrong with it is said when the server starts.
+    /// Adds a tool: a `#[tool]` function or a [`Tool`]. [`Server::start`] reports what is wrong with it.
     #[must_use]
     pub fn tool(self, tool: impl Into<Tool>) -> Self {
         let added = self.add_tool(tool);
-        self.noting(added)
+        self.note_problem(added)
     }
 
-    /// Adds a resource or a template: a `#[resource]` function or a [`Resource`]. What is wrong with it is said when the
-    /// server starts.
+    /// Adds a resource or a template: a `#[resource]` function or a [`Resource`]. [`Server::start`] reports what is
+    /// wrong with it.
     #[must_use]
     pub fn resource(self, resource: impl Into<Resource>) -> Self {
         let added = self.add_resource(resource);
-        self.noting(added)
+        self.note_problem(added)
     }
 
-    /// Adds a prompt: a `#[prompt]` function or a [`Prompt`]. What is wrong with it is said when the server starts.
+    /// Adds a prompt: a `#[prompt]` function or a [`Prompt`]. [`Server::start`] reports what is wrong with it.
     #[must_use]
     pub fn prompt(self, prompt: impl Into<Prompt>) -> Self {
         let added = self.add_prompt(prompt);
-        self.noting(added)
+        self.note_problem(added)
     }
 
-    /// Adds a completion: a `#[completion]` function or a [`Completion`].
+    /// Adds a completion: a `#[completion]` function or a [`Completion`]. It replaces the one for the same argument.
     #[must_use]
     pub fn completion(self, completion: impl Into<Completion>) -> Self {
         let completion = completion.into();
@@ -234,38 +242,39 @@ impl Server {
         self
     }
 
-    fn noting(self, added: Result<(), ServeError>) -> Self {
+    /// Keeps a problem of a registration for [`Server::start`].
+    fn note_problem(self, added: Result<(), ServeError>) -> Self {
         if let Err(error) = added {
             lock(&self.shared.problems).push(error.to_string());
         }
         self
     }
 
-    /// Adds a tool, or replaces the one of the same name.
+    /// Adds a tool, or replaces the one of the same name. Clients are notified.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns [`ServeError::Setup`] if its name, a scope or a schema is not valid, or it has no handler.
     pub fn add_tool(&self, tool: impl Into<Tool>) -> Result<(), ServeError> {
         let served = ServedTool::new(tool.into()).map_err(ServeError::Setup)?;
         if !served.tool.scopes.is_empty() {
             self.shared.has_scopes.store(true, Ordering::Relaxed);
         }
         self.shared.tools.insert(served.tool.name.clone(), served);
-        self.changed(Change::Tools);
+        self.notify_change(ChangeNotification::Tools);
         Ok(())
     }
 
-    /// Removes a tool; whether there was one.
+    /// Removes a tool. Returns whether there was one.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.removed(self.shared.tools.remove(name), Change::Tools)
+        self.notify_removal(self.shared.tools.remove(name), ChangeNotification::Tools)
     }
 
-    /// Adds a resource or a template, or replaces the one of the same address.
+    /// Adds a resource or a template, or replaces the one with the same URI. Clients are notified.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns [`ServeError::Setup`] if its URI template does not parse, or it has no handler.
     pub fn add_resource(&self, resource: impl Into<Resource>) -> Result<(), ServeError> {
         let resource = resource.into();
         if let Err(problem) = &resource.template {
@@ -275,71 +284,74 @@ impl Server {
             return Err(ServeError::Setup(format!("resource `{}`: it has no handler", resource.uri)));
         }
         self.shared.resources.insert(resource.uri.clone(), resource);
-        self.changed(Change::Resources);
+        self.notify_change(ChangeNotification::Resources);
         Ok(())
     }
 
-    /// Removes the resource or template with this address; whether there was one.
+    /// Removes the resource or template with this URI. Returns whether there was one.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        self.removed(self.shared.resources.remove(uri), Change::Resources)
+        self.notify_removal(self.shared.resources.remove(uri), ChangeNotification::Resources)
     }
 
-    /// Adds a prompt, or replaces the one of the same name.
+    /// Adds a prompt, or replaces the one of the same name. Clients are notified.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns [`ServeError::Setup`] if it has no handler.
     pub fn add_prompt(&self, prompt: impl Into<Prompt>) -> Result<(), ServeError> {
         let prompt = prompt.into();
         if prompt.handler.is_none() {
             return Err(ServeError::Setup(format!("prompt `{}`: it has no handler", prompt.name)));
         }
         self.shared.prompts.insert(prompt.name.clone(), prompt);
-        self.changed(Change::Prompts);
+        self.notify_change(ChangeNotification::Prompts);
         Ok(())
     }
 
-    /// Removes a prompt; whether there was one.
+    /// Removes a prompt. Returns whether there was one.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.removed(self.shared.prompts.remove(name), Change::Prompts)
+        self.notify_removal(self.shared.prompts.remove(name), ChangeNotification::Prompts)
     }
 
-    fn removed(&self, removed: bool, change: Change) -> bool {
+    /// Notifies clients if something was removed.
+    fn notify_removal(&self, removed: bool, change: ChangeNotification) -> bool {
         if removed {
-            self.changed(change);
+            self.notify_change(change);
         }
         removed
     }
 
-    /// Before the server runs nobody listens; afterwards there is a runtime to tell them in.
-    fn changed(&self, change: Change) {
+    /// Notifies clients in the background. Before the server runs there is no runtime, and nobody listens.
+    fn notify_change(&self, change: ChangeNotification) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let hub = self.shared.hub.clone();
-            runtime.spawn(async move { hub.tell(change).await });
+            let subscribers = self.shared.subscribers.clone();
+            runtime.spawn(async move { subscribers.notify(change).await });
         }
     }
 
-    /// Tells the clients that have subscribed to `uri` that it has changed.
+    /// Notifies the clients that have subscribed to `uri` that the resource has changed.
     pub async fn notify_resource_updated(&self, uri: impl Into<String>) {
-        self.shared.hub.tell(Change::Resource(uri.into())).await;
+        self.shared.subscribers.notify(ChangeNotification::Resource(uri.into())).await;
     }
 
-    /// Tells clients that the list of tools has changed, where that is not by [`Server::add_tool`] and its like.
+    /// Notifies clients that the list of tools has changed. [`Server::add_tool`] and [`Server::remove_tool`] do it
+    /// themselves.
     pub async fn notify_tools_changed(&self) {
-        self.shared.hub.tell(Change::Tools).await;
+        self.shared.subscribers.notify(ChangeNotification::Tools).await;
     }
 
-    /// Tells clients that the list of resources has changed.
+    /// Notifies clients that the list of resources has changed.
     pub async fn notify_resources_changed(&self) {
-        self.shared.hub.tell(Change::Resources).await;
+        self.shared.subscribers.notify(ChangeNotification::Resources).await;
     }
 
-    /// Tells clients that the list of prompts has changed.
+    /// Notifies clients that the list of prompts has changed.
     pub async fn notify_prompts_changed(&self) {
-        self.shared.hub.tell(Change::Prompts).await;
+        self.shared.subscribers.notify(ChangeNotification::Prompts).await;
     }
 
-    /// Keeps `state` for [`Context::state`] and parameters of type [`State<T>`](crate::State). One per type.
+    /// Sets the state of type `T` for [`Context::state`](crate::Context::state) and parameters of type
+    /// [`State<T>`](crate::State). There is one value of each type.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
         self.put_state(Arc::new(state));
@@ -350,44 +362,18 @@ impl Server {
         self.shared.states.write().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), state);
     }
 
-    pub(crate) fn find_state<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let states = self.shared.states.read().unwrap_or_else(PoisonError::into_inner);
-        states.get(&TypeId::of::<T>()).cloned().and_then(|state| state.downcast().ok())
-    }
-
-    /// The key that seals what questions carry from round to round (2026-07-28), 32 bytes or more. Servers that share
-    /// clients share a key; without one each process has its own.
+    /// Sets the key that seals the `requestState` of requests that ask their client for input (since 2026-07-28): 32
+    /// bytes or more. Servers behind one load balancer need the same key. By default each process has a random one.
     ///
     /// # Errors
     ///
-    /// The key is too short, or the server is already shared.
-    pub fn sealing_key(mut self, key: &[u8]) -> Result<Self, ServeError> {
-        let sealing = RequestStateCodec::try_new(key).map_err(|error| ServeError::Setup(error.to_string()))?;
+    /// Returns [`ServeError::Setup`] if the key is too short, or if the server was cloned before.
+    pub fn request_state_key(mut self, key: &[u8]) -> Result<Self, ServeError> {
+        let request_state_codec =
+            RequestStateCodec::try_new(key).map_err(|error| ServeError::Setup(error.to_string()))?;
         let shared = Arc::get_mut(&mut self.shared)
-            .ok_or_else(|| ServeError::Setup("give the sealing key before the server is cloned".into()))?;
-        shared.sealing = sealing;
+            .ok_or_else(|| ServeError::Setup("set the key of the request state before the server is cloned".into()))?;
+        shared.request_state_codec = request_state_codec;
         Ok(self)
-    }
-
-    /// Reads a resource: its contents, and how they may be cached.
-    pub(crate) async fn read(
-        &self,
-        uri: &str,
-        context: Context,
-    ) -> Result<(Vec<ResourceContents>, Option<(Duration, CacheScope)>), Error> {
-        let exact = self.shared.resources.get(uri).filter(|resource| !resource.is_template());
-        let found = exact.map(|resource| (resource, Default::default())).or_else(|| {
-            self.shared.resources.find(|resource| {
-                let template = resource.template.as_ref().ok().filter(|template| template.has_variables())?;
-                Some((resource.clone(), template.matches(uri)?))
-            })
-        });
-        let handler = found.as_ref().and_then(|(resource, _)| resource.handler.clone());
-        let (Some((resource, variables)), Some(handler)) = (found, handler) else {
-            return Err(Error::no_resource(uri));
-        };
-        let contents = handler(ResourceRequest { uri: uri.to_owned(), variables }, context).await?;
-        let mime_type = resource.mime_type.as_deref();
-        Ok((contents.into_iter().map(|c| c.or_mime_type(mime_type)).collect(), resource.cache))
     }
 }

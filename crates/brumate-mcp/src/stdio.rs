@@ -1,38 +1,39 @@
 //! Serving over standard input and output, or any other pair of streams.
 
+use crate::bounded_requests::BoundedRequests;
 use crate::error::ServeError;
 use crate::handler::Handler;
-use crate::requests::BoundedRequests;
 use crate::server::Server;
 use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 impl Server {
-    /// Serves one client over standard input and output, until it closes its end or the process is interrupted or
-    /// terminated; then stops the lifespans. Standard output belongs to the protocol meanwhile: log to standard error.
+    /// Serves one client over standard input and output, until the client closes its end or the process gets SIGINT or
+    /// SIGTERM. Then it stops the lifespans. Standard output belongs to the protocol meanwhile: write logs to standard
+    /// error.
     ///
     /// # Errors
     ///
-    /// The server cannot be set up or started.
+    /// Returns an error if the server cannot be set up or started.
     pub async fn run_stdio(self) -> Result<(), ServeError> {
         self.start().await?;
         let token = CancellationToken::new();
         let signals = tokio::spawn(cancel_on_signal(token.clone()));
         let served = self.serve_connection(rmcp::transport::io::stdio(), token).await;
-        // The one client that could ask for them is gone.
-        self.shared.tasks.end_all();
+        // The only client that could fetch them is gone.
+        self.shared.tasks.cancel_all();
         signals.abort();
         self.stop().await;
         served
     }
 
-    /// Serves one client over a pair of streams, a line for each message, until the input ends: a socket, or a pipe within
-    /// a process. Lifespans are started if they have not been, and not stopped.
+    /// Serves one client over a pair of streams, such as a socket or a pipe, with a line for each message, until the
+    /// input ends. Starts the lifespans if nobody has, and does not stop them.
     ///
     /// # Errors
     ///
-    /// The server cannot be started, or client and server could not begin.
+    /// Returns an error if the server cannot be started, or if client and server cannot agree on a protocol.
     pub async fn serve_streams<R, W>(&self, input: R, output: W) -> Result<(), ServeError>
     where
         R: AsyncRead + Send + Sync + Unpin + 'static,
@@ -42,7 +43,7 @@ impl Server {
         self.serve_connection((input, output), CancellationToken::new()).await
     }
 
-    /// Serves one client over a transport of rmcp's, without starting or stopping lifespans.
+    /// Serves one client over a transport of rmcp, without starting or stopping lifespans.
     pub(crate) async fn serve_connection<T, E, A>(
         &self,
         transport: T,
@@ -57,7 +58,7 @@ impl Server {
     }
 }
 
-/// Serves one client over a transport of rmcp's.
+/// Serves one client with a handler, over a transport of rmcp.
 pub(crate) async fn serve_handler<H, T, E, A>(
     handler: H,
     transport: T,
@@ -73,7 +74,7 @@ where
             let _ = running.waiting().await;
             Ok(())
         }
-        // A client that leaves before it has said anything is no failure.
+        // A client may leave before its first message.
         Err(
             rmcp::service::ServerInitializeError::ConnectionClosed(_) | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),

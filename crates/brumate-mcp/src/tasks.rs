@@ -1,70 +1,77 @@
-//! Tasks (`io.modelcontextprotocol/tasks`, SEP-2663): calls of tools that go on after their request was answered.
+//! Tasks (`io.modelcontextprotocol/tasks`, SEP-2663): tool calls that go on after their request was answered.
 //!
-//! The client is given a name for the work. With it it asks how the work goes (`tasks/get`), answers its questions
-//! (`tasks/update`) and stops it (`tasks/cancel`). What is kept is bounded by [`TaskLimits`]; all else is as if it were not
-//! there: a task of another principal, one that never was, one whose time is over.
+//! The client gets the task's id. With the id it asks for the status (`tasks/get`), answers input requests
+//! (`tasks/update`) and cancels the task (`tasks/cancel`). [`TaskLimits`] bounds the tasks of a server. A client gets
+//! the same error for a task of another principal, a task that never was, and a task that was forgotten.
 
 mod entry;
-mod following;
 mod handle;
+mod reservation;
 mod store;
+mod subscription;
+mod table;
 
-pub(crate) use following::{Followed, follow};
-pub use handle::{TaskEnd, TaskHandle};
-pub use store::{NewTask, NoRoom, Tasks};
+pub use entry::TaskOutcome;
+pub use handle::TaskHandle;
+pub use reservation::TaskReservation;
+pub use store::Tasks;
+pub(crate) use subscription::{SubscribedTasks, follow};
+pub use table::TooManyTasks;
 
 use std::time::Duration;
 
 /// The extension's identifier.
 pub(crate) const EXTENSION: &str = rmcp::model::TASKS_EXTENSION_ID;
 
-/// Whether the calls of a tool become tasks. Only clients that have declared the extension with their request are given
-/// tasks, and only in protocols since 2026-07-28.
+/// Whether calls of a tool become tasks.
+///
+/// Only a request that declares the extension in its capabilities gets a task, and only since protocol 2026-07-28.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskSupport {
-    /// Never: the answer is the result.
+    /// Never. The answer is the result. This is the default.
     #[default]
     Never,
-    /// Where the client knows tasks; for others the answer is the result.
+    /// For clients that support tasks. The answer to others is the result.
     Optional,
-    /// Always: clients that do not know tasks are told that they must.
+    /// Always. Clients that do not support tasks get the error -32021 (missing required client capability).
     Required,
 }
 
-/// Bounds of the tasks of a server, which are kept in memory.
+/// Limits of the tasks of a server, which are kept in memory; see [`Server::task_limits`](crate::Server::task_limits).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskLimits {
-    /// Tasks that are known at a time, those that have ended included; 1024.
-    pub tasks: usize,
-    /// Of one principal; 128. Clients nobody knows share all there are.
-    pub tasks_each: usize,
-    /// The longest a task may run; 6 hours. Then it is stopped and has failed.
-    pub run: Duration,
-    /// How long the result of the longest task is kept; 1 hour. A task's TTL is both together.
-    pub keep: Duration,
-    /// The largest result, in bytes of JSON; 32 MiB. A task with a larger one has failed.
-    pub result_bytes: usize,
-    /// All results together; 256 MiB. Those that were fetched make room for others first.
-    pub bytes: usize,
-    /// The results of one principal; 64 MiB. Those that were fetched make room for others first. Clients nobody knows share all
-    /// there is.
-    pub bytes_each: usize,
-    /// How often clients should ask; every second.
-    pub poll: Duration,
+    /// The most tasks at a time, ended ones included; 1024 by default.
+    pub max_tasks: usize,
+    /// The most tasks of one principal; 128 by default. Clients without a principal share [`TaskLimits::max_tasks`].
+    pub max_tasks_per_principal: usize,
+    /// The longest time that a task may run; 6 hours by default. Then it is stopped and has failed.
+    pub max_run_time: Duration,
+    /// How long the result of a task that ran for the whole of [`TaskLimits::max_run_time`] is kept; 1 hour by default.
+    /// A task's `ttl` is the sum of both.
+    pub result_retention: Duration,
+    /// The largest result, in bytes of JSON; 32 MiB by default. A task with a larger result has failed.
+    pub max_result_bytes: usize,
+    /// The most bytes of all results together; 256 MiB by default. Fetched results make room first.
+    pub max_total_bytes: usize,
+    /// The most bytes of the results of one principal; 64 MiB by default. Fetched results make room first. Clients
+    /// without a principal share [`TaskLimits::max_total_bytes`].
+    pub max_bytes_per_principal: usize,
+    /// The time after which a client should ask for the status again (`pollInterval`); 1 second by default.
+    pub poll_interval: Duration,
 }
 
 impl Default for TaskLimits {
     fn default() -> Self {
         Self {
-            tasks: 1024,
-            tasks_each: 128,
-            run: Duration::from_secs(6 * 60 * 60),
-            keep: Duration::from_secs(60 * 60),
-            result_bytes: 32 << 20,
-            bytes: 256 << 20,
-            bytes_each: 64 << 20,
-            poll: Duration::from_secs(1),
+            max_tasks: 1024,
+            max_tasks_per_principal: 128,
+            max_run_time: Duration::from_secs(6 * 60 * 60),
+            result_retention: Duration::from_secs(60 * 60),
+            max_result_bytes: 32 << 20,
+            max_total_bytes: 256 << 20,
+            max_bytes_per_principal: 64 << 20,
+            poll_interval: Duration::from_secs(1),
         }
     }
 }

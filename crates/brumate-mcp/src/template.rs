@@ -1,18 +1,20 @@
 //! URI templates (RFC 6570): simple and reserved expansion, paths and queries, matched backwards.
 //!
-//! `{name}` stands for one segment or a part of one, `{+name}` also for slashes, `{/name}` for a segment with its slash
-//! and `{?a,b}` (or `{&a,b}`), at the end, for parameters that may be missing and come in any order. Values are percent-decoded. No value
-//! may leave the place its variable has: `..` as a segment, NUL, and, except for `{+name}`, slashes do not match, so that
-//! what a handler makes of it (a path, for instance) stays below where the template put it.
+//! `{name}` matches one segment or a part of one, `{+name}` also slashes, and `{/name}` a segment with its slash.
+//! `{?a,b}` (or `{&a,b}`), at the end, matches query parameters, which may be missing and come in any order. Values are
+//! percent-decoded. A value never leaves its place in the template: a segment `..`, a backslash and NUL do not match,
+//! and neither do slashes except for `{+name}`. So a path that a handler makes of it stays below the place where the
+//! template puts it.
 
 use percent_encoding::percent_decode_str;
 use std::collections::BTreeMap;
 
-/// The longest address that is matched, in bytes.
+/// The longest URI that is matched, in bytes.
 const MAX_URI: usize = 16 * 1024;
 
+/// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Variable { name: String, slashes: bool },
     Query(Vec<String>),
@@ -21,24 +23,24 @@ enum Part {
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
-/// The variables of a matched address, decoded.
+/// The decoded variables of a matched URI.
 pub(crate) type Variables = BTreeMap<String, String>;
 
 impl Template {
-    /// Parses `text`; `None` inside if it has no variables and so is a plain address.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// What does not parse.
+    /// Returns a text if it does not parse.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(start) = rest.find('{') {
             let end = rest[start..].find('}').ok_or_else(|| format!("`{text}`: a `{{` without its `}}`"))? + start;
-            if matches!(parts.last(), Some(Part::Query(_))) {
+            if matches!(parts.last(), Some(TemplatePart::Query(_))) {
                 return Err(format!("`{text}`: nothing may follow the query"));
             }
             let mut literal = rest[..start].to_owned();
@@ -60,41 +62,41 @@ impl Template {
                 literal.push('/');
             }
             if matches!(operator, Some('?' | '&')) {
-                parts.push(Part::Literal(literal));
-                parts.push(Part::Query(names));
+                parts.push(TemplatePart::Literal(literal));
+                parts.push(TemplatePart::Query(names));
             } else {
                 let [name] = names.as_slice() else {
                     return Err(format!("`{text}`: one variable in each pair of braces, except in queries"));
                 };
-                if literal.is_empty() && matches!(parts.last(), Some(Part::Variable { .. })) {
+                if literal.is_empty() && matches!(parts.last(), Some(TemplatePart::Variable { .. })) {
                     return Err(format!("`{text}`: two variables side by side cannot be told apart"));
                 }
-                parts.push(Part::Literal(literal));
-                parts.push(Part::Variable { name: name.clone(), slashes: operator == Some('+') });
+                parts.push(TemplatePart::Literal(literal));
+                parts.push(TemplatePart::Variable { name: name.clone(), slashes: operator == Some('+') });
             }
             rest = &rest[end + 1..];
         }
         if !rest.is_empty() {
-            if matches!(parts.last(), Some(Part::Query(_))) {
+            if matches!(parts.last(), Some(TemplatePart::Query(_))) {
                 return Err(format!("`{text}`: nothing may follow the query"));
             }
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         Ok(Self { parts })
     }
 
-    /// Whether it has variables; without any it is an address.
+    /// Returns whether it has variables. Without any it is a plain URI.
     pub(crate) fn has_variables(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part, Part::Literal(_)))
+        self.parts.iter().any(|part| !matches!(part, TemplatePart::Literal(_)))
     }
 
-    /// The variables of `uri`, if it is one of the template's.
+    /// Returns the variables of `uri`, if it matches the template.
     pub(crate) fn matches(&self, uri: &str) -> Option<Variables> {
         if uri.len() > MAX_URI {
             return None;
         }
         let (path, query) = match self.parts.last() {
-            Some(Part::Query(_)) => uri.split_once('?').map_or((uri, ""), |(path, query)| (path, query)),
+            Some(TemplatePart::Query(_)) => uri.split_once('?').map_or((uri, ""), |(path, query)| (path, query)),
             _ => (uri, ""),
         };
         let mut variables = Variables::new();
@@ -102,21 +104,21 @@ impl Template {
     }
 }
 
-/// Matches greedily from the left, and gives back where that does not work out. Literals between variables keep the
-/// number of tries below the address's length to the power of the number of variables; two long variables in one
-/// segment are what the bound on the length is for.
-fn match_parts(parts: &[Part], rest: &str, query: &str, variables: &mut Variables) -> bool {
+/// Matches greedily from the left, and backtracks where that fails. Literals between variables keep the number of
+/// attempts below the URI's length to the power of the number of variables. [`MAX_URI`] bounds it for two long
+/// variables in one segment.
+fn match_parts(parts: &[TemplatePart], rest: &str, query: &str, variables: &mut Variables) -> bool {
     match parts {
         [] => rest.is_empty(),
-        [Part::Literal(literal), after @ ..] => {
+        [TemplatePart::Literal(literal), after @ ..] => {
             rest.strip_prefix(literal.as_str()).is_some_and(|rest| match_parts(after, rest, query, variables))
         }
-        [Part::Query(names), ..] => rest.is_empty() && match_query(names, query, variables),
-        [Part::Variable { name, slashes }, after @ ..] => {
+        [TemplatePart::Query(names), ..] => rest.is_empty() && match_query(names, query, variables),
+        [TemplatePart::Variable { name, slashes }, after @ ..] => {
             let longest = if *slashes { rest.len() } else { rest.find(['/', '?', '#']).unwrap_or(rest.len()) };
-            // What follows a variable is a literal or the end: only places where that fits are tried.
+            // A literal or the end follows a variable: only positions where that fits are tried.
             let next = match after {
-                [Part::Literal(literal), ..] => literal.as_str(),
+                [TemplatePart::Literal(literal), ..] => literal.as_str(),
                 _ => "",
             };
             let mut ends: Vec<usize> = if next.is_empty() {
@@ -153,7 +155,7 @@ fn match_query(names: &[String], query: &str, variables: &mut Variables) -> bool
     true
 }
 
-/// `value` decoded, unless it would leave its place.
+/// Returns a decoded value, unless it would leave its place.
 fn decoded(value: &str, slashes: bool) -> Option<String> {
     let value = percent_decode_str(value).decode_utf8().ok()?.into_owned();
     let leaves = value.contains('\0')

@@ -2,22 +2,18 @@
 
 use crate::auth::is_scope;
 use crate::context::Context;
-use crate::described::{Described, described_methods, descriptor};
 use crate::error::Error;
-use crate::layer::Layers;
-use crate::result::{IntoToolResult, ToolResult};
+use crate::item_metadata::{ItemMetadata, descriptor, metadata_methods};
+use crate::layer::{Layer, Layers, ToolHandler};
+use crate::result::IntoToolResult;
 use crate::schema::{self, Validator};
 use crate::tasks::TaskSupport;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub(crate) type ToolHandler =
-    Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync>;
 
 /// A tool with its handler.
 ///
@@ -40,13 +36,13 @@ pub(crate) type ToolHandler =
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) name: String,
-    described: Described,
+    metadata: ItemMetadata,
     pub(crate) input_schema: Map<String, Value>,
     pub(crate) output_schema: Option<Map<String, Value>>,
     pub(crate) checks_output: bool,
     annotations: Map<String, Value>,
     pub(crate) tasks: TaskSupport,
-    pub(crate) becomes: BecomesTask,
+    pub(crate) task_timing: TaskTiming,
     pub(crate) scopes: Vec<String>,
     pub(crate) handler: Option<ToolHandler>,
     pub(crate) layers: Layers,
@@ -54,14 +50,14 @@ pub struct Tool {
 
 /// When a call becomes a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum BecomesTask {
-    /// Before anything is done.
+pub(crate) enum TaskTiming {
+    /// Before the handler runs.
     #[default]
-    AtOnce,
-    /// When it has run for so long.
+    Immediately,
+    /// When the handler has run for this time.
     After(Duration),
-    /// When the handler says so.
-    WhenSaid,
+    /// When the handler calls [`Context::detach`].
+    OnDetach,
 }
 
 impl fmt::Debug for Tool {
@@ -71,26 +67,26 @@ impl fmt::Debug for Tool {
 }
 
 impl Tool {
-    /// A tool called `name`, without arguments until it has a handler or a schema.
+    /// Makes a tool called `name`. It has no arguments until it gets a handler or a schema.
     pub fn new(name: impl Into<String>) -> Self {
         let mut input_schema = Map::new();
         input_schema.insert("type".into(), "object".into());
         Self {
             name: name.into(),
-            described: Described::default(),
+            metadata: ItemMetadata::default(),
             input_schema,
             output_schema: None,
             checks_output: false,
             annotations: Map::new(),
             tasks: TaskSupport::Never,
-            becomes: BecomesTask::AtOnce,
+            task_timing: TaskTiming::Immediately,
             scopes: Vec::new(),
             handler: None,
             layers: Layers::default(),
         }
     }
 
-    /// What is called. The arguments' type gives the input schema, the result's type the output schema.
+    /// Sets the handler. The type of its arguments gives the input schema, the type of its result the output schema.
     #[must_use]
     pub fn handler<A, F, Fut, R>(self, handler: F) -> Self
     where
@@ -108,7 +104,7 @@ impl Tool {
         tool
     }
 
-    /// What is called, where it blocks: it runs on a thread of its own.
+    /// Sets a handler that blocks. It runs on a thread for blocking work.
     #[must_use]
     pub fn blocking_handler<A, F, R>(self, handler: F) -> Self
     where
@@ -123,7 +119,7 @@ impl Tool {
         })
     }
 
-    /// What is called, with the arguments as they come; give the schema with [`Tool::input_schema`].
+    /// Sets a handler that gets the arguments as JSON. Give the schema with [`Tool::input_schema`].
     #[must_use]
     pub fn raw_handler<F, Fut, R>(mut self, handler: F) -> Self
     where
@@ -138,10 +134,11 @@ impl Tool {
         self
     }
 
-    described_methods!(/// What it does, for the model.
+    metadata_methods!(/// Sets the description for the model: what the tool does.
     );
 
-    /// The JSON Schema (2020-12) of the arguments, which are checked against it; an object.
+    /// Sets the JSON Schema (2020-12) of the arguments: an object. Arguments are checked against it before the handler
+    /// runs.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = match schema {
@@ -151,7 +148,7 @@ impl Tool {
         self
     }
 
-    /// The JSON Schema (2020-12) of the structured content, which is checked against it; an object.
+    /// Sets the JSON Schema (2020-12) of the structured content: an object. Results are checked against it.
     #[must_use]
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.checks_output = true;
@@ -162,56 +159,56 @@ impl Tool {
         self
     }
 
-    /// Whether it changes nothing.
+    /// Hints that the tool changes nothing (`readOnlyHint`).
     #[must_use]
     pub fn read_only(self, yes: bool) -> Self {
         self.annotation("readOnlyHint", yes)
     }
 
-    /// Whether it may destroy something.
+    /// Hints that the tool may destroy something (`destructiveHint`).
     #[must_use]
     pub fn destructive(self, yes: bool) -> Self {
         self.annotation("destructiveHint", yes)
     }
 
-    /// Whether calling it again with the same arguments changes nothing more.
+    /// Hints that a second call with the same arguments changes nothing more (`idempotentHint`).
     #[must_use]
     pub fn idempotent(self, yes: bool) -> Self {
         self.annotation("idempotentHint", yes)
     }
 
-    /// Whether it deals with a world that is not the server's own.
+    /// Hints that the tool reaches systems outside of the server, such as the internet (`openWorldHint`).
     #[must_use]
     pub fn open_world(self, yes: bool) -> Self {
         self.annotation("openWorldHint", yes)
     }
 
-    /// Whether its calls become tasks; by default never. With it, work that takes long needs no connection that stays open,
-    /// and asks in the middle without beginning anew.
+    /// Sets whether calls become tasks; never by default. A task needs no open connection while it runs, and its
+    /// handler waits for input instead of running again.
     #[must_use]
     pub fn tasks(mut self, support: TaskSupport) -> Self {
         self.tasks = support;
         self
     }
 
-    /// Its calls become tasks when they have run for `time`, not at once: what is quick is answered as ever.
+    /// Makes a task only of calls that run longer than `time`. A faster call is answered with its result.
     #[must_use]
     pub fn task_after(mut self, time: Duration) -> Self {
-        self.becomes = BecomesTask::After(time);
+        self.task_timing = TaskTiming::After(time);
         self
     }
 
-    /// Its calls become tasks when the handler says so, with [`Context::detach`]. What it asks before that is asked in the
-    /// call.
+    /// Makes a task of a call when its handler calls [`Context::detach`]. Input that the handler requests before that
+    /// is requested in the call.
     #[must_use]
     pub fn detaches(mut self) -> Self {
-        self.becomes = BecomesTask::WhenSaid;
+        self.task_timing = TaskTiming::OnDetach;
         self
     }
 
-    /// The scopes that a client's access token must have for its calls, over HTTP ([`HttpOptions::protect`]). A call without them is
-    /// answered with 403 and the challenge that lets the client ask for them. Over other transports there are no tokens, and
-    /// the tool may be called.
+    /// Sets the scopes that a client's access token must have for calls over HTTP ([`HttpOptions::protect`]). A call
+    /// without them is answered with 403 and a challenge that names them. Other transports have no tokens: there the
+    /// tool may be called.
     ///
     /// [`HttpOptions::protect`]: crate::HttpOptions::protect
     #[must_use]
@@ -220,27 +217,37 @@ impl Tool {
         self
     }
 
+    /// Adds a layer around the calls of this tool, within the layers of the server
+    /// ([`Server::layer`](crate::Server::layer)). The first layer is the outermost one.
+    #[must_use]
+    pub fn layer(mut self, layer: impl Layer) -> Self {
+        self.layers.push(layer);
+        self
+    }
+
     fn annotation(mut self, hint: &str, yes: bool) -> Self {
         self.annotations.insert(hint.into(), yes.into());
         self
     }
 
+    /// Returns the tool as `tools/list` has it.
     pub(crate) fn descriptor(&self) -> Value {
         let more = [
             ("inputSchema", Some(self.input_schema.clone().into())),
             ("outputSchema", self.output_schema.clone().map(Into::into)),
             ("annotations", (!self.annotations.is_empty()).then(|| self.annotations.clone().into())),
         ];
-        descriptor(&self.name, &self.described, more).into()
+        descriptor(&self.name, &self.metadata, more).into()
     }
 }
 
-/// The arguments as `A`. They fit the schema; what serde still refuses (a number too large, say) it explains.
+/// Reads arguments that fit the schema as an `A`. The error explains what serde still refuses, such as a number that is
+/// too large.
 pub(crate) fn parse<A: DeserializeOwned>(arguments: Value) -> Result<A, Error> {
     serde_json::from_value(arguments).map_err(|error| Error::new(format!("invalid arguments: {error}")))
 }
 
-/// A tool as it is served: described and with its schemas compiled.
+/// A registered tool with its compiled schemas.
 #[derive(Debug)]
 pub(crate) struct ServedTool {
     pub(crate) tool: Tool,
@@ -250,9 +257,11 @@ pub(crate) struct ServedTool {
 }
 
 impl ServedTool {
+    /// Checks a tool and compiles its schemas.
+    ///
     /// # Errors
     ///
-    /// What is wrong with the tool.
+    /// Returns a text that names the tool and what is wrong with it.
     pub(crate) fn new(tool: Tool) -> Result<Self, String> {
         let problem = |what: &str| format!("tool `{}`: {what}", tool.name);
         let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
@@ -260,7 +269,7 @@ impl ServedTool {
             return Err(problem("a name has 1 to 128 letters, digits, `_`, `-`, `.` or `/`"));
         }
         if let Some(scope) = tool.scopes.iter().find(|scope| !is_scope(scope)) {
-            return Err(problem(&format!("`{scope}` is no scope")));
+            return Err(problem(&format!("`{scope}` is not a valid scope")));
         }
         if tool.handler.is_none() {
             return Err(problem("it has no handler"));

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::lowlevel::{self, Tasks, is_modern};
+use brumate_mcp::lowlevel::{self, Tasks, is_stateless_protocol};
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, ReadAdmission, Sessions};
 use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest, Runner};
 use futures::FutureExt;
@@ -246,7 +246,7 @@ impl PythonServer {
             tail: tail.clone(),
         });
         let cancel = call.cancel();
-        let modern = is_modern(context);
+        let modern = is_stateless_protocol(context);
         let response = async {
             call.listen(Some(Listener::Client(Arc::clone(&audience))));
             let time = tokio::time::sleep(self.task_after);
@@ -294,7 +294,7 @@ impl PythonServer {
         let pass_on_cancellation = async {
             tokio::select! {
                 () = context.ct.cancelled() => {}
-                () = lowlevel::session_ended(context) => {}
+                () = lowlevel::wait_for_session_end(context) => {}
             }
             cancel.cancel();
             std::future::pending::<()>().await;
@@ -365,7 +365,7 @@ impl PythonServer {
 
     /// What the client of this request wants to see: since 2026-07-28 each request says so, before it was a setting.
     fn log_level(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
-        if is_modern(context) { context.meta.log_level() } else { Some(self.threshold.level()) }
+        if is_stateless_protocol(context) { context.meta.log_level() } else { Some(self.threshold.level()) }
     }
 }
 
@@ -459,16 +459,16 @@ impl ServerHandler for PythonServer {
             },
             None => {
                 let digest = questions::digest(&request);
-                match self.work(&request.name, request.arguments, is_modern(&context))? {
+                match self.work(&request.name, request.arguments, is_stateless_protocol(&context))? {
                     Ok(work) => {
-                        becomes_task = work.is_code() && lowlevel::knows_tasks(&context);
+                        becomes_task = work.is_code() && lowlevel::supports_tasks(&context);
                         self.begin(work, digest, &context)
                     }
                     Err(message) => return Ok(error_result(message).into()),
                 }
             }
         };
-        let (peer, modern) = (context.peer.clone(), is_modern(&context));
+        let (peer, modern) = (context.peer.clone(), is_stateless_protocol(&context));
         let cancelled = context.ct.clone();
         let response = self.attend(call, becomes_task, &context).await;
         if let Some(interpreter) = self.interpreter_for(modern) {
@@ -485,7 +485,7 @@ impl ServerHandler for PythonServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
+        let Some(interpreter) = self.interpreter_for(is_stateless_protocol(&context)) else {
             return Ok(ListResourcesResult::default());
         };
         let cursor = request.and_then(|request| request.cursor);
@@ -513,9 +513,9 @@ impl ServerHandler for PythonServer {
         let cancel = self.stop.child_token();
         let asked = context.clone();
         let admit = ReadAdmission::new(move |bytes| {
-            Box::pin(async move { lowlevel::reserve_answer(&asked, answer_bytes(bytes)).await })
+            Box::pin(async move { lowlevel::reserve_response(&asked, answer_bytes(bytes)).await })
         });
-        let read = interpreter.read(&request.uri, is_modern(&context), admit, &cancel);
+        let read = interpreter.read(&request.uri, is_stateless_protocol(&context), admit, &cancel);
         let read = AssertUnwindSafe(read).catch_unwind();
         tokio::select! {
             read = read => match read {
@@ -526,7 +526,7 @@ impl ServerHandler for PythonServer {
                 }
             },
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-            () = lowlevel::session_ended(&context) => Err(ErrorData::internal_error("the session has ended", None)),
+            () = lowlevel::wait_for_session_end(&context) => Err(ErrorData::internal_error("the session has ended", None)),
         }
     }
 
@@ -536,7 +536,7 @@ impl ServerHandler for PythonServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let interpreter = self.interpreter_for(is_modern(context.request_context()));
+        let interpreter = self.interpreter_for(is_stateless_protocol(context.request_context()));
         if let Some(interpreter) = &interpreter
             && !interpreter.subscribe(context.sink())
         {
@@ -550,7 +550,7 @@ impl ServerHandler for PythonServer {
             () = following => {}
             () = context.cancelled() => {}
             () = self.stop.cancelled() => {}
-            () = lowlevel::draining(context.request_context()) => {}
+            () = lowlevel::wait_for_drain(context.request_context()) => {}
         }
         if let Some(interpreter) = &interpreter {
             interpreter.unsubscribe(context.sink());
@@ -563,10 +563,10 @@ impl ServerHandler for PythonServer {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if is_modern(&context) {
+        if is_stateless_protocol(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        lowlevel::check_log_level_is_kept(&context)?;
+        lowlevel::require_session_for_log_level(&context)?;
         self.threshold.set(request.level);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use brumate_mcp::lowlevel::AnswerRoom;
+use brumate_mcp::lowlevel::ResponseRoom;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -22,7 +22,7 @@ pub(crate) enum NotBegun {
 /// The requests of one connection that are not answered yet, with the room that their answers take.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    ids: Mutex<HashMap<RequestId, AnswerRoom>>,
+    ids: Mutex<HashMap<RequestId, ResponseRoom>>,
     changed: Notify,
 }
 
@@ -32,7 +32,7 @@ impl InFlight {
     /// # Errors
     ///
     /// Its id is in use, or there are too many.
-    pub(crate) fn begin(&self, id: RequestId, room: AnswerRoom) -> Result<(), NotBegun> {
+    pub(crate) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), NotBegun> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.contains_key(&id) {
             return Err(NotBegun::IdInUse);
@@ -69,7 +69,7 @@ impl InFlight {
 mod tests {
     use std::sync::Arc;
 
-    use brumate_mcp::lowlevel::AnswerBudget;
+    use brumate_mcp::lowlevel::ResponseBudget;
     use rmcp::model::Extensions;
 
     use super::*;
@@ -79,7 +79,7 @@ mod tests {
         let calls = Arc::new(InFlight::default());
         calls.idle().await;
         let (one, two) = (RequestId::Number(1), RequestId::String("two".into()));
-        let room = || AnswerBudget::default().enter(&mut Extensions::new());
+        let room = || ResponseBudget::default().enter(&mut Extensions::new());
         calls.begin(one.clone(), room()).unwrap();
         calls.begin(two.clone(), room()).unwrap();
         assert_eq!(calls.begin(one.clone(), room()), Err(NotBegun::IdInUse));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brumate_mcp::lowlevel::{NewTask, TaskEnd, TaskHandle};
+use brumate_mcp::lowlevel::{TaskHandle, TaskOutcome, TaskReservation};
 use brumate_session::{InputRequest, RunEvent};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, CreateTaskResult};
@@ -54,14 +54,14 @@ impl TaskStatus {
     fn new(task: TaskHandle, tail: Arc<Tail>) -> Self {
         let text = tail.text();
         if !text.is_empty() {
-            task.say(text);
+            task.set_status_message(text);
         }
         Self { task, tail }
     }
 
     pub(crate) fn hear(&self, event: &RunEvent) {
         if self.tail.push(event) {
-            self.task.say(self.tail.text());
+            self.task.set_status_message(self.tail.text());
         }
     }
 }
@@ -70,7 +70,7 @@ impl PythonServer {
     /// Lets a call go on as a task, beginning with a question if it has one; what the client is told.
     pub(crate) fn go_on_as_task(
         &self,
-        task: NewTask,
+        task: TaskReservation,
         call: Conversation,
         question: Option<InputRequest>,
         tail: Arc<Tail>,
@@ -90,7 +90,7 @@ impl PythonServer {
     }
 
     /// Accompanies a call to its end. A task that is cancelled interrupts the code, whose output is kept.
-    async fn accompany(&self, mut call: Conversation, mut question: Option<InputRequest>, task: TaskHandle) -> TaskEnd {
+    async fn accompany(&self, mut call: Conversation, mut question: Option<InputRequest>, task: TaskHandle) -> TaskOutcome {
         let cancel = call.cancel();
         let ended = loop {
             if let Some(question) = question.take() {
@@ -107,7 +107,7 @@ impl PythonServer {
             }
         };
         let result = self.ended(ended);
-        if task.is_unwanted() { TaskEnd::Cancelled(text(&result)) } else { TaskEnd::Result(result) }
+        if task.is_cancelled_by_client() { TaskOutcome::Cancelled(text(&result)) } else { TaskOutcome::Result(result) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::lowlevel::{self, AnswerBudget};
+use brumate_mcp::lowlevel::{self, ResponseBudget};
 use brumate_session::CancellationToken;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -42,7 +42,7 @@ pub(crate) struct LineTransport<R, W> {
     received: VecDeque<Parsed>,
     output: Arc<Output<W>>,
     calls: Arc<InFlight>,
-    budget: AnswerBudget,
+    budget: ResponseBudget,
     /// The client has begun a session; before that rmcp takes anything but a request as a reason to give up.
     opened: bool,
     refusals_left: usize,
@@ -83,7 +83,7 @@ where
             received: VecDeque::new(),
             output: Arc::new(output),
             calls: Arc::default(),
-            budget: AnswerBudget::default(),
+            budget: ResponseBudget::default(),
             opened: false,
             refusals_left: MAX_REFUSALS,
             refusals: JoinSet::new(),
@@ -216,8 +216,8 @@ where
 /// Answers a request that is not begun.
 fn not_begun(id: &RequestId, reason: NotBegun) -> Box<ServerJsonRpcMessage> {
     Box::new(match reason {
-        NotBegun::IdInUse => lowlevel::id_in_use(id),
-        NotBegun::TooMany => lowlevel::too_many_requests(id, MAX_IN_FLIGHT),
+        NotBegun::IdInUse => lowlevel::duplicate_id_error(id),
+        NotBegun::TooMany => lowlevel::too_many_requests_error(id, MAX_IN_FLIGHT),
     })
 }
 

@@ -1,11 +1,11 @@
-//! Asks the authorization server about tokens (RFC 7662).
+//! Verifies tokens by asking the authorization server about them (RFC 7662).
 
 use super::jwt::texts;
 use super::{Access, TokenVerifier};
 use crate::client::auth::Secret;
 use crate::error::Error;
 use crate::oauth::basic;
-use crate::outbound::{Outbound, Policy};
+use crate::outbound::{AddressPolicy, Outbound};
 use crate::sync::lock;
 use async_trait::async_trait;
 use ring::digest::{SHA256, digest};
@@ -17,30 +17,39 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use url::Url;
 
-/// The most answers that are remembered. Beyond, all that have ended go, else all.
-const MAX_REMEMBERED: usize = 10_000;
+/// The most cached answers. Beyond, all expired ones are dropped, else all.
+const MAX_CACHED: usize = 10_000;
 
-/// Questions that are asked at once, at most. Others wait.
-const MAX_ASKED: usize = 64;
+/// The most concurrent requests. Others wait.
+const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// For how long the answer is remembered that a token is not valid.
-const REMEMBER_INVALID: Duration = Duration::from_secs(10);
+/// How long the answer is cached that a token is not valid.
+const CACHE_INVALID_FOR: Duration = Duration::from_secs(10);
 
 /// Verifies access tokens by asking the authorization server about each (RFC 7662).
 ///
-/// An answer is remembered for a minute, by the token's hash: a token that is withdrawn ends by then.
+/// ```
+/// use brumate_mcp::auth::{Introspection, Protect, Secret};
+///
+/// let verifier = Introspection::new("https://auth.example.com/introspect")
+///     .client("mcp-server", Secret::new("the secret"))
+///     .issuer("https://auth.example.com");
+/// let protect = Protect::new("https://mcp.example.com/mcp").verifier(verifier);
+/// ```
+///
+/// An answer is cached for a minute, by the token's hash. A revoked token is refused by then.
 pub struct Introspection {
     url: String,
     client: Option<(String, Secret)>,
     issuer: Option<String>,
-    remember: Duration,
+    cache_for: Duration,
     outbound: OnceLock<Outbound>,
-    remembered: Mutex<HashMap<[u8; 32], Remembered>>,
-    asking: Semaphore,
+    cached: Mutex<HashMap<[u8; 32], CachedAccess>>,
+    requests: Semaphore,
 }
 
 /// An answer, and until when it is used.
-struct Remembered {
+struct CachedAccess {
     access: Option<Access>,
     until: Instant,
 }
@@ -58,14 +67,14 @@ impl Introspection {
             url: url.into(),
             client: None,
             issuer: None,
-            remember: Duration::from_secs(60),
+            cache_for: Duration::from_secs(60),
             outbound: OnceLock::new(),
-            remembered: Mutex::default(),
-            asking: Semaphore::new(MAX_ASKED),
+            cached: Mutex::default(),
+            requests: Semaphore::new(MAX_CONCURRENT_REQUESTS),
         }
     }
 
-    /// Sets who asks: an identifier and a secret, sent by HTTP Basic.
+    /// Sets the identifier and the secret of this server at the endpoint. They are sent by HTTP Basic.
     #[must_use]
     pub fn client(mut self, id: impl Into<String>, secret: Secret) -> Self {
         self.client = Some((id.into(), secret));
@@ -79,10 +88,10 @@ impl Introspection {
         self
     }
 
-    /// Sets for how long an answer is used again; a minute by default.
+    /// Sets how long an answer is cached; a minute by default.
     #[must_use]
-    pub fn remember(mut self, time: Duration) -> Self {
-        self.remember = time;
+    pub fn cache_for(mut self, time: Duration) -> Self {
+        self.cache_for = time;
         self
     }
 
@@ -92,7 +101,7 @@ impl Introspection {
         let outbound = match self.outbound.get() {
             Some(outbound) => outbound,
             None => {
-                let made = Outbound::new(Policy::of_server(&url)).map_err(Error::new)?;
+                let made = Outbound::new(AddressPolicy::of_server(&url)).map_err(Error::new)?;
                 self.outbound.get_or_init(|| made)
             }
         };
@@ -132,23 +141,23 @@ impl TokenVerifier for Introspection {
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some(known) = lock(&self.remembered).get(&key).filter(|known| known.until > Instant::now()) {
+        if let Some(known) = lock(&self.cached).get(&key).filter(|known| known.until > Instant::now()) {
             return Ok(known.access.clone());
         }
         let access = {
-            let _asking = self.asking.acquire().await?;
+            let _permit = self.requests.acquire().await?;
             self.ask(token).await?
         };
-        let time = if access.is_some() { self.remember } else { REMEMBER_INVALID.min(self.remember) };
-        let mut remembered = lock(&self.remembered);
-        if remembered.len() >= MAX_REMEMBERED {
+        let time = if access.is_some() { self.cache_for } else { CACHE_INVALID_FOR.min(self.cache_for) };
+        let mut cached = lock(&self.cached);
+        if cached.len() >= MAX_CACHED {
             let now = Instant::now();
-            remembered.retain(|_, known| known.until > now);
-            if remembered.len() >= MAX_REMEMBERED {
-                remembered.clear();
+            cached.retain(|_, known| known.until > now);
+            if cached.len() >= MAX_CACHED {
+                cached.clear();
             }
         }
-        remembered.insert(key, Remembered { access: access.clone(), until: Instant::now() + time });
+        cached.insert(key, CachedAccess { access: access.clone(), until: Instant::now() + time });
         Ok(access)
     }
 
@@ -218,8 +227,8 @@ mod tests {
         for _ in 0..2 {
             verifier.verify("away").await.unwrap_err();
         }
-        assert_eq!(lock(&asked).len(), 4, "failures are not remembered");
-        let forgetful = Introspection::new(&url).client("server", Secret::new("p&ss")).remember(Duration::ZERO);
+        assert_eq!(lock(&asked).len(), 4, "failures are not cached");
+        let forgetful = Introspection::new(&url).client("server", Secret::new("p&ss")).cache_for(Duration::ZERO);
         for _ in 0..2 {
             assert!(forgetful.verify("good").await.unwrap().is_some());
         }

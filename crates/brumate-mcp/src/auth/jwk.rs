@@ -1,4 +1,4 @@
-//! Public keys of authorization servers (JSON Web Key, RFC 7517 and 7518), and signatures checked with them.
+//! Public keys of authorization servers (JSON Web Key, RFC 7517 and 7518), and the signatures that they check.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,20 +9,20 @@ use ring::signature::{
 };
 use serde::Deserialize;
 
-/// The most keys of one issuer that are looked at.
+/// The most keys of one issuer that are read.
 const MAX_KEYS: usize = 100;
 
 /// A set of keys, as an issuer publishes it.
 #[derive(Deserialize)]
-pub(super) struct Published {
+pub(super) struct JwkSet {
     #[serde(default)]
-    keys: Vec<PublishedKey>,
+    keys: Vec<Jwk>,
 }
 
-/// A key, as an issuer publishes it. Members that are not read here do not matter to signatures.
+/// A key, as an issuer publishes it. Members that do not matter to signatures are not read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct PublishedKey {
+struct Jwk {
     kty: String,
     #[serde(rename = "use")]
     purpose: Option<String>,
@@ -38,19 +38,20 @@ struct PublishedKey {
 
 /// The keys of an issuer that can check signatures.
 #[derive(Debug, Default)]
-pub(super) struct Keys(Vec<Key>);
+pub(super) struct VerificationKeys(Vec<VerificationKey>);
 
 /// A public key.
 #[derive(Debug)]
-struct Key {
+struct VerificationKey {
     id: Option<String>,
-    /// The one algorithm that it is for, if it is for one.
+    /// The only algorithm that it may be used with, if it names one.
     algorithm: Option<String>,
-    material: Material,
+    material: KeyMaterial,
 }
 
+/// The key itself.
 #[derive(Debug)]
-enum Material {
+enum KeyMaterial {
     Rsa {
         n: Vec<u8>,
         e: Vec<u8>,
@@ -62,14 +63,14 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-impl From<Published> for Keys {
-    /// Takes the keys that are for signatures and of a kind that is known here; others are passed over.
-    fn from(published: Published) -> Self {
-        Self(published.keys.into_iter().take(MAX_KEYS).filter_map(Key::read).collect())
+impl From<JwkSet> for VerificationKeys {
+    /// Takes the keys that are for signatures and of a known kind.
+    fn from(published: JwkSet) -> Self {
+        Self(published.keys.into_iter().take(MAX_KEYS).filter_map(VerificationKey::read).collect())
     }
 }
 
-impl Keys {
+impl VerificationKeys {
     /// Returns whether there is a key of that name.
     pub(super) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|key| key.id.as_deref() == Some(id))
@@ -84,8 +85,8 @@ impl Keys {
     }
 }
 
-impl Key {
-    fn read(key: PublishedKey) -> Option<Self> {
+impl VerificationKey {
+    fn read(key: Jwk) -> Option<Self> {
         let signs = key.purpose.as_deref().is_none_or(|purpose| purpose == "sig")
             && key.key_ops.is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
         if !signs {
@@ -97,20 +98,20 @@ impl Key {
             (x.len() == size && y.len() == size).then(|| [&[4], &x[..], &y[..]].concat())
         };
         let material = match (key.kty.as_str(), key.crv.as_deref()) {
-            ("RSA", _) => Material::Rsa { n: decode(key.n)?, e: decode(key.e)? },
-            ("EC", Some("P-256")) => Material::P256(point(32, key.x, key.y)?),
-            ("EC", Some("P-384")) => Material::P384(point(48, key.x, key.y)?),
-            ("OKP", Some("Ed25519")) => Material::Ed25519(decode(key.x)?),
-            // Keys with a shared secret (`oct`) among them: who can check such signatures can make them.
+            ("RSA", _) => KeyMaterial::Rsa { n: decode(key.n)?, e: decode(key.e)? },
+            ("EC", Some("P-256")) => KeyMaterial::P256(point(32, key.x, key.y)?),
+            ("EC", Some("P-384")) => KeyMaterial::P384(point(48, key.x, key.y)?),
+            ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(decode(key.x)?),
+            // Keys with a shared secret (`oct`) too: whoever can check such a signature can also make one.
             _ => return None,
         };
         Some(Self { id: key.kid, algorithm: key.alg, material })
     }
 }
 
-impl Material {
-    /// Returns whether the key has signed `text` with that algorithm. Each kind of key has its own algorithms, so that no
-    /// signature is checked by a method that its key is not for.
+impl KeyMaterial {
+    /// Returns whether the key has signed `text` with that algorithm. Each kind of key has its own algorithms, so that
+    /// no signature is checked by a method that its key is not for.
     fn verify(&self, algorithm: &str, text: &[u8], signature: &[u8]) -> bool {
         let curve = |algorithm: &'static dyn VerificationAlgorithm, key: &[u8]| {
             UnparsedPublicKey::new(algorithm, key).verify(text, signature).is_ok()
@@ -143,8 +144,8 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn keys(keys: Value) -> Keys {
-        serde_json::from_value::<Published>(json!({ "keys": keys })).unwrap().into()
+    fn keys(keys: Value) -> VerificationKeys {
+        serde_json::from_value::<JwkSet>(json!({ "keys": keys })).unwrap().into()
     }
 
     fn decode(text: &str) -> Vec<u8> {

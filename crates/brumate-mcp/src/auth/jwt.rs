@@ -1,7 +1,7 @@
 //! Signed access tokens (JSON Web Token, RFC 7519; as access tokens, RFC 9068).
 
 use super::Access;
-use super::jwk::Keys;
+use super::jwk::VerificationKeys;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -11,12 +11,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How far the clocks of issuer and server may differ.
 const LEEWAY: Duration = Duration::from_secs(60);
 
-/// Claims that only tokens about a person's sign-in have (OpenID Connect ID tokens). Such a token is for the client, and no access
-/// token.
+/// Claims that only ID tokens of OpenID Connect have. Such a token is for the client, and is no access token.
 const CLAIMS_OF_ID_TOKENS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 
 /// The reason why a token is not valid.
-pub(super) type Refusal = &'static str;
+pub(super) type InvalidReason = &'static str;
 
 /// A token whose signature is not checked yet.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ struct Header {
 
 impl<'a> Jwt<'a> {
     /// Reads a token in the compact form (RFC 7515, section 3.1).
-    pub(super) fn parse(token: &'a str) -> Result<Self, Refusal> {
+    pub(super) fn parse(token: &'a str) -> Result<Self, InvalidReason> {
         let (signed, signature) = token.rsplit_once('.').ok_or("it is no JWT")?;
         let (header, claims) = signed.split_once('.').ok_or("it is no JWT")?;
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| "it is no JWT");
@@ -56,13 +55,18 @@ impl<'a> Jwt<'a> {
         Ok(Self { header, claims, signed, signature })
     }
 
-    /// Returns the name of its key.
+    /// Returns the id of its key (`kid`).
     pub(super) fn key_id(&self) -> Option<&str> {
         self.header.kid.as_deref()
     }
 
-    /// Checks the signature and the claims, at the time `now`. Its audience is checked by whoever it is for.
-    pub(super) fn verify(self, keys: &Keys, issuer: &str, now: SystemTime) -> Result<Access, Refusal> {
+    /// Checks the signature and the claims at the time `now`. [`Protect`](super::Protect) checks the audience.
+    pub(super) fn verify(
+        self,
+        keys: &VerificationKeys,
+        issuer: &str,
+        now: SystemTime,
+    ) -> Result<Access, InvalidReason> {
         let Self { header, mut claims, signed, signature } = self;
         if !keys.verify(&header.alg, header.kid.as_deref(), signed.as_bytes(), &signature) {
             return Err("none of the issuer's keys has signed it");
@@ -73,7 +77,7 @@ impl<'a> Jwt<'a> {
         if CLAIMS_OF_ID_TOKENS.iter().any(|claim| claims.contains_key(*claim)) {
             return Err("it is an ID token, and no access token");
         }
-        let expires_at = time(&claims, "exp")?.ok_or("it says not when it ends")?;
+        let expires_at = time(&claims, "exp")?.ok_or("it does not say when it expires")?;
         if expires_at + LEEWAY <= now {
             return Err("it has expired");
         }
@@ -100,7 +104,7 @@ impl<'a> Jwt<'a> {
     }
 }
 
-/// Returns a text, or several.
+/// Returns the texts of a claim that is a text or a list of texts.
 pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::String(text)) => vec![text.clone()],
@@ -110,18 +114,18 @@ pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
 }
 
 /// Reads a time in seconds since 1970, which may have a fraction (RFC 7519, `NumericDate`).
-fn time(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, Refusal> {
+fn time(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, InvalidReason> {
     let Some(value) = claims.get(name) else { return Ok(None) };
     let seconds = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let time = seconds.and_then(|seconds| UNIX_EPOCH.checked_add(seconds));
-    // A later year than any clock's would overflow where times are added up.
+    // A far later time would overflow in additions.
     let far = Duration::from_secs(1 << 40);
     time.filter(|time| *time < UNIX_EPOCH + far).map(Some).ok_or("its times cannot be read")
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::jwk::Published;
+    use super::super::jwk::JwkSet;
     use super::*;
     use ring::rand::SystemRandom;
     use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
@@ -145,8 +149,8 @@ pub(super) mod tests {
             json!({"kty": "EC", "crv": "P-256", "kid": id, "x": encode(&point[1..33]), "y": encode(&point[33..])})
         }
 
-        fn keys(&self) -> Keys {
-            serde_json::from_value::<Published>(json!({"keys": [self.public("one")]})).unwrap().into()
+        fn keys(&self) -> VerificationKeys {
+            serde_json::from_value::<JwkSet>(json!({"keys": [self.public("one")]})).unwrap().into()
         }
 
         pub(in super::super) fn sign(&self, header: &Value, claims: &Value) -> String {
@@ -161,7 +165,7 @@ pub(super) mod tests {
         UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    fn verify(issuer: &Issuer, token: &str) -> Result<Access, Refusal> {
+    fn verify(issuer: &Issuer, token: &str) -> Result<Access, InvalidReason> {
         Jwt::parse(token)?.verify(&issuer.keys(), ISSUER, at(1000))
     }
 
@@ -227,7 +231,7 @@ pub(super) mod tests {
             assert!(refused.contains(reason), "{refused} is not {reason}");
         }
         let without_end = issuer.sign(&header, &json!({"iss": ISSUER, "sub": "ada"}));
-        assert_eq!(verify(&issuer, &without_end).unwrap_err(), "it says not when it ends");
+        assert_eq!(verify(&issuer, &without_end).unwrap_err(), "it does not say when it expires");
         let signed = issuer.sign(&header, &good);
         let (text, _) = signed.rsplit_once('.').unwrap();
         assert!(verify(&issuer, &format!("{text}.")).is_err(), "without a signature");

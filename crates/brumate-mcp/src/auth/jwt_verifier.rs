@@ -1,11 +1,11 @@
-//! Checks signed tokens with the keys that their issuer publishes.
+//! Verifies signed tokens with the keys that their issuer publishes.
 
-use super::jwk::{Keys, Published};
+use super::jwk::{JwkSet, VerificationKeys};
 use super::jwt::Jwt;
 use super::{Access, TokenVerifier};
 use crate::client::auth::metadata::authorization_server;
 use crate::error::Error;
-use crate::outbound::{Outbound, Policy};
+use crate::outbound::{AddressPolicy, Outbound};
 use crate::sync::lock;
 use async_trait::async_trait;
 use std::fmt;
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Mutex;
 use url::Url;
 
-/// Keys are fetched again after this time, so that those that an issuer withdraws end.
+/// The interval at which keys are fetched again, so that withdrawn keys are not used for long.
 const REFRESH_EVERY: Duration = Duration::from_secs(10 * 60);
 
 /// Tokens wait for the fetch when the keys are older than this. Younger keys are used while it runs.
 const WAIT_AFTER: Duration = Duration::from_secs(20 * 60);
 
-/// Least time between two fetches, whatever tokens ask for.
+/// The least time between two fetches, whatever keys tokens name.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Least time after a fetch that failed.
+/// The least time after a failed fetch.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// For how long keys are used that cannot be fetched again.
@@ -31,9 +31,15 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Verifies signed access tokens (RFC 9068) with the issuer's published keys.
 ///
-/// Signatures: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA (Ed25519). The keys are read when the first token
-/// comes, again every ten minutes, and when a token names a key that is not known, at most once a minute. Tokens of known keys do
-/// not wait for an issuer that answers slowly or not at all.
+/// ```
+/// use brumate_mcp::auth::{JwtVerifier, Protect};
+///
+/// let protect = Protect::new("https://mcp.example.com/mcp").verifier(JwtVerifier::discover("https://auth.example.com"));
+/// ```
+///
+/// Signatures: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA (Ed25519). The keys are fetched for the
+/// first token, again every ten minutes, and when a token names an unknown key, at most once a minute. Tokens of known
+/// keys do not wait for an issuer that answers slowly or not at all.
 pub struct JwtVerifier {
     source: Arc<KeySource>,
     /// [`PAUSE`] and [`REFRESH_EVERY`], but for tests.
@@ -45,23 +51,23 @@ pub struct JwtVerifier {
 struct KeySource {
     issuer: String,
     keys_url: Option<String>,
-    fetched: StdMutex<Fetched>,
-    /// Held by the one fetch that runs.
-    connection: Mutex<Connection>,
+    fetched: StdMutex<KeyCache>,
+    /// Held by the fetch that runs.
+    connection: Mutex<KeyEndpoint>,
 }
 
 /// The issuer's keys, as they were last fetched.
 #[derive(Clone, Default)]
-struct Fetched {
-    keys: Option<(Arc<Keys>, Instant)>,
+struct KeyCache {
+    keys: Option<(Arc<VerificationKeys>, Instant)>,
     /// When the last fetch ended, and whether it succeeded.
     last: Option<(Instant, bool)>,
 }
 
-/// What is found out once and used by each fetch.
+/// What is discovered once and used by each fetch.
 #[derive(Default)]
-struct Connection {
-    /// Where the keys are, once that is discovered.
+struct KeyEndpoint {
+    /// The URL of the keys, once it is discovered.
     url: Option<Url>,
     outbound: Option<Outbound>,
 }
@@ -89,8 +95,8 @@ impl JwtVerifier {
         Self { source, pause: PAUSE, refresh_every: REFRESH_EVERY }
     }
 
-    /// Returns keys that are young enough and have the key `id`, if the issuer has it.
-    async fn keys(&self, id: Option<&str>) -> Result<Arc<Keys>, Error> {
+    /// Returns keys that are young enough and include the key `id`, if the issuer has it.
+    async fn keys(&self, id: Option<&str>) -> Result<Arc<VerificationKeys>, Error> {
         let known = lock(&self.source.fetched).clone();
         if let Some(keys) = self.usable(&known, id) {
             return Ok(keys);
@@ -102,7 +108,7 @@ impl JwtVerifier {
             self.refresh();
             return Ok(keys.clone());
         }
-        // Whoever comes meanwhile waits for the fetch, and takes what it brought.
+        // Concurrent callers wait for one fetch and use its result.
         let mut connection = self.source.connection.lock().await;
         let known = lock(&self.source.fetched).clone();
         match self.usable(&known, id) {
@@ -114,8 +120,8 @@ impl JwtVerifier {
         }
     }
 
-    /// Returns the keys unless they must be fetched again, and may be by now.
-    fn usable(&self, known: &Fetched, id: Option<&str>) -> Option<Arc<Keys>> {
+    /// Returns the keys unless they must be fetched again and may be now.
+    fn usable(&self, known: &KeyCache, id: Option<&str>) -> Option<Arc<VerificationKeys>> {
         let (keys, since) = known.keys.as_ref()?;
         let fresh = since.elapsed() < self.refresh_every && id.is_none_or(|id| keys.has(id));
         let early = recent(known, if failed(known) { RETRY_AFTER } else { self.pause });
@@ -127,26 +133,26 @@ impl JwtVerifier {
         let source = self.source.clone();
         tokio::spawn(async move {
             if let Ok(mut connection) = source.connection.try_lock() {
-                // A failure is logged there, and what is known is used on.
+                // `update` logs a failure. The known keys stay in use.
                 let _ = source.update(&mut connection).await;
             }
         });
     }
 }
 
-/// Whether the last fetch failed.
-fn failed(known: &Fetched) -> bool {
+/// Returns whether the last fetch failed.
+fn failed(known: &KeyCache) -> bool {
     known.last.is_some_and(|(_, succeeded)| !succeeded)
 }
 
-/// Whether the last fetch ended within this time.
-fn recent(known: &Fetched, time: Duration) -> bool {
+/// Returns whether the last fetch ended within this time.
+fn recent(known: &KeyCache, time: Duration) -> bool {
     known.last.is_some_and(|(last, _)| last.elapsed() < time)
 }
 
 impl KeySource {
-    /// Fetches the keys and notes how that ended. Keys of at most [`MAX_AGE`] stand in for those that cannot be fetched.
-    async fn update(&self, connection: &mut Connection) -> Result<Arc<Keys>, Error> {
+    /// Fetches the keys and notes the result. If the fetch fails, keys of at most [`MAX_AGE`] are returned.
+    async fn update(&self, connection: &mut KeyEndpoint) -> Result<Arc<VerificationKeys>, Error> {
         let result = self.fetch(connection).await;
         let mut fetched = lock(&self.fetched);
         fetched.last = Some((Instant::now(), result.is_ok()));
@@ -164,13 +170,16 @@ impl KeySource {
         }
     }
 
-    async fn fetch(&self, connection: &mut Connection) -> Result<Keys, Error> {
+    async fn fetch(&self, connection: &mut KeyEndpoint) -> Result<VerificationKeys, Error> {
         let outbound = match &connection.outbound {
             Some(outbound) => outbound.clone(),
             None => {
                 let issuer = Url::parse(&self.issuer)
                     .map_err(|error| Error::new(format!("issuer `{}`: {error}", self.issuer)))?;
-                connection.outbound.insert(Outbound::new(Policy::of_server(&issuer)).map_err(Error::new)?).clone()
+                connection
+                    .outbound
+                    .insert(Outbound::new(AddressPolicy::of_server(&issuer)).map_err(Error::new)?)
+                    .clone()
             }
         };
         let url = match (&connection.url, &self.keys_url) {
@@ -182,7 +191,7 @@ impl KeySource {
                 metadata.jwks_uri.ok_or_else(missing)?
             }
         };
-        let published: Published = outbound.get_json(&url).await?;
+        let published: JwkSet = outbound.get_json(&url).await?;
         connection.url = Some(url);
         Ok(published.into())
     }
@@ -216,13 +225,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// An authorization server that publishes keys, and how often they were asked for.
-    struct Published {
+    struct JwkSet {
         url: String,
         keys: Arc<std::sync::Mutex<Vec<Value>>>,
         asked: Arc<AtomicUsize>,
     }
 
-    async fn publish(keys: Vec<Value>) -> Published {
+    async fn publish(keys: Vec<Value>) -> JwkSet {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let keys = Arc::new(std::sync::Mutex::new(keys));
@@ -240,7 +249,7 @@ mod tests {
                 }),
             );
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Published { url, keys, asked }
+        JwkSet { url, keys, asked }
     }
 
     fn token(issuer: &Issuer, url: &str, key: &str) -> String {

@@ -4,7 +4,7 @@
 //! use brumate_mcp::auth::{Access, JwtVerifier, Protect};
 //! use brumate_mcp::{HttpOptions, ServeError, Server, tool};
 //!
-//! /// Says who calls.
+//! /// Returns who calls.
 //! #[tool]
 //! async fn who(access: Access) -> String {
 //!     access.subject
@@ -18,8 +18,9 @@
 //! # }
 //! ```
 //!
-//! The server is the *protected resource*: it says where its authorization server is (RFC 9728), asks for tokens with a challenge
-//! (RFC 6750), and checks each token: its issuer, its audience (the server's own URL), its lifetime and its scopes.
+//! The server is the *protected resource*: it says where its authorization server is (RFC 9728), asks for tokens with a
+//! challenge (RFC 6750), and checks each token: its issuer, its audience (the server's own URL), its lifetime and its
+//! scopes.
 //!
 //! | verifier | for |
 //! |---|---|
@@ -53,15 +54,26 @@ pub(crate) use protect::{Protection, WELL_KNOWN, is_scope};
 pub(crate) use protect::{check_path, same_resource};
 
 use crate::error::Error;
-use crate::http::Principal;
+use crate::principal::Principal;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::time::SystemTime;
 
-/// What an access token grants, and to whom.
+/// The access that a token grants, and to whom.
 ///
-/// A handler gets it as a parameter, or with [`Context::access`](crate::Context::access), never the token itself: a server must not pass on the
-/// tokens of its clients.
+/// A handler gets it as a parameter or from [`Context::access`](crate::Context::access). It never gets the token
+/// itself: a server must not pass on the tokens of its clients.
+///
+/// ```
+/// use brumate_mcp::auth::Access;
+/// use brumate_mcp::tool;
+///
+/// /// Returns who calls.
+/// #[tool]
+/// async fn who(access: Access) -> String {
+///     access.subject
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Access {
@@ -75,14 +87,14 @@ pub struct Access {
     pub scopes: Vec<String>,
     /// The resources that the token is for (`aud`).
     pub audience: Vec<String>,
-    /// When the token ends; `None`: when its verifier says so.
+    /// When the token expires. `None`: its verifier decides.
     pub expires_at: Option<SystemTime>,
-    /// Everything else that the token, or the answer about it, says.
+    /// All other claims of the token, or of the introspection response.
     pub claims: Map<String, Value>,
 }
 
 impl Access {
-    /// Makes the access of a subject without scopes, for verifiers that are functions. The fields say more.
+    /// Makes the access of a subject without scopes, for verifiers that are functions. Set the fields for more.
     pub fn new(subject: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),
@@ -116,7 +128,7 @@ impl Access {
         self
     }
 
-    /// Sets when the token ends.
+    /// Sets when the token expires.
     #[must_use]
     pub fn with_expiry(mut self, ends: SystemTime) -> Self {
         self.expires_at = Some(ends);
@@ -133,10 +145,10 @@ impl Access {
         scopes.iter().all(|scope| self.has_scope(scope))
     }
 
-    /// Returns who uses the token: the issuer, the subject and the client together.
+    /// Returns the principal of the token: its issuer, subject and client together.
     pub(crate) fn principal(&self) -> Principal {
         let parts = [self.issuer.as_deref(), Some(&self.subject), self.client_id.as_deref()];
-        // With the length of each part, so that no two triples make one name.
+        // With the length of each part, so that different triples have different names.
         let name: String =
             parts.iter().map(|part| part.unwrap_or_default()).map(|p| format!("{}:{p}", p.len())).collect();
         Principal::with_subject(name, self.subject.clone())
@@ -145,17 +157,29 @@ impl Access {
 
 /// Checks access tokens.
 ///
-/// Functions that take the token as a `String` are verifiers too.
+/// Functions that take the token as a `String` are verifiers too:
+///
+/// ```
+/// use brumate_mcp::Error;
+/// use brumate_mcp::auth::{Access, Protect};
+///
+/// async fn verify(token: String) -> Result<Option<Access>, Error> {
+///     let valid = token == "a token from my database";
+///     Ok(valid.then(|| Access::new("ada").with_scopes(["notes"]).with_audience(["https://mcp.example.com/mcp"])))
+/// }
+///
+/// let protect = Protect::new("https://mcp.example.com/mcp").issuer("https://auth.example.com").verifier(verify);
+/// ```
 #[async_trait]
 pub trait TokenVerifier: Send + Sync + 'static {
-    /// Returns what a token grants; `None` if it is not valid.
+    /// Returns the access that a token grants; `None` if the token is not valid.
     ///
     /// # Errors
     ///
-    /// The token cannot be checked now. Its client gets 503.
+    /// Returns an error if the token cannot be checked now. The client gets 503.
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error>;
 
-    /// Returns the authorization server whose tokens it checks, where there is just one.
+    /// Returns the authorization server whose tokens it checks, if there is exactly one.
     fn issuer(&self) -> Option<&str> {
         None
     }

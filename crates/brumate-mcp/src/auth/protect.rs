@@ -9,18 +9,30 @@ use std::fmt;
 use std::time::SystemTime;
 use url::Url;
 
-/// The well-known address of a resource's metadata (RFC 9728, section 3).
+/// The well-known path of a resource's metadata (RFC 9728, section 3).
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// The longest access token that is looked at, in bytes.
+/// The longest access token that is checked, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// The longest subject and the longest client identifier that are accepted, in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
-/// The protection of a server by access tokens; see [`HttpOptions::protect`](crate::HttpOptions::protect).
+/// The protection of a server by access tokens; [`HttpOptions::protect`](crate::HttpOptions::protect) applies it.
 ///
-/// It needs a verifier, and the issuer where the verifier does not name it.
+/// It needs a verifier, and an issuer if the verifier does not name one.
+///
+/// ```no_run
+/// use brumate_mcp::auth::{JwtVerifier, Protect};
+/// use brumate_mcp::{HttpOptions, ServeError, Server};
+///
+/// # async fn run(server: Server) -> Result<(), ServeError> {
+/// let protect = Protect::new("https://mcp.example.com/mcp")
+///     .verifier(JwtVerifier::discover("https://auth.example.com"))
+///     .scopes(["notes"]);
+/// server.run_http("127.0.0.1:8000", HttpOptions::new().protect(protect)?).await
+/// # }
+/// ```
 pub struct Protect {
     resource: String,
     issuers: Vec<String>,
@@ -42,8 +54,8 @@ impl fmt::Debug for Protect {
 }
 
 impl Protect {
-    /// Protects the server at `resource`: the URL under which clients reach it, such as `https://mcp.example.com/mcp`. Tokens
-    /// must be issued for it (RFC 8707).
+    /// Protects the server at `resource`: the URL under which clients reach it, such as `https://mcp.example.com/mcp`.
+    /// Tokens must be issued for this URL (RFC 8707).
     pub fn new(resource: impl Into<String>) -> Self {
         Self {
             resource: resource.into(),
@@ -57,14 +69,14 @@ impl Protect {
         }
     }
 
-    /// Adds an authorization server that clients may get tokens from. The verifier's own by default.
+    /// Adds an authorization server that clients can get tokens from. By default it is the verifier's.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuers.push(issuer.into());
         self
     }
 
-    /// Sets what checks tokens.
+    /// Sets the verifier of tokens.
     #[must_use]
     pub fn verifier(mut self, verifier: impl TokenVerifier) -> Self {
         self.verifier = Some(Box::new(verifier));
@@ -78,7 +90,7 @@ impl Protect {
         self
     }
 
-    /// Sets the resource's name for people.
+    /// Sets the resource's name that people see.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -92,15 +104,15 @@ impl Protect {
         self
     }
 
-    /// Leaves the tools whose scopes a client does not have out of its list. By default they are listed, and a call is answered
-    /// with the challenge that lets the client ask for the scope.
+    /// Leaves tools whose scopes a client lacks out of its list. By default they are listed, and a call is answered
+    /// with a challenge that names the scopes.
     #[must_use]
     pub fn hide_unscoped(mut self) -> Self {
         self.hides_unscoped = true;
         self
     }
 
-    /// Accepts tokens whose verifier names no audience, because it has checked itself that they are for this server.
+    /// Accepts tokens without an audience, because the verifier has checked that they are for this server.
     #[must_use]
     pub fn audience_checked_by_verifier(mut self) -> Self {
         self.checks_audience = false;
@@ -171,7 +183,7 @@ fn metadata(
         "authorization_servers": issuers,
         "bearer_methods_supported": ["header"],
     });
-    // Whether a client gets a refresh token is no matter of the resource (MCP, authorization: "Refresh tokens").
+    // Refresh tokens do not concern the resource (MCP, authorization: "Refresh tokens").
     let scopes: Vec<&String> = scopes.iter().filter(|scope| *scope != "offline_access").collect();
     if !scopes.is_empty() {
         metadata["scopes_supported"] = json!(scopes);
@@ -194,7 +206,7 @@ pub(crate) fn is_scope(text: &str) -> bool {
 pub(crate) struct Protection {
     resource: String,
     metadata_url: String,
-    /// The document, as JSON.
+    /// The metadata document, as JSON.
     pub(crate) metadata: Bytes,
     /// The host and the path of the resource.
     pub(crate) host: String,
@@ -215,11 +227,11 @@ impl fmt::Debug for Protection {
 }
 
 impl Protection {
-    /// Returns what a token grants here; `None` if it grants nothing.
+    /// Returns the access that a token grants here; `None` if it grants none.
     ///
     /// # Errors
     ///
-    /// It cannot be checked now.
+    /// Returns an error if the token cannot be checked now.
     pub(crate) async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
         if token.len() > MAX_TOKEN_BYTES {
             return Ok(None);
@@ -247,13 +259,14 @@ impl Protection {
         Ok(Some(access))
     }
 
-    /// Returns the scopes that an operation needs, with those that every request needs.
+    /// Returns the scopes that an operation needs, with the scopes that every request needs.
     pub(crate) fn with_base(&self, scopes: &[String]) -> Vec<String> {
         let more = scopes.iter().filter(|scope| !self.scopes.contains(scope));
         self.scopes.iter().chain(more).cloned().collect()
     }
 
-    /// Returns a challenge (RFC 6750, section 3; RFC 9728, section 5.1): `error` with its description, and the scopes to ask for.
+    /// Returns a challenge (RFC 6750, section 3; RFC 9728, section 5.1): `error` with its description, and the scopes
+    /// to ask for.
     pub(crate) fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> HeaderValue {
         let mut parts = Vec::new();
         if let Some((error, description)) = error {

@@ -1,6 +1,6 @@
 //! The authorization endpoint (RFC 6749, section 4.1.1).
 
-use super::Shared;
+use super::AuthServerInner;
 use super::client::OAuthClient;
 use super::error::OAuthError;
 use super::provider::{AuthorizationRequest, redirect};
@@ -10,23 +10,23 @@ use url::Url;
 /// The longest state of a client that is sent back, in bytes.
 const MAX_STATE_BYTES: usize = 4096;
 
-/// Why a request for access goes nowhere.
+/// The refusal of an authorization request.
 #[derive(Debug)]
-pub(super) enum Refusal {
-    /// Nobody knows where an answer could go: the person is told.
-    Shown(OAuthError),
-    /// The client is told, at this address.
-    Redirected(Url),
+pub(super) enum AuthorizeError {
+    /// The person sees a page: no URI for an answer is known.
+    Page(OAuthError),
+    /// The client gets the error, at this URL.
+    Redirect(Url),
 }
 
-impl Shared {
-    /// Begins an authorization. Returns the address that the browser is sent to.
-    pub(super) async fn authorize(&self, parameters: Result<Parameters, OAuthError>) -> Result<Url, Refusal> {
-        // Before client and address are known to be good, an answer there would make this server a redirector for anybody.
-        let parameters = parameters.map_err(Refusal::Shown)?;
-        let client = self.requesting_client(&parameters).await.map_err(Refusal::Shown)?;
+impl AuthServerInner {
+    /// Begins an authorization. Returns the URL that the browser is sent to.
+    pub(super) async fn authorize(&self, parameters: Result<Parameters, OAuthError>) -> Result<Url, AuthorizeError> {
+        // Before client and URI are checked, a redirect there would make this server an open redirector.
+        let parameters = parameters.map_err(AuthorizeError::Page)?;
+        let client = self.requesting_client(&parameters).await.map_err(AuthorizeError::Page)?;
         let given = parameters.get("redirect_uri");
-        let redirect_uri = redirect_uri(&client, given).map_err(Refusal::Shown)?;
+        let redirect_uri = redirect_uri(&client, given).map_err(AuthorizeError::Page)?;
         let state = parameters.get("state").map(str::to_owned);
         let checked = self.check(&parameters, &client, redirect_uri.clone(), state.clone());
         let result = match checked {
@@ -38,8 +38,8 @@ impl Shared {
             let state = state.as_deref().filter(|state| state.len() <= MAX_STATE_BYTES);
             let answer = [("error", error.code()), ("error_description", error.description())];
             match redirect(&redirect_uri, state, &self.issuer, &answer) {
-                Ok(url) => Refusal::Redirected(url),
-                Err(error) => Refusal::Shown(error),
+                Ok(url) => AuthorizeError::Redirect(url),
+                Err(error) => AuthorizeError::Page(error),
             }
         })
     }
@@ -108,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// Returns the resource that a token is asked for; the one there is, where none is named.
+    /// Returns the resource that a token is requested for. If none is named, it is the only one.
     pub(super) fn resource(&self, named: Option<&str>) -> Result<String, OAuthError> {
         let wrong = |text: &str| Err(OAuthError::new("invalid_target", text));
         match (named, self.resources.as_slice()) {

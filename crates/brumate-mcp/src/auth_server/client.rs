@@ -15,7 +15,7 @@ const MAX_REDIRECTS: usize = 16;
 /// The longest redirect address, in bytes.
 const MAX_REDIRECT_BYTES: usize = 2048;
 
-/// How a client shows who it is at the token endpoint (RFC 7591, `token_endpoint_auth_method`).
+/// How a client authenticates at the token endpoint (RFC 7591, `token_endpoint_auth_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ClientAuthMethod {
@@ -39,23 +39,23 @@ impl ClientAuthMethod {
     }
 }
 
-/// A client of an authorization server. Its secret is kept as a hash.
+/// A client of an authorization server. Its secret is stored as a hash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OAuthClient {
-    /// Its identifier: chosen here, or the URL of its metadata document.
+    /// The identifier: chosen by the server, or the URL of its metadata document.
     pub id: String,
-    /// Its name for people.
+    /// The name that people see.
     pub name: Option<String>,
-    /// The addresses that answers may be sent to.
+    /// The URIs that answers may be sent to.
     pub redirect_uris: Vec<String>,
-    /// How it shows who it is.
+    /// How it authenticates.
     pub auth_method: ClientAuthMethod,
-    /// The scopes that it may ask for; `None`: all.
+    /// The scopes that it may request; `None`: all.
     pub scopes: Option<Vec<String>>,
-    /// When its secret ends, in seconds since 1970.
+    /// When its secret expires, in seconds since 1970.
     pub secret_expires_at: Option<u64>,
-    /// Everything that it said of itself when it registered.
+    /// All metadata of its registration.
     pub metadata: Map<String, Value>,
     /// SHA-256 of the secret, in hexadecimal digits.
     pub(crate) secret_hash: Option<String>,
@@ -76,7 +76,8 @@ impl OAuthClient {
         }
     }
 
-    /// Makes a client with a secret, which it sends by `method`. The secret should be random: a hash hides no password.
+    /// Makes a client with a secret, which it sends by `method`. The secret must be random: the hash of a password
+    /// could be guessed.
     pub fn confidential<S: Into<String>>(
         id: impl Into<String>,
         secret: &Secret,
@@ -86,7 +87,7 @@ impl OAuthClient {
         Self { auth_method: method, secret_hash: Some(sha256_hex(secret.expose())), ..Self::public(id, redirect_uris) }
     }
 
-    /// Sets the name for people.
+    /// Sets the name that people see.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -100,8 +101,8 @@ impl OAuthClient {
         same && self.secret_expires_at.is_none_or(|ends| ends == 0 || ends > now)
     }
 
-    /// Returns whether answers may be sent to `uri`: it is one of the client's, byte for byte; on the client's own machine, the port
-    /// may be another one (RFC 8252, section 7.3).
+    /// Returns whether answers may be sent to `uri`: it is one of the client's, byte for byte; on the client's own
+    /// machine, the port may be another one (RFC 8252, section 7.3).
     pub(crate) fn may_redirect_to(&self, uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == uri || same_but_for_the_port(known, uri))
     }
@@ -127,7 +128,8 @@ fn without_port(uri: &str) -> String {
 ///
 /// # Errors
 ///
-/// There is none, or one that no answer should go to: plain HTTP to another machine, a fragment, a scheme that runs code.
+/// There is none, or one that no answer should go to: plain HTTP to another machine, a fragment, a scheme that runs
+/// code.
 pub(crate) fn check_redirects(uris: &[String]) -> Result<(), OAuthError> {
     let wrong = |reason: String| Err(OAuthError::new("invalid_redirect_uri", reason));
     if uris.is_empty() || uris.len() > MAX_REDIRECTS {

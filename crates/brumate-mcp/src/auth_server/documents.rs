@@ -15,30 +15,30 @@ use url::Url;
 /// How long a document is used.
 const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 
-/// How long it is remembered that a document cannot be used.
-const REMEMBER_FAILURE: Duration = Duration::from_secs(30);
+/// How long the answer is cached that a document cannot be used.
+const CACHE_FAILURE_FOR: Duration = Duration::from_secs(30);
 
-/// The most documents that are remembered. Beyond, all are forgotten.
-const MAX_REMEMBERED: usize = 1000;
+/// The most cached documents. Beyond, all are dropped.
+const MAX_CACHED: usize = 1000;
 
-/// Documents that are fetched at once, at most. Others wait.
+/// The most documents that are fetched at once. Others wait.
 const MAX_FETCHED: usize = 16;
 
 /// The longest identifier, in bytes.
 const MAX_ID_BYTES: usize = 1024;
 
-/// What a document was found to be, and until when that is used.
-type Remembered = (Result<OAuthClient, OAuthError>, Instant);
+/// The client that a document describes, and until when it is used.
+type CachedClient = (Result<OAuthClient, OAuthError>, Instant);
 
-/// Fetches documents, with the guards for addresses that a stranger names.
+/// Fetches documents, with the checks for URLs that a stranger names.
 #[derive(Debug)]
-pub(super) struct Documents {
+pub(super) struct ClientDocuments {
     outbound: Outbound,
     fetching: Semaphore,
-    known: Mutex<HashMap<String, Remembered>>,
+    known: Mutex<HashMap<String, CachedClient>>,
 }
 
-impl Documents {
+impl ClientDocuments {
     pub(super) fn new(outbound: Outbound) -> Self {
         Self { outbound, fetching: Semaphore::new(MAX_FETCHED), known: Mutex::default() }
     }
@@ -70,9 +70,9 @@ impl Documents {
             let _fetching = self.fetching.acquire().await?;
             self.fetch(id).await
         };
-        let time = if result.is_ok() { MAX_AGE } else { REMEMBER_FAILURE };
+        let time = if result.is_ok() { MAX_AGE } else { CACHE_FAILURE_FOR };
         let mut known = lock(&self.known);
-        if known.len() >= MAX_REMEMBERED {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         known.insert(id.to_owned(), (result.clone(), Instant::now() + time));
@@ -149,7 +149,7 @@ mod tests {
             ("ftp://app.example/a", false),
             ("3f2a", false),
         ] {
-            assert_eq!(Documents::is_document(id), expected, "{id}");
+            assert_eq!(ClientDocuments::is_document(id), expected, "{id}");
         }
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use std::error::Error as StdError;
 use std::fmt;
 
-/// The reason why an authorization server refuses something: one of the codes of RFC 6749, 7591 or 8707, and a sentence.
+/// An error of OAuth: one of the codes of RFC 6749, 7591 or 8707, and a description.
 ///
-/// Everything that is a [`std::error::Error`] becomes `server_error` with `?`. Its text goes to the log, not to the client.
+/// Every [`std::error::Error`] becomes `server_error` with `?`. Its text goes to the log, not to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OAuthError {
     code: &'static str,
@@ -21,12 +21,12 @@ impl OAuthError {
         Self { code, description: description.into(), internal: None }
     }
 
-    /// Makes the error `access_denied`: the person, or the server, does not want it.
+    /// Makes the error `access_denied`: the person or the server refuses.
     pub fn access_denied(description: impl Into<String>) -> Self {
         Self::new("access_denied", description)
     }
 
-    /// Makes the error `invalid_grant`: a code or a token is unknown, used or over.
+    /// Makes the error `invalid_grant`: a code or a token is unknown, used or expired.
     pub fn invalid_grant(description: impl Into<String>) -> Self {
         Self::new("invalid_grant", description)
     }
@@ -68,7 +68,7 @@ impl OAuthError {
         self.code
     }
 
-    /// Returns the sentence for the client.
+    /// Returns the description for the client.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -83,7 +83,7 @@ impl OAuthError {
         }
     }
 
-    /// Returns the body of the answer, and writes to the log what clients are not told.
+    /// Returns the body of the answer, and logs what the client does not see.
     pub(crate) fn body(&self) -> Value {
         self.log();
         json!({"error": self.code, "error_description": self.description})

@@ -1,5 +1,5 @@
-//! An authorization server (OAuth 2.1) for MCP servers: clients register or are known by their metadata document, people agree in
-//! their browser, and clients get tokens.
+//! An authorization server (OAuth 2.1) for MCP servers: clients register or are known by their metadata document,
+//! people agree in their browser, and clients get tokens.
 //!
 //! ```no_run
 //! use brumate_mcp::auth::Protect;
@@ -31,14 +31,15 @@
 //! | `/revoke` | revocation (RFC 7009) |
 //! | `/introspect` | introspection (RFC 7662), with [`AuthServer::introspection`] |
 //!
-//! Always: PKCE with S256, redirect addresses byte for byte, the issuer in each answer (RFC 9207), tokens for one resource (RFC 8707).
+//! Always: PKCE with S256, redirect addresses byte for byte, the issuer in each answer (RFC 9207), tokens for one
+//! resource (RFC 8707).
 
 mod authorize;
 mod client;
 mod documents;
 mod error;
-mod limiter;
 mod provider;
+mod rate_limiter;
 mod register;
 mod request;
 mod routes;
@@ -54,23 +55,36 @@ pub use sqlite::SqliteAuth;
 
 use crate::auth::{Access, Secret, TokenVerifier, check_path, is_scope};
 use crate::error::{Error, ServeError};
-use crate::outbound::{Outbound, Policy, is_loopback};
+use crate::outbound::{AddressPolicy, Outbound, is_loopback};
 use async_trait::async_trait;
 use axum::Router;
-use documents::Documents;
-use limiter::Limiter;
+use documents::ClientDocuments;
+use rate_limiter::RateLimiter;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// Requests of one address that are let through at once, and as many again each minute.
-const REQUESTS_A_MINUTE: u32 = 120;
+/// The requests that one address may send at once, and again in each minute.
+const REQUESTS_PER_MINUTE: u32 = 120;
 
-/// Clients that one address may register, a day.
-const REGISTRATIONS_A_DAY: u32 = 1000;
+/// The clients that one address may register in a day.
+const REGISTRATIONS_PER_DAY: u32 = 1000;
 
-/// An authorization server; [`App::authorization_server`](crate::App::authorization_server) serves it.
+/// An authorization server (OAuth 2.1); [`App::authorization_server`](crate::App::authorization_server) serves it.
+///
+/// ```no_run
+/// use brumate_mcp::auth_server::{AuthProvider, AuthServer};
+/// use brumate_mcp::{App, ServeError};
+///
+/// # async fn run(provider: impl AuthProvider) -> Result<(), ServeError> {
+/// let auth = AuthServer::new("https://auth.example.com", provider)
+///     .resource("https://mcp.example.com/mcp")
+///     .scopes(["notes:read", "notes:write"])
+///     .registration();
+/// App::new().authorization_server(auth).run("127.0.0.1:8000").await
+/// # }
+/// ```
 pub struct AuthServer {
     issuer: String,
     provider: Arc<dyn AuthProvider>,
@@ -81,7 +95,7 @@ pub struct AuthServer {
     documents: bool,
     documentation: Option<String>,
     introspection: Option<(String, Secret)>,
-    requests_a_minute: u32,
+    requests_per_minute: u32,
 }
 
 impl fmt::Debug for AuthServer {
@@ -91,8 +105,8 @@ impl fmt::Debug for AuthServer {
 }
 
 impl AuthServer {
-    /// Makes the authorization server `issuer`: the URL under which clients reach it, `https` or on this machine, such as
-    /// `https://example.com`. It needs a [`resource`](AuthServer::resource).
+    /// Makes the authorization server `issuer`: the URL under which clients reach it, `https` or on this machine, such
+    /// as `https://example.com`. It needs a [`resource`](AuthServer::resource).
     pub fn new(issuer: impl Into<String>, provider: impl AuthProvider) -> Self {
         Self {
             issuer: issuer.into(),
@@ -104,41 +118,41 @@ impl AuthServer {
             documents: false,
             documentation: None,
             introspection: None,
-            requests_a_minute: REQUESTS_A_MINUTE,
+            requests_per_minute: REQUESTS_PER_MINUTE,
         }
     }
 
-    /// Adds a server that tokens are given for: its URL, as [`Protect::new`](crate::auth::Protect::new) has it. Where there is one,
-    /// clients need not name it.
+    /// Adds a server that tokens are issued for: its URL, as in [`Protect::new`](crate::auth::Protect::new). If there
+    /// is only one, clients need not name it.
     #[must_use]
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resources.push(resource.into());
         self
     }
 
-    /// Sets the scopes that there are.
+    /// Sets all scopes.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the scopes of clients that ask for none; all by default.
+    /// Sets the scopes of clients that request none; all scopes by default.
     #[must_use]
     pub fn default_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.default_scopes = Some(scopes.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Lets clients register themselves (RFC 7591), a thousand a day from one address.
+    /// Lets clients register themselves (RFC 7591), a thousand a day from one address. By default they cannot.
     #[must_use]
     pub fn registration(mut self) -> Self {
         self.registration = true;
         self
     }
 
-    /// Accepts clients whose identifier is the URL of their metadata document. The document is fetched from the internet, and from
-    /// nowhere else.
+    /// Accepts clients whose identifier is the URL of their metadata document. Documents are fetched from the internet
+    /// only. By default such clients are unknown.
     #[must_use]
     pub fn client_metadata_documents(mut self) -> Self {
         self.documents = true;
@@ -152,27 +166,29 @@ impl AuthServer {
         self
     }
 
-    /// Lets resource servers elsewhere ask about tokens (RFC 7662), with this identifier and secret.
+    /// Lets resource servers elsewhere ask about tokens (RFC 7662), with this identifier and secret. By default they
+    /// cannot.
     #[must_use]
     pub fn introspection(mut self, id: impl Into<String>, secret: Secret) -> Self {
         self.introspection = Some((id.into(), secret));
         self
     }
 
-    /// Sets how many requests of one address are let through in a minute; 120 by default. Behind a proxy all requests have one address.
+    /// Sets how many requests of one address are let through in a minute; 120 by default. Behind a proxy all requests
+    /// have one address.
     #[must_use]
-    pub fn requests_a_minute(mut self, requests: u32) -> Self {
-        self.requests_a_minute = requests.max(1);
+    pub fn requests_per_minute(mut self, requests: u32) -> Self {
+        self.requests_per_minute = requests.max(1);
         self
     }
 
-    /// Returns a verifier of the tokens that this server gives, for servers in the same process.
+    /// Returns a verifier of this server's tokens, for servers in the same process.
     pub fn verifier(&self) -> impl TokenVerifier + use<> {
         ProviderVerifier { issuer: self.issuer.clone(), provider: self.provider.clone() }
     }
 
     /// Checks the settings.
-    pub(crate) fn build(self) -> Result<Arc<Shared>, ServeError> {
+    pub(crate) fn build(self) -> Result<Arc<AuthServerInner>, ServeError> {
         let wrong = |reason: &str| ServeError::Setup(format!("AuthServer::new(\"{}\"): {reason}", self.issuer));
         let url = Url::parse(&self.issuer).map_err(|error| wrong(&error.to_string()))?;
         if !(url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))) {
@@ -194,11 +210,13 @@ impl AuthServer {
         }
         self.provider.check().map_err(|error| wrong(error.message()))?;
         let documents = match self.documents {
-            true => Some(Documents::new(Outbound::new(Policy::of_server(&url)).map_err(|error| wrong(&error))?)),
+            true => Some(ClientDocuments::new(
+                Outbound::new(AddressPolicy::of_server(&url)).map_err(|error| wrong(&error))?,
+            )),
             false => None,
         };
         let base = url.path().trim_end_matches('/').to_owned();
-        Ok(Arc::new(Shared {
+        Ok(Arc::new(AuthServerInner {
             endpoint: format!("{}{base}", url.origin().ascii_serialization()),
             url,
             base,
@@ -211,14 +229,14 @@ impl AuthServer {
             documents,
             documentation: self.documentation,
             introspection: self.introspection,
-            requests: Limiter::new(self.requests_a_minute, Duration::from_secs(60)),
-            registrations: Limiter::new(REGISTRATIONS_A_DAY, Duration::from_secs(24 * 60 * 60)),
+            requests: RateLimiter::new(self.requests_per_minute, Duration::from_secs(60)),
+            registrations: RateLimiter::new(REGISTRATIONS_PER_DAY, Duration::from_secs(24 * 60 * 60)),
         }))
     }
 }
 
 /// A checked [`AuthServer`].
-pub(crate) struct Shared {
+pub(crate) struct AuthServerInner {
     issuer: String,
     url: Url,
     /// The issuer's path, without a slash at its end.
@@ -230,27 +248,27 @@ pub(crate) struct Shared {
     scopes: Vec<String>,
     default_scopes: Vec<String>,
     registration: bool,
-    documents: Option<Documents>,
+    documents: Option<ClientDocuments>,
     documentation: Option<String>,
     introspection: Option<(String, Secret)>,
-    requests: Limiter,
-    registrations: Limiter,
+    requests: RateLimiter,
+    registrations: RateLimiter,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for AuthServerInner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthServer").field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl AuthServerInner {
     /// Returns a client: one that the provider knows, or one with a metadata document.
     async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
         if let Some(client) = self.provider.client(id).await? {
             return Ok(Some(client));
         }
         match &self.documents {
-            Some(documents) if Documents::is_document(id) => documents.client(id).await.map(Some),
+            Some(documents) if ClientDocuments::is_document(id) => documents.client(id).await.map(Some),
             _ => Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! What an authorization server decides: who its clients are, what people grant, which tokens there are.
+//! The provider of an authorization server: its clients, grants and tokens.
 
 use super::client::OAuthClient;
 use super::error::OAuthError;
@@ -15,28 +15,29 @@ use url::Url;
 /// The lifetime of a code.
 pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
-/// A client's request for access, checked: the client, its redirect address, the scopes and the resource are known.
+/// A client's authorization request. The client, its redirect URI, the scopes and the resource are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AuthorizationRequest {
     /// The client.
     pub client_id: String,
-    /// Where the answer goes.
+    /// The URI that the answer is sent to.
     pub redirect_uri: String,
-    /// The scopes that are asked for.
+    /// The requested scopes.
     pub scopes: Vec<String>,
     /// The server that the token is for (RFC 8707).
     pub resource: String,
-    /// The challenge of PKCE, by S256 (RFC 7636).
+    /// The PKCE challenge, by S256 (RFC 7636).
     pub code_challenge: String,
-    /// What the client wants to see again.
+    /// The client's state, which the answer repeats.
     pub(crate) state: Option<String>,
     pub(crate) redirect_uri_given: bool,
     pub(crate) issuer: String,
 }
 
 impl AuthorizationRequest {
-    /// Returns what a code for this request grants to `subject`, the person who agreed. The code ends after ten minutes.
+    /// Returns the grant of a code for this request. `subject` is the person who agreed. The code expires after ten
+    /// minutes.
     pub fn grant(&self, subject: impl Into<String>) -> CodeGrant {
         CodeGrant {
             client_id: self.client_id.clone(),
@@ -50,12 +51,12 @@ impl AuthorizationRequest {
         }
     }
 
-    /// Returns the address that tells the client the code.
+    /// Returns the URL that sends the code to the client.
     pub fn redirect_with_code(&self, code: &str) -> Result<Url, OAuthError> {
         self.redirect(&[("code", code)])
     }
 
-    /// Returns the address that tells the client why there is none.
+    /// Returns the URL that sends an error to the client.
     pub fn redirect_with_error(&self, error: &OAuthError) -> Result<Url, OAuthError> {
         error.log();
         self.redirect(&[("error", error.code()), ("error_description", error.description())])
@@ -91,7 +92,7 @@ pub struct CodeGrant {
     pub scopes: Vec<String>,
     /// The server that the token is for.
     pub resource: String,
-    /// When the code ends, in seconds since 1970.
+    /// When the code expires, in seconds since 1970.
     pub expires_at: u64,
     pub(crate) code_challenge: String,
     pub(crate) redirect_uri: String,
@@ -110,12 +111,12 @@ pub struct RefreshGrant {
     pub scopes: Vec<String>,
     /// The server that tokens are for.
     pub resource: String,
-    /// When the refresh token ends, in seconds since 1970.
+    /// When the refresh token expires, in seconds since 1970.
     pub expires_at: Option<u64>,
 }
 
 impl RefreshGrant {
-    /// Makes what a refresh token that comes with a code's access token grants.
+    /// Makes the grant of the refresh token that is issued for a code.
     pub fn of_code(code: &CodeGrant, expires_at: Option<u64>) -> Self {
         Self {
             client_id: code.client_id.clone(),
@@ -127,13 +128,13 @@ impl RefreshGrant {
     }
 }
 
-/// The answer of the token endpoint.
+/// The response of the token endpoint.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TokenPair {
     /// The access token.
     pub access_token: String,
-    /// How long it lives.
+    /// The lifetime of the access token.
     pub expires_in: Duration,
     /// The refresh token.
     pub refresh_token: Option<String>,
@@ -142,7 +143,7 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// Makes an answer without a refresh token.
+    /// Makes a response without a refresh token.
     pub fn new(access_token: impl Into<String>, expires_in: Duration, scopes: Vec<String>) -> Self {
         Self { access_token: access_token.into(), expires_in, refresh_token: None, scopes }
     }
@@ -162,17 +163,18 @@ impl std::fmt::Debug for TokenPair {
     }
 }
 
-/// What an authorization server is made of; the endpoints and their checks are [`AuthServer`](super::AuthServer)'s.
+/// The accounts, clients and tokens of an authorization server. The endpoints and their checks are
+/// [`AuthServer`](super::AuthServer)'s.
 ///
-/// Codes and tokens should have at least 128 random bits, and be kept as hashes. [`SqliteAuth`](super::SqliteAuth) is a provider to
-/// use as it is (feature `sqlite`).
+/// Codes and tokens should have at least 128 random bits, and be stored as hashes. [`SqliteAuth`](super::SqliteAuth)
+/// (feature `sqlite`) is a provider that needs no code.
 #[async_trait]
 pub trait AuthProvider: Send + Sync + 'static {
-    /// Checks the provider's settings, before the server starts.
+    /// Checks the provider's settings before the server starts.
     ///
     /// # Errors
     ///
-    /// What is wrong with them. The server does not start.
+    /// Returns what is wrong with them. The server does not start.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -180,37 +182,37 @@ pub trait AuthProvider: Send + Sync + 'static {
     /// Returns a client by its identifier.
     async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError>;
 
-    /// Keeps a client that has registered itself (RFC 7591).
+    /// Stores a client that has registered itself (RFC 7591).
     async fn register(&self, client: OAuthClient) -> Result<(), OAuthError>;
 
-    /// Begins an authorization. Returns the address that the person's browser is sent to: a page of the provider, one of another
-    /// identity provider, or at once [`AuthorizationRequest::redirect_with_code`].
+    /// Begins an authorization. Returns the URL that the person's browser is sent to: a page of the provider, a page of
+    /// another identity provider, or [`AuthorizationRequest::redirect_with_code`].
     ///
     /// # Errors
     ///
-    /// The client is told of it.
+    /// Returns the error that the client gets.
     async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError>;
 
-    /// Returns what a code grants; `None` if the client has no such code or has used it. A second use should revoke what the
-    /// first one gave.
+    /// Returns what a code grants; `None` if the client has no such code or has used it. A second use should revoke the
+    /// tokens of the first.
     async fn load_code(&self, client: &OAuthClient, code: &str) -> Result<Option<CodeGrant>, OAuthError>;
 
-    /// Makes tokens for a code, and ends the code in the same step: of two requests at once, one succeeds.
+    /// Issues tokens for a code, and ends the code in the same step: of two requests at once, one succeeds.
     ///
     /// # Errors
     ///
-    /// `invalid_grant` if the code was used meanwhile.
+    /// Returns `invalid_grant` if the code was used meanwhile.
     async fn exchange_code(&self, client: &OAuthClient, code: &str, grant: CodeGrant) -> Result<TokenPair, OAuthError>;
 
-    /// Returns what a refresh token grants; `None` if the client has no such token. The second use of a token that was replaced
-    /// should revoke its successors (RFC 9700, section 4.14).
+    /// Returns what a refresh token grants; `None` if the client has no such token. A second use of a token that was
+    /// replaced should revoke its successors (RFC 9700, section 4.14).
     async fn load_refresh_token(&self, client: &OAuthClient, token: &str) -> Result<Option<RefreshGrant>, OAuthError>;
 
-    /// Makes tokens with `scopes` for a refresh token, which is replaced in the same step.
+    /// Issues tokens with `scopes` for a refresh token, which is replaced in the same step.
     ///
     /// # Errors
     ///
-    /// `invalid_grant` if the token was used meanwhile.
+    /// Returns `invalid_grant` if the token was used meanwhile.
     async fn exchange_refresh_token(
         &self,
         client: &OAuthClient,
@@ -219,17 +221,18 @@ pub trait AuthProvider: Send + Sync + 'static {
         scopes: Vec<String>,
     ) -> Result<TokenPair, OAuthError>;
 
-    /// Returns what an access token grants; `None` if it is unknown, revoked or over.
+    /// Returns what an access token grants; `None` if it is unknown, revoked or expired.
     async fn load_access_token(&self, token: &str) -> Result<Option<Access>, OAuthError>;
 
-    /// Revokes a token of a client, of either kind, and those that were made with it. Unknown tokens are no error.
+    /// Revokes a token of a client, of either kind, and the tokens that were issued with it. Unknown tokens are no
+    /// error.
     async fn revoke(&self, client: &OAuthClient, token: &str) -> Result<(), OAuthError>;
 
-    /// Makes tokens for an assertion of another issuer (RFC 7523, `jwt-bearer`).
+    /// Issues tokens for an assertion of another issuer (RFC 7523, `jwt-bearer`).
     ///
     /// # Errors
     ///
-    /// `unsupported_grant_type`, unless a provider knows better.
+    /// Returns `unsupported_grant_type` unless a provider implements it.
     async fn exchange_assertion(
         &self,
         _client: &OAuthClient,
@@ -240,8 +243,8 @@ pub trait AuthProvider: Send + Sync + 'static {
         Err(OAuthError::unsupported_grant_type("assertions are not accepted"))
     }
 
-    /// Returns pages of the provider's own, such as one on which people agree; their paths are below `base`, the issuer's path
-    /// without a slash at its end.
+    /// Returns pages of the provider's own, such as one on which people agree. Their paths are below `base`, the
+    /// issuer's path without a slash at its end.
     fn routes(self: Arc<Self>, _issuer: &Url, _base: &str) -> Router {
         Router::new()
     }

@@ -25,8 +25,8 @@ pub(super) fn client_name(metadata: &Map<String, Value>) -> Result<Option<String
     name.map(|name| Some(name.to_owned())).ok_or_else(wrong)
 }
 
-/// Makes a client of what it says of itself, with a new identifier. `scopes`: those that the server has. Returns the client, and
-/// the answer to it, which has the secret.
+/// Makes a client of what it says of itself, with a new identifier. `scopes`: those that the server has. Returns the
+/// client, and the answer to it, which has the secret.
 pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, Map<String, Value>), OAuthError> {
     let wrong = OAuthError::invalid_client_metadata;
     let mut metadata: Map<String, Value> =
@@ -38,7 +38,7 @@ pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, M
         .ok_or_else(|| OAuthError::new("invalid_redirect_uri", "`redirect_uris` is a list of texts"))?;
     check_redirects(&redirect_uris)?;
     let method = match metadata.get("token_endpoint_auth_method") {
-        // What RFC 7591 says of clients that say nothing.
+        // The default of RFC 7591.
         None | Some(Value::Null) => ClientAuthMethod::SecretBasic,
         Some(method) => method.as_str().and_then(ClientAuthMethod::parse).ok_or_else(|| {
             wrong(format!("`token_endpoint_auth_method` is one of {}", ClientAuthMethod::NAMES.join(", ")))
@@ -69,7 +69,7 @@ pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, M
     }
     let name = client_name(&metadata)?;
     let mut client = OAuthClient::public(crate::random_id(), redirect_uris);
-    // The scopes that it names are no limit: clients ask for more later (step-up), and could register again for them.
+    // The scopes that it names are no limit: clients request more later (step-up), and could register again for them.
     (client.name, client.auth_method) = (name, method);
     let secret = (method != ClientAuthMethod::None).then(random_token);
     client.secret_hash = secret.as_deref().map(sha256_hex);

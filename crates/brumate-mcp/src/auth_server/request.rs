@@ -1,4 +1,4 @@
-//! Requests to the endpoints: their parameters, and the client that sends them.
+//! Requests to the endpoints: their parameters, and the credentials of the client that sends them.
 
 use super::client::ClientAuthMethod;
 use super::error::OAuthError;
@@ -35,7 +35,7 @@ pub(super) async fn body(body: Body) -> Result<Bytes, OAuthError> {
     }
 }
 
-/// The parameters of a request. Each has one value; empty ones are as if they were not there (RFC 6749, section 3.1).
+/// The parameters of a request. Each has one value; empty ones are ignored (RFC 6749, section 3.1).
 #[derive(Debug, Default)]
 pub(super) struct Parameters(HashMap<String, String>);
 
@@ -93,20 +93,20 @@ impl Parameters {
     }
 }
 
-/// What a client shows at the token endpoint.
+/// The credentials that a client presents at the token endpoint.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct PresentedCredentials {
     pub(super) id: String,
     pub(super) secret: Option<String>,
     pub(super) method: ClientAuthMethod,
 }
 
-impl Shown {
-    /// Reads who a client says it is (RFC 6749, section 2.3.1).
+impl PresentedCredentials {
+    /// Reads the client's credentials (RFC 6749, section 2.3.1).
     ///
     /// # Errors
     ///
-    /// It says nothing, or uses two methods.
+    /// Returns an error if there are none, or if they are presented in two ways.
     pub(super) fn read(head: &Parts, form: &Parameters) -> Result<Self, OAuthError> {
         let two = || OAuthError::invalid_request("the client shows who it is in two ways");
         let mut headers = head.headers.get_all(AUTHORIZATION).iter();
@@ -149,20 +149,20 @@ fn basic(header: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    fn shown(authorization: &[&str], form: &str) -> Result<Shown, OAuthError> {
+    fn shown(authorization: &[&str], form: &str) -> Result<PresentedCredentials, OAuthError> {
         let mut request = http::Request::builder();
         for value in authorization {
             request = request.header(AUTHORIZATION, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        Shown::read(&head, &Parameters::parse(form.as_bytes()).unwrap())
+        PresentedCredentials::read(&head, &Parameters::parse(form.as_bytes()).unwrap())
     }
 
     #[test]
     fn a_client_shows_who_it_is_in_one_way() {
         let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
         let expect = |id: &str, secret: Option<&str>, method| {
-            Ok(Shown { id: id.to_owned(), secret: secret.map(str::to_owned), method })
+            Ok(PresentedCredentials { id: id.to_owned(), secret: secret.map(str::to_owned), method })
         };
         assert_eq!(shown(&[], "client_id=a"), expect("a", None, ClientAuthMethod::None));
         assert_eq!(shown(&[], "client_id=a&client_secret=s"), expect("a", Some("s"), ClientAuthMethod::SecretPost));

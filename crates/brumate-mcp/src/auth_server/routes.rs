@@ -1,10 +1,10 @@
 //! The endpoints of an authorization server, as routes of an app.
 
-use super::authorize::Refusal;
+use super::authorize::AuthorizeError;
 use super::client::ClientAuthMethod;
 use super::error::OAuthError;
 use super::request::{self, Parameters};
-use super::{Shared, register};
+use super::{AuthServerInner, register};
 use crate::HttpOptions;
 use crate::http::Guard;
 use axum::Router;
@@ -24,11 +24,11 @@ use std::time::Instant;
 use tower_http::cors::{Any, CorsLayer};
 
 /// Returns the routes of an authorization server.
-pub(super) fn router(shared: &Arc<Shared>) -> Router {
+pub(super) fn router(shared: &Arc<AuthServerInner>) -> Router {
     let base = &shared.base;
     let host = shared.url.host_str().unwrap_or_default().to_owned();
     let guard = Guard::new(&HttpOptions::new().allow_host(host));
-    // Programs in web pages are clients too.
+    // Scripts in web pages are clients too.
     let pages = CorsLayer::new().allow_origin(Any).allow_methods([Method::GET, Method::POST]).allow_headers(Any);
     let mut programs = Router::new()
         .route(&format!("/.well-known/oauth-authorization-server{base}"), get(with(shared, metadata)))
@@ -52,11 +52,11 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
 
 /// Makes a handler that shares the server.
 fn with<F, Fut>(
-    shared: &Arc<Shared>,
+    shared: &Arc<AuthServerInner>,
     answer: F,
 ) -> impl Fn(Request) -> futures::future::BoxFuture<'static, Response> + Clone + Send + Sync + 'static
 where
-    F: Fn(Arc<Shared>, Parts, Body) -> Fut + Clone + Send + Sync + 'static,
+    F: Fn(Arc<AuthServerInner>, Parts, Body) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Response> + Send + 'static,
 {
     let shared = shared.clone();
@@ -67,7 +67,7 @@ where
 }
 
 /// Checks the host, and how often the address has asked.
-async fn admit(guard: &Guard, shared: &Shared, request: Request, next: Next) -> Response {
+async fn admit(guard: &Guard, shared: &AuthServerInner, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     if let Err((status, reason)) = guard.admit_host(&head) {
         return (status, reason).into_response();
@@ -108,7 +108,7 @@ fn answered(result: Result<Value, OAuthError>) -> Response {
 }
 
 /// The metadata (RFC 8414, section 2).
-async fn metadata(shared: Arc<Shared>, _: Parts, _: Body) -> Response {
+async fn metadata(shared: Arc<AuthServerInner>, _: Parts, _: Body) -> Response {
     let at = |path: &str| format!("{}{path}", shared.endpoint);
     let mut metadata = json!({
         "issuer": shared.issuer,
@@ -142,14 +142,14 @@ async fn metadata(shared: Arc<Shared>, _: Parts, _: Body) -> Response {
     response
 }
 
-async fn authorize(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
+async fn authorize(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
     let parameters = match head.method {
         Method::POST => Parameters::form(&head, body).await,
         _ => Parameters::parse(head.uri.query().unwrap_or_default().as_bytes()),
     };
     match shared.authorize(parameters).await {
-        Ok(url) | Err(Refusal::Redirected(url)) => see(url.as_str()),
-        Err(Refusal::Shown(error)) => {
+        Ok(url) | Err(AuthorizeError::Redirect(url)) => see(url.as_str()),
+        Err(AuthorizeError::Page(error)) => {
             error.log();
             let text = format!("This request for access cannot be answered.\n\n{}\n", error.description());
             let mut response = (error.status(), text).into_response();
@@ -178,7 +178,7 @@ pub(super) fn see(url: &str) -> Response {
     response
 }
 
-async fn token(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
+async fn token(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
     let result = async {
         let form = Parameters::form(&head, body).await?;
         shared.token(&head, &form).await
@@ -186,7 +186,7 @@ async fn token(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
     answered(result.await)
 }
 
-async fn introspect(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
+async fn introspect(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
     let result = async {
         let form = Parameters::form(&head, body).await?;
         shared.introspect(&head, &form).await
@@ -194,7 +194,7 @@ async fn introspect(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
     answered(result.await)
 }
 
-async fn revoke(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
+async fn revoke(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
     let result = async {
         let form = Parameters::form(&head, body).await?;
         shared.revoke(&head, &form).await
@@ -202,7 +202,7 @@ async fn revoke(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
     answered(result.await.map(|()| json!({})))
 }
 
-async fn registration(shared: Arc<Shared>, head: Parts, body: Body) -> Response {
+async fn registration(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
     if !shared.registrations.admits(request::address(&head), Instant::now()) {
         return too_many("too many clients were registered from this address today");
     }

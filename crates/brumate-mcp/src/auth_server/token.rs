@@ -1,10 +1,10 @@
 //! The token endpoint (RFC 6749, section 3.2), revocation (RFC 7009) and introspection (RFC 7662).
 
-use super::Shared;
+use super::AuthServerInner;
 use super::client::{ClientAuthMethod, OAuthClient};
 use super::error::OAuthError;
 use super::provider::TokenPair;
-use super::request::{Parameters, Shown};
+use super::request::{Parameters, PresentedCredentials};
 use crate::oauth::{now, s256};
 use http::request::Parts;
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use subtle::ConstantTimeEq as _;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-impl Shared {
+impl AuthServerInner {
     /// Returns the client that sends a request, if it has shown who it is in the way that it registered.
     async fn authenticate(&self, head: &Parts, form: &Parameters) -> Result<OAuthClient, OAuthError> {
-        let shown = Shown::read(head, form)?;
+        let shown = PresentedCredentials::read(head, form)?;
         let client = self.client(&shown.id).await?.ok_or_else(OAuthError::invalid_client)?;
         let right = client.auth_method == shown.method
             && match &shown.secret {
@@ -55,7 +55,7 @@ impl Shared {
     }
 
     async fn of_code(&self, client: &OAuthClient, form: &Parameters) -> Result<TokenPair, OAuthError> {
-        // One text for all that can be wrong with a code: who guesses learns nothing.
+        // One text for all failures of a code, so that guessing reveals nothing.
         let invalid = || OAuthError::invalid_grant("the code is unknown, used or over, or is another client's");
         let code = form.require("code")?;
         let verifier = form.require("code_verifier")?;
@@ -63,7 +63,7 @@ impl Shared {
         if grant.client_id != client.id || grant.expires_at <= now() {
             return Err(invalid());
         }
-        // The address must be repeated where it was given (OAuth 2.0); clients of OAuth 2.1 leave it out.
+        // OAuth 2.0 requires the URI again if it was given. Clients of OAuth 2.1 leave it out.
         match form.get("redirect_uri") {
             Some(uri) if uri != grant.redirect_uri => {
                 return Err(OAuthError::invalid_grant("`redirect_uri` is not the one of the authorization request"));
@@ -110,9 +110,9 @@ impl Shared {
         self.provider.revoke(&client, form.require("token")?).await
     }
 
-    /// Says what a token grants, to resource servers that show their secret.
+    /// Returns what a token grants, to resource servers that present their secret.
     pub(super) async fn introspect(&self, head: &Parts, form: &Parameters) -> Result<Value, OAuthError> {
-        let shown = Shown::read(head, form)?;
+        let shown = PresentedCredentials::read(head, form)?;
         let known = self.introspection.as_ref().is_some_and(|(id, secret)| {
             let given = shown.secret.as_deref().unwrap_or_default();
             let same: bool = secret.expose().as_bytes().ct_eq(given.as_bytes()).into();

@@ -1,15 +1,15 @@
-//! Sets clients up and connects them.
+//! Settings of a client, and connecting it.
 
-use super::callbacks::{Callbacks, Change, LogMessage, OnChange, OnLog};
-use super::error::ClientError;
-use super::incoming::ObservedTransport;
-use super::questions::{Answerers, FormRequest, SamplingRequest, UrlRequest, infallible};
-use super::request::{MAX_ROUNDS, Requests};
+use super::callbacks::{Callbacks, LogMessage, OnChange, OnLog, ServerChange};
 #[cfg(feature = "client-http")]
-use super::target::{HttpTarget, SseTarget};
+use super::endpoint::{HttpTarget, SseTarget};
+use super::error::ClientError;
+use super::input_requests::{FormRequest, InputCallbacks, SamplingRequest, UrlRequest, infallible};
+use super::observed_transport::ObservedTransport;
+use super::request::{MAX_INPUT_ROUNDS, RequestSender};
 use super::target::{StdioTarget, Target};
 use super::{Client, Inner};
-use crate::answers::{Answer, Root, Sampled, UrlAnswer};
+use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
 use crate::error::Error;
 use crate::level::Level;
 use rmcp::RoleClient;
@@ -23,43 +23,63 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Default time to set up a connection.
+/// The default time to set up a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Default time to set up a connection that a person may have to authorize.
+/// The default time to set up a connection that a person may have to authorize.
 #[cfg(feature = "auth")]
 const AUTHORIZE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Which protocol to speak.
+/// The protocol that a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// The newest that the server speaks: it is asked by `server/discover`, and if it does not know that, by `initialize`. A server
-    /// that does not answer what it does not know costs ten seconds.
+    /// The newest that the server speaks. The client sends `server/discover`, and `initialize` if the server does not
+    /// know that. A server that does not answer unknown methods delays the connection by ten seconds.
     #[default]
     Auto,
-    /// 2025-11-25 or older, by `initialize`.
+    /// 2025-11-25 or older, with `initialize`.
     Initialize,
-    /// 2026-07-28, by `server/discover`.
+    /// 2026-07-28, with `server/discover`.
     Discover,
 }
 
-/// A client that is set up, and not connected yet; see [`Client`].
+/// The settings of a client that is not connected yet; see [`Client`].
 ///
-/// Each callback declares its capability to the server: a server asks only for what a callback can answer.
+/// ```no_run
+/// use brumate_mcp::client::ClientError;
+/// use brumate_mcp::{Answer, Client};
+/// use std::time::Duration;
+///
+/// # async fn run() -> Result<(), ClientError> {
+/// let client = Client::http("http://127.0.0.1:8000/mcp")
+///     .name("my-client", "1.0.0")
+///     .timeout(Duration::from_secs(60))
+///     .on_log(|message| eprintln!("{:?}: {}", message.level, message.data))
+///     .on_form(|form| async move {
+///         eprintln!("{}", form.message);
+///         Answer::Declined
+///     })
+///     .connect()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each callback declares its capability to the server. A server only requests input that a callback can give.
 #[must_use = "a client is connected by `connect`"]
 pub struct ClientBuilder<T> {
     target: T,
     implementation: wire::Implementation,
-    answerers: Answerers,
+    input_callbacks: InputCallbacks,
     on_log: Option<OnLog>,
     on_change: Option<OnChange>,
     log_level: Option<Level>,
     timeout: Option<Duration>,
     connect_timeout: Duration,
     protocol: Protocol,
-    max_rounds: usize,
-    /// Listens to changes though there is no callback for them.
+    max_input_rounds: usize,
+    /// Whether it listens to changes without a callback for them.
     listens: bool,
 }
 
@@ -74,14 +94,14 @@ impl<T> ClientBuilder<T> {
         Self {
             target,
             implementation: wire::Implementation::new("brumate-mcp", env!("CARGO_PKG_VERSION")),
-            answerers: Answerers::default(),
+            input_callbacks: InputCallbacks::default(),
             on_log: None,
             on_change: None,
             log_level: None,
             timeout: None,
             connect_timeout: CONNECT_TIMEOUT,
             protocol: Protocol::default(),
-            max_rounds: MAX_ROUNDS,
+            max_input_rounds: MAX_INPUT_ROUNDS,
             listens: false,
         }
     }
@@ -96,23 +116,23 @@ impl<T> ClientBuilder<T> {
     pub fn on_sampling<F, Fut, E>(mut self, callback: F) -> Self
     where
         F: Fn(SamplingRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Sampled, E>> + Send + 'static,
+        Fut: Future<Output = Result<SamplingResult, E>> + Send + 'static,
         E: Into<Error>,
     {
-        self.answerers.sampling = Some(Arc::new(move |request| {
+        self.input_callbacks.sampling = Some(Arc::new(move |request| {
             let answer = callback(request);
             Box::pin(async move { answer.await.map_err(Into::into) })
         }));
         self
     }
 
-    /// Shows forms to the user (`elicitation/create`). What is accepted is completed with the form's defaults.
+    /// Shows forms to the user (`elicitation/create`). Accepted content is completed with the form's defaults.
     pub fn on_form<F, Fut>(mut self, callback: F) -> Self
     where
         F: Fn(FormRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Answer<Map<String, Value>>> + Send + 'static,
     {
-        self.answerers.form = Some(infallible(callback));
+        self.input_callbacks.form = Some(infallible(callback));
         self
     }
 
@@ -122,7 +142,7 @@ impl<T> ClientBuilder<T> {
         F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = UrlAnswer> + Send + 'static,
     {
-        self.answerers.url = Some(infallible(callback));
+        self.input_callbacks.url = Some(infallible(callback));
         self
     }
 
@@ -132,93 +152,95 @@ impl<T> ClientBuilder<T> {
         self.on_roots(move || std::future::ready(roots.clone()))
     }
 
-    /// As [`ClientBuilder::roots`], with a callback that is called for each request of the server; see [`Client::notify_roots_changed`].
+    /// Sets roots like [`ClientBuilder::roots`], with a callback for each request of the server; see
+    /// [`Client::notify_roots_changed`].
     pub fn on_roots<F, Fut>(mut self, callback: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<Root>> + Send + 'static,
     {
-        self.answerers.roots = Some(infallible(move |()| callback()));
+        self.input_callbacks.roots = Some(infallible(move |()| callback()));
         self
     }
 
-    /// Shows the server's log messages, in their order. The callback must not block.
+    /// Sets a callback for the server's log messages, in their order. It must not block.
     pub fn on_log(mut self, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
         self.on_log = Some(Arc::new(callback));
         self
     }
 
-    /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose, and later ones send
-    /// none.
+    /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose, and
+    /// later ones send none.
     pub fn log_level(mut self, level: Level) -> Self {
         self.log_level = Some(level);
         self
     }
 
-    /// Calls back when a list or a resource of the server changes, in order. The callback must not block.
-    pub fn on_change(mut self, callback: impl Fn(Change) + Send + Sync + 'static) -> Self {
+    /// Sets a callback for changes of the server's lists and resources, in their order. It must not block.
+    pub fn on_change(mut self, callback: impl Fn(ServerChange) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(callback));
         self
     }
 
-    /// Sets how long a request may take, unless a call says otherwise; for ever by default.
+    /// Sets how long a request may take, unless a call sets another time; without limit by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Sets how long the server may take until the connection is set up; a minute by default.
+    /// Sets how long it may take to set up the connection; a minute by default.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets which protocol to speak.
+    /// Sets the protocol to speak; [`Protocol::Auto`] by default.
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
-    /// Listens to changes at the server without a callback, for a group.
+    /// Listens to changes without a callback, for a group.
     pub(super) fn listening(mut self) -> Self {
         self.listens = true;
         self
     }
 
-    /// Sets how many rounds of questions one request may have (2026-07-28); [`MAX_ROUNDS`] by default.
-    pub fn max_rounds(mut self, rounds: usize) -> Self {
-        self.max_rounds = rounds.max(1);
+    /// Sets how many rounds of input requests one request may have (2026-07-28); [`MAX_INPUT_ROUNDS`] by default.
+    pub fn max_input_rounds(mut self, rounds: usize) -> Self {
+        self.max_input_rounds = rounds.max(1);
         self
     }
 }
 
 impl ClientBuilder<StdioTarget> {
-    /// Sets a variable of the server's environment.
+    /// Sets an environment variable of the server.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.target.0.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Sets variables of the server's environment.
+    /// Sets environment variables of the server.
     pub fn envs<N: Into<OsString>, V: Into<OsString>>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         self.target.0.environment.extend(variables);
         self
     }
 
-    /// Gives the server all variables of this process, secrets included, and not only [`INHERITED`](super::INHERITED).
+    /// Gives the server all environment variables of this process, secrets included. By default it gets only
+    /// [`INHERITED_VARIABLES`](super::INHERITED_VARIABLES).
     pub fn inherit_env(mut self) -> Self {
         self.target.0.inherit_environment = true;
         self
     }
 
-    /// Sets the directory the server is started in.
+    /// Sets the working directory of the server.
     pub fn current_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.target.0.directory = Some(directory.into());
         self
     }
 
-    /// Throws away what the server writes to its standard error, which otherwise goes to that of this process.
+    /// Discards the server's standard error. By default it goes to the standard error of this process.
     pub fn quiet(mut self) -> Self {
         self.target.0.is_quiet = true;
         self
@@ -240,8 +262,9 @@ macro_rules! endpoint_methods {
                 headers.into_iter().fold(self, |client, (name, value)| client.header(name, value))
             }
 
-            /// Gets tokens for the server, and sends them with every request. The time of [`ClientBuilder::connect_timeout`] is the
-            /// person's, too, who authorizes the client: ten minutes, unless it is set afterwards.
+            /// Gets tokens for the server, and sends them with every request. [`ClientBuilder::connect_timeout`]
+            /// includes the time of the person who authorizes the client: it becomes ten minutes, unless it is set
+            /// afterwards.
             #[cfg(feature = "auth")]
             pub fn auth(mut self, authorization: impl super::auth::Authorization) -> Self {
                 self.connect_timeout = AUTHORIZE_TIMEOUT;
@@ -266,10 +289,12 @@ impl<T: Target> ClientBuilder<T> {
     ///
     /// # Errors
     ///
-    /// The server cannot be started or reached, wants other credentials, or speaks no protocol that this client speaks.
+    /// Returns [`ClientError::Connect`] if the server cannot be started or reached or speaks no common protocol, and
+    /// [`ClientError::Unauthorized`] or [`ClientError::Authorization`] if it wants other credentials.
     pub async fn connect(self) -> Result<Client, ClientError> {
         let name = self.target.name();
-        let callbacks = Arc::new(Callbacks::new(self.implementation, self.answerers, self.on_log, self.on_change));
+        let callbacks =
+            Arc::new(Callbacks::new(self.implementation, self.input_callbacks, self.on_log, self.on_change));
         let newest = vec![ProtocolVersion::LATEST];
         let lifecycle = match self.protocol {
             Protocol::Auto => ClientLifecycleMode::Auto {
@@ -289,8 +314,8 @@ impl<T: Target> ClientBuilder<T> {
             let reason = format!("it did not answer within {:?}", self.connect_timeout);
             Err(ClientError::Connect { server: name.clone(), reason })
         })?;
-        let client = Client::of_running(running, callbacks, self.max_rounds, self.timeout, self.log_level);
-        if let Some(level) = self.log_level.filter(|_| !client.inner.is_modern && client.has("logging")) {
+        let client = Client::of_running(running, callbacks, self.max_input_rounds, self.timeout, self.log_level);
+        if let Some(level) = self.log_level.filter(|_| !client.inner.is_stateless_protocol && client.has("logging")) {
             client.set_log_level(level).await?;
         }
         if self.listens || client.inner.requests.callbacks.wants_changes() {
@@ -304,7 +329,7 @@ impl Client {
     fn of_running(
         running: RunningService<RoleClient, Arc<Callbacks>>,
         callbacks: Arc<Callbacks>,
-        max_rounds: usize,
+        max_input_rounds: usize,
         timeout: Option<Duration>,
         log_level: Option<Level>,
     ) -> Client {
@@ -322,7 +347,7 @@ impl Client {
             ended.cancel();
         });
         let inner = Inner {
-            requests: Requests { peer, callbacks, max_rounds },
+            requests: RequestSender { peer, callbacks, max_input_rounds },
             server: server.and_then(|server| serde_json::from_value(server).ok()).unwrap_or_default(),
             protocol_version: version.to_string(),
             instructions: info.and_then(|info| info.instructions.clone()),
@@ -330,7 +355,7 @@ impl Client {
                 Some(Value::Object(capabilities)) => capabilities,
                 _ => Map::new(),
             },
-            is_modern: !version.has_initialize(),
+            is_stateless_protocol: !version.has_initialize(),
             timeout,
             log_level,
             tools: Default::default(),
@@ -340,7 +365,7 @@ impl Client {
         Client { inner: Arc::new(inner) }
     }
 
-    /// Whether the server has a capability.
+    /// Returns whether the server has a capability.
     pub(super) fn has(&self, capability: &str) -> bool {
         self.inner.capabilities.contains_key(capability)
     }

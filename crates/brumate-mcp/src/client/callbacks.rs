@@ -1,6 +1,6 @@
-//! Handles the messages that a server sends by itself: questions, progress, logs, changes.
+//! Handles the messages that a server sends on its own: input requests, progress, logs, changes.
 
-use super::questions::Answerers;
+use super::input_requests::InputCallbacks;
 use crate::error::Error;
 use crate::level::Level;
 use crate::sync::lock;
@@ -18,16 +18,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, broadcast};
 
-/// Questions of the server that are open at a time, at most. More are refused.
-pub const MAX_OPEN_QUESTIONS: usize = 64;
+/// The most input requests of the server that are open at a time. Further ones are refused.
+pub const MAX_OPEN_INPUT_REQUESTS: usize = 64;
 
-/// Log messages that are shown in a second, at most. More are counted.
+/// The most log messages in a second that callbacks get. Further ones are counted.
 pub const MAX_LOG_MESSAGES: u32 = 1000;
 
-/// Changes that a subscription keeps until they are read, at most. Older ones are left out.
+/// The most changes that a subscription keeps until they are read. Older ones are dropped.
 const MAX_CHANGES: usize = 1024;
 
-/// Reports of progress that are kept for requests that are just being sent.
+/// The most reports of progress that are kept for requests that are just being sent.
 const MAX_EARLY: usize = 64;
 
 /// A log message of the server.
@@ -36,7 +36,7 @@ const MAX_EARLY: usize = 64;
 pub struct LogMessage {
     /// The level.
     pub level: Level,
-    /// The part of the server that logs.
+    /// The logger that the server names.
     pub logger: Option<String>,
     /// The message: a text, or any other JSON.
     pub data: Value,
@@ -50,26 +50,26 @@ pub struct Progress {
     pub done: f64,
     /// The total, if it is known.
     pub total: Option<f64>,
-    /// A text about the present step.
+    /// A text about the current step.
     pub message: Option<String>,
 }
 
 /// A change at the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Change {
-    /// The list of tools.
+pub enum ServerChange {
+    /// The list of tools has changed.
     Tools,
-    /// The list of resources, or that of templates.
+    /// The list of resources or of templates has changed.
     Resources,
-    /// The list of prompts.
+    /// The list of prompts has changed.
     Prompts,
-    /// The resource with this address, which the client has subscribed to.
+    /// A resource that the client has subscribed to has changed; its URI.
     Resource(String),
 }
 
-impl Change {
-    /// Returns the change that a notification tells of, if it tells of one.
+impl ServerChange {
+    /// Returns the change of a notification, if it is one of a change.
     pub(super) fn of(notification: &ServerNotification) -> Option<Self> {
         match notification {
             ServerNotification::ToolListChangedNotification(_) => Some(Self::Tools),
@@ -83,26 +83,26 @@ impl Change {
 
 pub(super) type OnLog = Arc<dyn Fn(LogMessage) + Send + Sync>;
 pub(super) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
-pub(super) type OnChange = Arc<dyn Fn(Change) + Send + Sync>;
+pub(super) type OnChange = Arc<dyn Fn(ServerChange) + Send + Sync>;
 
 /// The callbacks of one client.
 pub(super) struct Callbacks {
     config: wire::ClientConfig,
-    answerers: Answerers,
+    input_callbacks: InputCallbacks,
     on_log: Option<OnLog>,
     on_change: Option<OnChange>,
     progress: Mutex<ProgressCallbacks>,
     logs: Mutex<LogBudget>,
-    questions: Semaphore,
-    changes: broadcast::Sender<Change>,
-    /// Counts changes of the list of tools.
+    open_input_requests: Semaphore,
+    changes: broadcast::Sender<ServerChange>,
+    /// The number of changes of the list of tools.
     tools_changed: AtomicU64,
 }
 
 #[derive(Default)]
 struct ProgressCallbacks {
     callbacks: HashMap<ProgressToken, OnProgress>,
-    /// Reports whose request is not known yet: its token becomes known when it is sent.
+    /// Reports whose request is not known yet. Its token becomes known when it is sent.
     early: VecDeque<ProgressNotificationParam>,
 }
 
@@ -115,27 +115,27 @@ struct LogBudget {
 impl Callbacks {
     pub(super) fn new(
         implementation: wire::Implementation,
-        answerers: Answerers,
+        input_callbacks: InputCallbacks,
         on_log: Option<OnLog>,
         on_change: Option<OnChange>,
     ) -> Self {
-        let capabilities = serde_json::from_value(answerers.capabilities()).unwrap_or_default();
+        let capabilities = serde_json::from_value(input_callbacks.capabilities()).unwrap_or_default();
         Self {
             config: wire::ClientConfig::new(capabilities, implementation)
                 .with_protocol_version(wire::ProtocolVersion::LATEST_WITH_INITIALIZE),
-            answerers,
+            input_callbacks,
             on_log,
             on_change,
             progress: Mutex::default(),
             logs: Mutex::new(LogBudget { second: Instant::now(), shown: 0, dropped: 0 }),
-            questions: Semaphore::new(MAX_OPEN_QUESTIONS),
+            open_input_requests: Semaphore::new(MAX_OPEN_INPUT_REQUESTS),
             changes: broadcast::channel(MAX_CHANGES).0,
             tools_changed: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn answerers(&self) -> &Answerers {
-        &self.answerers
+    pub(super) fn input_callbacks(&self) -> &InputCallbacks {
+        &self.input_callbacks
     }
 
     pub(super) fn config(&self) -> &wire::ClientConfig {
@@ -146,8 +146,8 @@ impl Callbacks {
         self.on_change.is_some()
     }
 
-    /// Returns the changes from here on.
-    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
+    /// Returns a receiver of the changes from now on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<ServerChange> {
         self.changes.subscribe()
     }
 
@@ -156,7 +156,7 @@ impl Callbacks {
         self.tools_changed.load(Ordering::Acquire)
     }
 
-    /// Has `callback` called with the progress of the request with this token, until the value is dropped.
+    /// Calls `callback` with the progress of the request with this token, until the value is dropped.
     pub(super) fn follow_progress(
         self: &Arc<Self>,
         token: ProgressToken,
@@ -174,7 +174,7 @@ impl Callbacks {
         ProgressSubscription { callbacks: self.clone(), token }
     }
 
-    /// Passes a notification to its callback. Returns whether it was handled: rmcp need not see it.
+    /// Passes a notification to its callback. Returns whether it was handled, so that rmcp need not see it.
     pub(super) fn notice(&self, notification: &ServerNotification) -> bool {
         use rmcp::model::GetMeta as _;
         if notification.get_meta().subscription_id().is_some() {
@@ -184,7 +184,7 @@ impl Callbacks {
         match notification {
             ServerNotification::LoggingMessageNotification(message) => self.notice_log(&message.params),
             ServerNotification::ProgressNotification(report) => self.notice_progress(&report.params),
-            other => match Change::of(other) {
+            other => match ServerChange::of(other) {
                 Some(change) => self.notice_change(change),
                 None => return false,
             },
@@ -233,11 +233,11 @@ impl Callbacks {
         }
     }
 
-    pub(super) fn notice_change(&self, change: Change) {
-        if change == Change::Tools {
+    pub(super) fn notice_change(&self, change: ServerChange) {
+        if change == ServerChange::Tools {
             self.tools_changed.fetch_add(1, Ordering::AcqRel);
         }
-        // There may be no subscription.
+        // Fails if there is no subscription.
         let _ = self.changes.send(change.clone());
         if let Some(callback) = &self.on_change {
             call(callback, change);
@@ -245,12 +245,12 @@ impl Callbacks {
     }
 
     fn enter(&self) -> Result<tokio::sync::SemaphorePermit<'_>, ErrorData> {
-        let refused = || format!("more than {MAX_OPEN_QUESTIONS} questions at once");
-        self.questions.try_acquire().map_err(|_| ErrorData::internal_error(refused(), None))
+        let refused = || format!("more than {MAX_OPEN_INPUT_REQUESTS} input requests at once");
+        self.open_input_requests.try_acquire().map_err(|_| ErrorData::internal_error(refused(), None))
     }
 }
 
-/// Reports of one request's progress come until this is dropped.
+/// A callback for the progress of one request, until it is dropped.
 pub(super) struct ProgressSubscription {
     callbacks: Arc<Callbacks>,
     token: ProgressToken,
@@ -274,12 +274,12 @@ impl ClientHandler for Callbacks {
         _context: RequestContext<RoleClient>,
     ) -> Result<wire::CreateMessageResult, ErrorData> {
         let _permit = self.enter()?;
-        answer_of(self.answerers.sample(serde_json::to_value(params).map_err(internal)?).await)
+        answer_of(self.input_callbacks.sample(serde_json::to_value(params).map_err(internal)?).await)
     }
 
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<wire::ListRootsResult, ErrorData> {
         let _permit = self.enter()?;
-        answer_of(self.answerers.list_roots().await)
+        answer_of(self.input_callbacks.list_roots().await)
     }
 
     async fn create_elicitation(
@@ -288,7 +288,7 @@ impl ClientHandler for Callbacks {
         _context: RequestContext<RoleClient>,
     ) -> Result<wire::ElicitResult, ErrorData> {
         let _permit = self.enter()?;
-        answer_of(self.answerers.elicit(serde_json::to_value(request).map_err(internal)?).await)
+        answer_of(self.input_callbacks.elicit(serde_json::to_value(request).map_err(internal)?).await)
     }
 }
 
@@ -296,7 +296,7 @@ fn internal(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// Returns the answer to a question as the protocol has it.
+/// Returns the answer to an input request as the protocol has it.
 fn answer_of<T: DeserializeOwned>(answer: Result<Value, Error>) -> Result<T, ErrorData> {
     let answer = answer.map_err(|error| error.as_protocol().unwrap_or_else(|| internal(error.message())))?;
     serde_json::from_value(answer).map_err(internal)
@@ -306,7 +306,7 @@ fn progress_of(report: ProgressNotificationParam) -> Progress {
     Progress { done: report.progress, total: report.total, message: report.message }
 }
 
-/// Calls a callback. The connection goes on when it panics.
+/// Calls a callback. A panic of the callback does not end the connection.
 fn call<T>(callback: &Arc<dyn Fn(T) + Send + Sync>, value: T) {
     if catch_unwind(AssertUnwindSafe(|| callback(value))).is_err() {
         tracing::error!("a callback of an MCP client panicked");
@@ -319,7 +319,7 @@ mod tests {
     use serde_json::json;
 
     fn callbacks(on_log: Option<OnLog>) -> Arc<Callbacks> {
-        Arc::new(Callbacks::new(wire::Implementation::new("test", "0"), Answerers::default(), on_log, None))
+        Arc::new(Callbacks::new(wire::Implementation::new("test", "0"), InputCallbacks::default(), on_log, None))
     }
 
     fn report(token: i64, done: f64) -> ServerNotification {

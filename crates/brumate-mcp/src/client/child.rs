@@ -12,10 +12,10 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Variables of this process that a child gets; the others may be secrets.
-pub const INHERITED: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+/// The environment variables of this process that a child process gets. Others may be secrets.
+pub const INHERITED_VARIABLES: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-/// Time for a child to end after the end of its input, and again after SIGTERM.
+/// How long a child has to end after the end of its input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A command that starts a server.
@@ -35,7 +35,7 @@ impl ServerCommand {
         Self { program, arguments, environment, inherit_environment: false, directory: None, is_quiet: false }
     }
 
-    /// Names the command for people; its arguments may be secrets.
+    /// Returns the command for people, without its arguments, which may be secrets.
     pub(super) fn name(&self) -> String {
         self.program.to_string_lossy().into_owned()
     }
@@ -44,7 +44,7 @@ impl ServerCommand {
     ///
     /// # Errors
     ///
-    /// The system's: there is no such program, for instance.
+    /// Returns the system's error, for instance if there is no such program.
     pub(super) fn start(&self) -> Result<ServerProcess, ClientError> {
         let failed = |error: std::io::Error| {
             let reason = format!("the program cannot be started: {error}");
@@ -55,7 +55,7 @@ impl ServerCommand {
         if !self.inherit_environment {
             command.env_clear();
             // A value that begins with `()` is a function of an old shell.
-            let given = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            let given = INHERITED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
             command.envs(given.filter(|(_, value)| !value.as_encoded_bytes().starts_with(b"()")));
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -75,10 +75,10 @@ impl ServerCommand {
     }
 }
 
-/// A server that runs as a child process. Nothing of its process group is left when this is dropped.
+/// A server that runs as a child process. Dropping it kills its process group.
 pub(super) struct ServerProcess {
     child: Child,
-    /// Until it has ended.
+    /// The process group, until it has ended.
     group: Option<Pid>,
     transport: AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>,
 }
@@ -86,7 +86,7 @@ pub(super) struct ServerProcess {
 impl ServerProcess {
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -106,14 +106,14 @@ impl Transport<RoleClient> for ServerProcess {
         self.transport.receive().await
     }
 
-    /// Closes its input, and ends it if it does not end by itself (MCP, lifecycle: shutdown over stdio).
+    /// Closes the input, and kills the process if it does not end by itself (MCP, lifecycle: shutdown over stdio).
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.transport.close().await?;
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
             self.signal(Signal::TERM);
             let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
         }
-        // What it has started itself may still be there.
+        // Its own child processes may still run.
         self.signal(Signal::KILL);
         self.group = None;
         Ok(())

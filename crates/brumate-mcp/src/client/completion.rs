@@ -1,4 +1,4 @@
-//! Suggestions for the arguments of prompts and of templates.
+//! Completions: suggested values for arguments of prompts and templates.
 
 use super::error::ClientError;
 use super::{Client, unexpected};
@@ -6,69 +6,69 @@ use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult};
 use std::collections::BTreeMap;
 
-/// Suggestions for an argument.
+/// Suggested values for an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Suggestions {
-    /// The suggestions, best first; a hundred at most.
+pub struct CompletionValues {
+    /// The values, the best one first; at most a hundred.
     pub values: Vec<String>,
-    /// The number of all suggestions, if the server tells it.
+    /// The number of all values, if the server tells it.
     pub total: Option<u32>,
-    /// Whether there are more.
+    /// Whether there are more values.
     pub has_more: bool,
 }
 
 /// The prompt or template that an argument belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ref {
+pub enum CompletionRef {
     /// The prompt with this name.
     Prompt(String),
-    /// The template of resources with this address.
+    /// The resource template with this URI.
     Template(String),
 }
 
-impl Ref {
-    /// Refers to the prompt with this name.
+impl CompletionRef {
+    /// Makes a reference to the prompt with this name.
     pub fn prompt(name: impl Into<String>) -> Self {
         Self::Prompt(name.into())
     }
 
-    /// Refers to the template of resources with this address.
+    /// Makes a reference to the resource template with this URI.
     pub fn template(uri: impl Into<String>) -> Self {
         Self::Template(uri.into())
     }
 }
 
 impl Client {
-    /// Asks for suggestions for the argument `name` of `of`, of which `typed` has been typed.
+    /// Asks for values for the argument `name` of `of` that begin with `typed`.
     ///
     /// # Errors
     ///
-    /// The request fails.
+    /// Returns an error if the request fails.
     pub async fn complete(
         &self,
-        of: Ref,
+        of: CompletionRef,
         name: impl Into<String>,
         typed: impl Into<String>,
-    ) -> Result<Suggestions, ClientError> {
+    ) -> Result<CompletionValues, ClientError> {
         self.complete_with(of, name, typed, BTreeMap::new()).await
     }
 
-    /// As [`Client::complete`], with the values of other arguments that are known.
+    /// Asks for values like [`Client::complete`], with the values of other arguments.
     ///
     /// # Errors
     ///
-    /// Those of [`Client::complete`].
+    /// Returns the errors of [`Client::complete`].
     pub async fn complete_with(
         &self,
-        of: Ref,
+        of: CompletionRef,
         name: impl Into<String>,
         typed: impl Into<String>,
         known: BTreeMap<String, String>,
-    ) -> Result<Suggestions, ClientError> {
+    ) -> Result<CompletionValues, ClientError> {
         let of = match of {
-            Ref::Prompt(name) => wire::Reference::for_prompt(name),
-            Ref::Template(uri) => wire::Reference::for_resource(uri),
+            CompletionRef::Prompt(name) => wire::Reference::for_prompt(name),
+            CompletionRef::Template(uri) => wire::Reference::for_resource(uri),
         };
         let mut params = wire::CompleteRequestParams::new(of, wire::ArgumentInfo::new(name, typed));
         if !known.is_empty() {
@@ -78,7 +78,7 @@ impl Client {
         match self.send(request).await? {
             ServerResult::CompleteResult(result) => {
                 let wire::CompletionInfo { values, total, has_more, .. } = result.completion;
-                Ok(Suggestions { values, total, has_more: has_more.unwrap_or(false) })
+                Ok(CompletionValues { values, total, has_more: has_more.unwrap_or(false) })
             }
             other => Err(unexpected("completion/complete", &other)),
         }

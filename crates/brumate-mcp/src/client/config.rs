@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The largest file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A server of the file: a command, or an address.
+/// A server of the file: a command or a URL.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -15,22 +15,23 @@ pub struct ServerConfig {
     /// The program to start.
     #[serde(default)]
     pub command: Option<String>,
-    /// Its arguments.
+    /// The arguments of the program.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables of the program.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The directory it is started in.
+    /// The working directory of the program.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// The address to connect to.
+    /// The URL to connect to.
     #[serde(default, alias = "serverUrl")]
     pub url: Option<String>,
     /// Headers of every request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The transport: `stdio`, `http` (also `streamable-http`) or `sse`. Without it a command means the first, an address the second.
+    /// The transport: `stdio`, `http` (also `streamable-http`) or `sse`. Without it, a command means `stdio` and a URL
+    /// `http`.
     #[serde(default, rename = "type", alias = "transport")]
     pub transport: Option<String>,
     /// Whether clients skip the server.
@@ -45,7 +46,7 @@ impl std::fmt::Debug for ServerConfig {
     }
 }
 
-/// Why a file of servers cannot be used.
+/// The reason why a file of servers cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct ConfigError {
@@ -53,16 +54,16 @@ pub struct ConfigError {
     reason: String,
 }
 
-/// Reads the servers of a file, by their names; those that are disabled are left out.
+/// Reads the servers of a file by name. Disabled servers are left out.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is none.
+/// Returns an error if the file cannot be read, has more than 1 MiB, or is not valid.
 #[expect(clippy::disallowed_methods, reason = "a file that the program names")]
 pub fn read_config(path: impl AsRef<Path>) -> Result<BTreeMap<String, ServerConfig>, ConfigError> {
     #[derive(Deserialize)]
     struct File {
-        // VS Code's name for it.
+        // VS Code calls it `servers`.
         #[serde(rename = "mcpServers", alias = "servers")]
         servers: BTreeMap<String, ServerConfig>,
     }

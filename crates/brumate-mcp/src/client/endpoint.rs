@@ -1,10 +1,10 @@
-//! Addresses of servers over HTTP: their headers, their authorization, and the transports that connect to them.
+//! Servers at URLs: their headers, their authorization, and the transports that connect to them.
 
 use super::error::ClientError;
-use super::http::Backend;
-use super::incoming::AnyTransport;
+use super::http::HttpBackend;
+use super::observed_transport::AnyTransport;
 use super::sse;
-use super::target::{HttpTarget, SseTarget, sealed};
+use super::target::sealed;
 use crate::error::causes;
 use crate::http_client;
 #[cfg(feature = "auth")]
@@ -21,10 +21,10 @@ use url::{Host, Url};
 /// Time to open a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Requests that are under way at a time; those that are answered by a stream do not count.
+/// The most concurrent requests. Requests whose answer is a stream do not count.
 const CONCURRENT_REQUESTS: usize = 64;
 
-/// The address of a server, with the headers and the authorization of each request.
+/// The URL of a server, with the headers and the authorization of each request.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     pub(super) url: String,
@@ -34,6 +34,15 @@ pub(super) struct Endpoint {
     authorization: Option<Arc<Mutex<Option<MakeAuthorizer>>>>,
 }
 
+/// A server over streamable HTTP.
+#[derive(Clone)]
+pub struct HttpTarget(pub(super) Endpoint);
+
+/// A server over HTTP+SSE, the transport of 2024-11-05.
+#[derive(Clone)]
+pub struct SseTarget(pub(super) Endpoint);
+
+/// Makes the authorizer of a server.
 #[cfg(feature = "auth")]
 type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn super::auth::Authorizer>, super::auth::AuthError> + Send>;
 
@@ -65,12 +74,12 @@ impl Endpoint {
         }
     }
 
-    /// Returns the address, and a client that sends the headers to it.
+    /// Returns the URL, and a client that sends the headers to it.
     ///
     /// # Errors
     ///
-    /// The address is none that HTTP has, or a header is none.
-    pub(super) fn open(&self) -> Result<(Url, Backend), ClientError> {
+    /// Returns an error if the URL is no HTTP URL, or if a header is not valid.
+    pub(super) fn open(&self) -> Result<(Url, HttpBackend), ClientError> {
         let failed = |reason: String| ClientError::Connect { server: self.url.clone(), reason };
         let url = Url::parse(&self.url).map_err(|error| failed(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -81,7 +90,7 @@ impl Endpoint {
             .connect_timeout(CONNECT_TIMEOUT)
             // Credentials go to the address they were given for, and nowhere else.
             .redirect(reqwest::redirect::Policy::none());
-        // A proxy would be another machine.
+        // A proxy on another machine would not reach this one.
         let client = if is_here(&url) { client.no_proxy() } else { client };
         let client = client.build().map_err(|error| failed(causes(&error)))?;
         #[cfg(feature = "auth")]
@@ -92,7 +101,7 @@ impl Endpoint {
             }
             None => None,
         };
-        let backend = Backend {
+        let backend = HttpBackend {
             client,
             headers,
             #[cfg(feature = "auth")]
@@ -102,7 +111,7 @@ impl Endpoint {
     }
 }
 
-/// Whether an address is on this machine, by its host's name or address.
+/// Returns whether a URL is on this machine, by its host's name or address.
 fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {

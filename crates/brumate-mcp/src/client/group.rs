@@ -2,7 +2,7 @@
 
 use super::Client;
 use super::builder::ClientBuilder;
-use super::call::Call;
+use super::call::CallToolRequest;
 use super::config::ServerConfig;
 use super::error::ClientError;
 use super::info::ToolInfo;
@@ -12,35 +12,36 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
-/// Members whose end nobody has asked for, at most.
+/// The most disconnected members that are kept until the program asks for them.
 const MAX_ENDED: usize = 1024;
 
-/// A server of a group.
+/// The id of a server in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Member(u64);
+pub struct MemberId(u64);
 
 /// A tool of a group.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GroupTool {
-    /// The name to call it by in the group.
+    /// The name of the tool in the group.
     pub name: String,
     /// The server that has it.
-    pub member: Member,
+    pub member: MemberId,
     /// The tool as its server lists it.
     pub tool: ToolInfo,
 }
 
-type Naming = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
+/// Names a tool from the server's name and the tool's.
+type NameTool = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
 
-/// Clients of several servers, whose tools are called by one name each.
+/// Clients of several servers, whose tools have one set of names.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), brumate_mcp::client::ClientError> {
 /// use brumate_mcp::Client;
 /// use brumate_mcp::client::ClientGroup;
 ///
-/// let group = ClientGroup::new().named(|server, tool| format!("{server}_{tool}"));
+/// let group = ClientGroup::new().tool_names(|server, tool| format!("{server}_{tool}"));
 /// group.connect(Client::stdio("python", ["weather.py"])).await?;
 /// group.connect(Client::stdio("python", ["files.py"])).await?;
 /// let report = group.call("weather_report").await?.arg("city", "Graz").await?.text();
@@ -48,28 +49,28 @@ type Naming = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
 /// # }
 /// ```
 ///
-/// A server that ends leaves the group, and the others stay; see [`ClientGroup::ended`]. Tools that come and go at a server come and go in
-/// the group.
+/// When a server ends, it leaves the group, and the others stay; see [`ClientGroup::disconnected`]. Tools that a server
+/// adds or removes appear in the group or leave it.
 pub struct ClientGroup {
-    naming: Naming,
-    members: Arc<Mutex<Members>>,
-    /// One connects at a time: their tools must not have the same names.
+    name_tool: NameTool,
+    members: Arc<Mutex<GroupMembers>>,
+    /// One server connects at a time, because tool names must differ.
     connecting: AsyncMutex<()>,
-    ended: AsyncMutex<mpsc::Receiver<(Member, String)>>,
-    ends: mpsc::Sender<(Member, String)>,
+    ended: AsyncMutex<mpsc::Receiver<(MemberId, String)>>,
+    ends: mpsc::Sender<(MemberId, String)>,
 }
 
 #[derive(Default)]
-struct Members {
+struct GroupMembers {
     next: u64,
-    by_id: BTreeMap<Member, Entry>,
+    by_id: BTreeMap<MemberId, MemberEntry>,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct MemberEntry {
     name: String,
     client: Client,
-    /// Its tools, and how often they had changed when they were listed.
+    /// Its tools, and the number of their changes when they were listed.
     tools: Vec<ToolInfo>,
     changes: u64,
 }
@@ -87,51 +88,59 @@ impl Default for ClientGroup {
 }
 
 impl ClientGroup {
-    /// Makes a group without members. Its tools have the names that their servers give them.
+    /// Makes a group without members. Tools have the names that their servers give them.
     pub fn new() -> Self {
         let (ends, ended) = mpsc::channel(MAX_ENDED);
         let (members, connecting) = (Arc::default(), AsyncMutex::default());
-        Self { naming: Arc::new(|_, tool| tool.to_owned()), members, connecting, ended: AsyncMutex::new(ended), ends }
+        Self {
+            name_tool: Arc::new(|_, tool| tool.to_owned()),
+            members,
+            connecting,
+            ended: AsyncMutex::new(ended),
+            ends,
+        }
     }
 
-    /// Sets how tools are named, from the server's name and the tool's. Servers can have tools of the same name then.
+    /// Sets how tools are named, from the server's name and the tool's. Servers can then have tools of the same name.
     #[must_use]
-    pub fn named(mut self, naming: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Self {
-        self.naming = Arc::new(naming);
+    pub fn tool_names(mut self, name_tool: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Self {
+        self.name_tool = Arc::new(name_tool);
         self
     }
 
-    /// Connects to a server; its name is the one that it gives itself.
+    /// Connects to a server under the name that it gives itself.
     ///
     /// # Errors
     ///
-    /// Those of [`ClientBuilder::connect`]; [`ClientError::Connect`] when a tool of it has the name of another server's.
-    pub async fn connect<T: Target>(&self, builder: ClientBuilder<T>) -> Result<Member, ClientError> {
+    /// Returns the errors of [`ClientBuilder::connect`], and [`ClientError::Connect`] if one of its tools has the name
+    /// of another server's tool.
+    pub async fn connect<T: Target>(&self, builder: ClientBuilder<T>) -> Result<MemberId, ClientError> {
         let client = builder.listening().connect().await?;
         let name = client.server_info().name.clone();
         self.add(name, client).await
     }
 
-    /// As [`ClientGroup::connect`], under a name.
+    /// Connects to a server like [`ClientGroup::connect`], under another name.
     ///
     /// # Errors
     ///
-    /// Those of [`ClientGroup::connect`].
+    /// Returns the errors of [`ClientGroup::connect`].
     pub async fn connect_as<T: Target>(
         &self,
         name: impl Into<String>,
         builder: ClientBuilder<T>,
-    ) -> Result<Member, ClientError> {
+    ) -> Result<MemberId, ClientError> {
         let client = builder.listening().connect().await?;
         self.add(name.into(), client).await
     }
 
-    /// Connects to a server of a file ([`read_config`](super::read_config)), under its name there.
+    /// Connects to a server of a file ([`read_config`](super::read_config)) under its name there.
     ///
     /// # Errors
     ///
-    /// As [`ClientGroup::connect`].
-    pub async fn connect_configured(&self, name: &str, config: &ServerConfig) -> Result<Member, ClientError> {
+    /// Returns the errors of [`ClientGroup::connect`], and [`ClientError::Connect`] if the configuration is not
+    /// complete.
+    pub async fn connect_configured(&self, name: &str, config: &ServerConfig) -> Result<MemberId, ClientError> {
         let failed = |reason: &str| ClientError::Connect { server: name.to_owned(), reason: reason.to_owned() };
         match (config.transport.as_deref(), &config.command, &config.url) {
             (None | Some("stdio"), Some(program), _) => {
@@ -157,21 +166,21 @@ impl ClientGroup {
         }
     }
 
-    /// Adds a client that is connected, under a name.
+    /// Adds a connected client under a name.
     ///
     /// # Errors
     ///
-    /// Its tools cannot be listed, or one of them has the name of another server's.
-    pub async fn add(&self, name: String, client: Client) -> Result<Member, ClientError> {
+    /// Returns an error if its tools cannot be listed, or if one of them has the name of another server's tool.
+    pub async fn add(&self, name: String, client: Client) -> Result<MemberId, ClientError> {
         let _connecting = self.connecting.lock().await;
         let changes = client.tools_changed();
         let tools = if client.has("tools") { client.tools().await? } else { Vec::new() };
-        let entry = Entry { name, client: client.clone(), tools, changes };
+        let entry = MemberEntry { name, client: client.clone(), tools, changes };
         let member = {
             let mut members = lock(&self.members);
-            let names = members.names(&self.naming);
+            let names = members.names(&self.name_tool);
             for tool in &entry.tools {
-                let full = (self.naming)(&entry.name, &tool.name);
+                let full = (self.name_tool)(&entry.name, &tool.name);
                 if let Some(other) = names.get(&full).and_then(|(member, _)| members.by_id.get(member)) {
                     let reason = format!(
                         "its tool `{}` would be `{full}` in the group, as one of `{}` is",
@@ -181,7 +190,7 @@ impl ClientGroup {
                 }
             }
             members.next += 1;
-            let member = Member(members.next);
+            let member = MemberId(members.next);
             members.by_id.insert(member, entry);
             member
         };
@@ -193,7 +202,7 @@ impl ClientGroup {
             let Some(members) = members.upgrade() else { return };
             let left = lock(&members).by_id.remove(&member);
             if let Some(entry) = left {
-                // When nobody asks, those that ended first are known.
+                // If the program does not ask, the first ones are kept.
                 let _ = ends.try_send((member, entry.name));
             }
         });
@@ -201,62 +210,63 @@ impl ClientGroup {
     }
 
     /// Returns the client of a member.
-    pub fn client(&self, member: Member) -> Option<Client> {
+    pub fn client(&self, member: MemberId) -> Option<Client> {
         lock(&self.members).by_id.get(&member).map(|entry| entry.client.clone())
     }
 
-    /// Returns the members with their names, in the order in which they came.
-    pub fn members(&self) -> Vec<(Member, String)> {
+    /// Returns the members with their names, in the order in which they were added.
+    pub fn members(&self) -> Vec<(MemberId, String)> {
         lock(&self.members).by_id.iter().map(|(member, entry)| (*member, entry.name.clone())).collect()
     }
 
-    /// Returns the tools of all members. Lists that have changed are read again; a tool that has got the name of an earlier one is left
-    /// out.
+    /// Returns the tools of all members. Lists that have changed are read again. A tool that has got the name of an
+    /// earlier one is left out.
     ///
     /// # Errors
     ///
-    /// A list cannot be read.
+    /// Returns an error if a list cannot be read.
     pub async fn tools(&self) -> Result<Vec<GroupTool>, ClientError> {
         self.refresh().await?;
         let members = lock(&self.members);
-        let names = members.names(&self.naming).into_iter();
+        let names = members.names(&self.name_tool).into_iter();
         Ok(names.map(|(name, (member, tool))| GroupTool { name, member, tool: tool.clone() }).collect())
     }
 
-    /// Calls the tool that has this name in the group.
+    /// Calls the tool with this name in the group.
     ///
     /// # Errors
     ///
-    /// [`ClientError::UnknownTool`]; those of [`ClientGroup::tools`].
-    pub async fn call(&self, name: &str) -> Result<Call, ClientError> {
+    /// Returns [`ClientError::UnknownTool`] if there is none, and the errors of [`ClientGroup::tools`].
+    pub async fn call(&self, name: &str) -> Result<CallToolRequest, ClientError> {
         self.refresh().await?;
         let members = lock(&self.members);
-        let found = members.names(&self.naming).remove(name);
+        let found = members.names(&self.name_tool).remove(name);
         let found = found.and_then(|(member, tool)| Some(members.by_id.get(&member)?.client.call(&tool.name)));
         found.ok_or_else(|| ClientError::UnknownTool(name.to_owned()))
     }
 
     /// Ends the connection to a member.
-    pub async fn disconnect(&self, member: Member) {
+    pub async fn disconnect(&self, member: MemberId) {
         let left = lock(&self.members).by_id.remove(&member);
         if let Some(entry) = left {
             entry.client.close().await;
         }
     }
 
-    /// Waits until a member's connection has ended by itself; returns it with its name. It has left the group.
-    pub async fn ended(&self) -> (Member, String) {
+    /// Waits until a member's connection has ended by itself. Returns the member, which has left the group, and its
+    /// name.
+    pub async fn disconnected(&self) -> (MemberId, String) {
         let mut ended = self.ended.lock().await;
         match ended.recv().await {
             Some(member) => member,
-            // The group has a sender itself.
+            // This cannot happen: the group has a sender.
             None => std::future::pending().await,
         }
     }
 
-    /// Reads lists of tools again that have changed.
+    /// Reads the lists of tools that have changed.
     async fn refresh(&self) -> Result<(), ClientError> {
-        let changed: Vec<(Member, Client)> = {
+        let changed: Vec<(MemberId, Client)> = {
             let members = lock(&self.members);
             let changed = members.by_id.iter().filter(|(_, entry)| entry.client.tools_changed() != entry.changes);
             changed.map(|(member, entry)| (*member, entry.client.clone())).collect()
@@ -272,13 +282,13 @@ impl ClientGroup {
     }
 }
 
-impl Members {
-    /// Returns all tools by their names in the group; the first one keeps a name.
-    fn names(&self, naming: &Naming) -> BTreeMap<String, (Member, &ToolInfo)> {
+impl GroupMembers {
+    /// Returns all tools by their names in the group. The first tool keeps a name.
+    fn names(&self, name_tool: &NameTool) -> BTreeMap<String, (MemberId, &ToolInfo)> {
         let mut names = BTreeMap::new();
         for (member, entry) in &self.by_id {
             for tool in &entry.tools {
-                names.entry(naming(&entry.name, &tool.name)).or_insert_with(|| (*member, tool));
+                names.entry(name_tool(&entry.name, &tool.name)).or_insert_with(|| (*member, tool));
             }
         }
         names

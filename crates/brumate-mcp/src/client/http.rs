@@ -31,14 +31,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Sends requests to one server.
 #[derive(Clone)]
-pub(super) struct Backend {
+pub(super) struct HttpBackend {
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     #[cfg(feature = "auth")]
     pub(super) authorizer: Option<Arc<dyn super::auth::Authorizer>>,
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BackendError {
     #[error("{0}")]
@@ -58,7 +58,7 @@ fn failed(reason: String) -> Failure {
     StreamableHttpError::Client(BackendError::Failed(reason))
 }
 
-impl Backend {
+impl HttpBackend {
     pub(super) fn get(&self, url: &str) -> RequestBuilder {
         self.client.get(url).headers(self.headers.clone()).header(ACCEPT, EVENT_STREAM)
     }
@@ -69,8 +69,9 @@ impl Backend {
     }
 }
 
-impl Backend {
-    /// Sends a request, with a token where there is authorization. An answer that wants another token gets it, a few times.
+impl HttpBackend {
+    /// Sends a request, with a token if there is authorization. If the answer wants another token, gets one and sends
+    /// the request again, a few times.
     pub(super) async fn send(&self, make: impl Fn() -> RequestBuilder) -> Result<Response, Failure> {
         #[cfg(feature = "auth")]
         if let Some(authorizer) = &self.authorizer {
@@ -94,7 +95,7 @@ impl Backend {
                     return Ok(response);
                 }
                 let (status, is_first) = (status.as_u16(), attempts == 0);
-                let refusal = super::auth::Refusal { status, challenges, used: token, is_first };
+                let refusal = super::auth::TokenChallenge { status, challenges, used: token, is_first };
                 attempts += 1;
                 drop(response);
                 authorizer.challenged(refusal).await.map_err(failed)?;
@@ -103,7 +104,8 @@ impl Backend {
         make().send().await.map_err(failure)
     }
 
-    /// Gets a token before the protocol begins, where none is known: the beginning has no patience with a person in a browser.
+    /// Gets a token before the protocol begins, if none is known: the start of the protocol does not wait for a person
+    /// in a browser.
     #[cfg(feature = "auth")]
     pub(super) async fn prepare(&self, url: &Url) -> Result<(), ClientError> {
         let Some(authorizer) = &self.authorizer else { return Ok(()) };
@@ -126,19 +128,19 @@ impl Backend {
         };
         match self.send(request).await {
             Err(StreamableHttpError::Client(BackendError::Authorization(error))) => Err(failed(error)),
-            // Whatever else it is, the protocol's beginning meets it again.
+            // The start of the protocol meets any other error again.
             _ => Ok(()),
         }
     }
 }
 
-/// Returns what an answer says in `WWW-Authenticate`, a text for each header.
+/// Returns the `WWW-Authenticate` headers of an answer.
 pub(super) fn challenges(response: &Response) -> Vec<String> {
     let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
     headers.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
 }
 
-impl StreamableHttpClient for Backend {
+impl StreamableHttpClient for HttpBackend {
     type Error = BackendError;
 
     async fn post_message(
@@ -196,7 +198,7 @@ impl StreamableHttpClient for Backend {
         };
         let response = self.send(make).await?;
         match response.status() {
-            // The server keeps its sessions, or does not know this one any more.
+            // The server does not let clients end sessions, or does not know this one any more.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => Ok(()),
             status if status.is_success() => Ok(()),
             status => Err(StreamableHttpError::HttpStatus(HttpStatusError::new(status.as_u16(), None))),
@@ -233,7 +235,7 @@ impl StreamableHttpClient for Backend {
     }
 }
 
-/// Turns an answer that is no success into a message or an error.
+/// Turns an unsuccessful answer into a message or an error.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
@@ -260,7 +262,7 @@ async fn refused(
         && !in_session
         && !is_auth
     {
-        // A server of an older protocol: its id may be any, or there may be no message at all.
+        // A server of an older protocol: its error may have any id, or there may be no message.
         let error = error.map(|error| error.error);
         let error = error.unwrap_or_else(|| ErrorData::invalid_request(format!("HTTP {status}"), None));
         let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
@@ -275,7 +277,7 @@ async fn refused(
     }
 }
 
-/// The error of an answer that wants other credentials.
+/// Returns the error of an answer that wants other credentials.
 fn challenged(response: &Response) -> Option<Failure> {
     let challenge = challenges(response).join(", ");
     match response.status() {

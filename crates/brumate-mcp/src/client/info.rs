@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ServerInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its web page.
+    /// The URL of a web page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }
@@ -28,9 +28,9 @@ pub struct ServerInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolInfo {
-    /// The name to call it by.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description, for the model.
@@ -41,10 +41,10 @@ pub struct ToolInfo {
     /// The JSON Schema of its structured results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Map<String, Value>>,
-    /// Hints about what it does, such as `readOnlyHint`. A server may say what it likes: they are no promises.
+    /// Hints, such as `readOnlyHint`. They are no promises: a server may say anything.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub annotations: Map<String, Value>,
-    /// Its `_meta`.
+    /// The `_meta`.
     #[serde(default, rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
@@ -62,11 +62,11 @@ impl ToolInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceInfo {
-    /// The address to read it by.
+    /// The URI.
     pub uri: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description, for the model.
@@ -75,10 +75,10 @@ pub struct ResourceInfo {
     /// The media type of its contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its size, in bytes.
+    /// The size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Its `_meta`.
+    /// The `_meta`.
     #[serde(default, rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
@@ -88,11 +88,11 @@ pub struct ResourceInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TemplateInfo {
-    /// The addresses it stands for (RFC 6570).
+    /// The URI template (RFC 6570).
     pub uri_template: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description, for the model.
@@ -101,7 +101,7 @@ pub struct TemplateInfo {
     /// The media type of its resources' contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its `_meta`.
+    /// The `_meta`.
     #[serde(default, rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
@@ -111,18 +111,18 @@ pub struct TemplateInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptInfo {
-    /// The name to ask for it by.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its arguments.
+    /// The arguments.
     #[serde(default)]
     pub arguments: Vec<PromptArgumentInfo>,
-    /// Its `_meta`.
+    /// The `_meta`.
     #[serde(default, rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
@@ -132,9 +132,9 @@ pub struct PromptInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptArgumentInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description.

@@ -8,11 +8,11 @@ use rmcp::model::{ClientRequest, PaginatedRequestParams, ServerResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Items of one list, at most.
-pub const MAX_ITEMS: usize = 10_000;
+/// The most items of one list.
+pub const MAX_LIST_ITEMS: usize = 10_000;
 
-/// Pages of one list, at most.
-pub const MAX_PAGES: usize = 1000;
+/// The most pages of one list.
+pub const MAX_LIST_PAGES: usize = 1000;
 
 macro_rules! lists {
     ($($(#[$doc:meta])* $method:ident: $info:ident = $name:literal $request:ident, $result:ident . $field:ident;)*) => {
@@ -21,7 +21,8 @@ macro_rules! lists {
             ///
             /// # Errors
             ///
-            /// The request fails, or the list is longer than [`MAX_ITEMS`] or has more pages than [`MAX_PAGES`].
+            /// Returns an error if the request fails, or if the list has more than [`MAX_LIST_ITEMS`] items or
+            /// [`MAX_LIST_PAGES`] pages.
             pub async fn $method(&self) -> Result<Vec<$info>, ClientError> {
                 let make = |params| ClientRequest::$request(match params {
                     Some(params) => wire::$request::with_param(params),
@@ -42,7 +43,7 @@ lists! {
     tools: ToolInfo = "tools/list" ListToolsRequest, ListToolsResult.tools;
     /// Returns the server's resources.
     resources: ResourceInfo = "resources/list" ListResourcesRequest, ListResourcesResult.resources;
-    /// Returns the server's templates of resources.
+    /// Returns the server's resource templates.
     templates: TemplateInfo =
         "resources/templates/list" ListResourceTemplatesRequest, ListResourceTemplatesResult.resource_templates;
     /// Returns the server's prompts.
@@ -50,7 +51,7 @@ lists! {
 }
 
 impl Client {
-    /// Reads pages until there are no more, or a cursor comes again.
+    /// Reads pages until there are no more, or until a cursor comes again.
     async fn pages<T>(
         &self,
         name: &str,
@@ -59,21 +60,21 @@ impl Client {
     ) -> Result<Vec<T>, ClientError> {
         let mut items = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
-        for _ in 0..MAX_PAGES {
+        for _ in 0..MAX_LIST_PAGES {
             let params =
                 cursors.last().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.clone())));
             let answer = self.inner.requests.send(make(params), &self.options()).await?;
             let (page, cursor) = take(answer)?;
             items.extend(page);
-            if items.len() > MAX_ITEMS {
-                return Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_ITEMS} items")));
+            if items.len() > MAX_LIST_ITEMS {
+                return Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_LIST_ITEMS} items")));
             }
             match cursor {
                 Some(cursor) if !cursors.contains(&cursor) => cursors.push(cursor),
                 _ => return Ok(items),
             }
         }
-        Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_PAGES} pages")))
+        Err(ClientError::InvalidResult(format!("`{name}` has more than {MAX_LIST_PAGES} pages")))
     }
 }
 

@@ -13,13 +13,14 @@
 //! # }
 //! ```
 //!
-//! A [`Client`] is made by what it connects to ([`Client::stdio`], [`Client::http`], [`Client::sse`], [`Client::streams`],
-//! [`Client::in_process`]), set up with callbacks for what servers ask and say, and [connected](ClientBuilder::connect). It finds out which
-//! protocol the server speaks, from 2024-11-05 to 2026-07-28; what a program does with it is the same in all.
+//! There is a constructor for each kind of server ([`Client::stdio`], [`Client::http`], [`Client::sse`],
+//! [`Client::streams`], [`Client::in_process`]). A [`ClientBuilder`] sets callbacks for input requests and
+//! notifications of the server, and [connects](ClientBuilder::connect). The client finds out which protocol the server
+//! speaks, from 2024-11-05 to 2026-07-28. Its methods are the same in all of them.
 //!
-//! Servers may be hostile: a message is 16 MiB at most, a list [`MAX_ITEMS`] items on [`MAX_PAGES`] pages, and
-//! [`MAX_OPEN_QUESTIONS`] questions are answered at a time. A client gives a child process no variables of its own but
-//! [`INHERITED`].
+//! Servers may be hostile. A message has at most 16 MiB, a list at most [`MAX_LIST_ITEMS`] items on [`MAX_LIST_PAGES`]
+//! pages, and at most [`MAX_OPEN_INPUT_REQUESTS`] input requests are answered at a time. A child process gets only
+//! [`INHERITED_VARIABLES`] of the environment.
 
 #[cfg(feature = "auth")]
 pub(crate) mod auth;
@@ -27,64 +28,68 @@ pub(crate) mod auth;
 mod body;
 mod builder;
 mod call;
+mod call_result;
 mod callbacks;
 mod child;
 mod completion;
 mod config;
+mod connect;
 #[cfg(feature = "client-http")]
 mod endpoint;
 mod error;
+mod error_sources;
 mod group;
 #[cfg(feature = "client-http")]
 mod http;
-mod incoming;
 mod info;
+mod input_requests;
 mod lists;
+mod observed_transport;
 mod prompt;
-mod questions;
 mod request;
 #[cfg(feature = "client-http")]
 mod sse;
 mod subscription;
 mod target;
 mod task;
-mod tools;
+mod tool_cache;
 
 #[cfg(feature = "keyring")]
-pub use auth::KeyringTokens;
+pub use auth::KeyringTokenStore;
 #[cfg(feature = "auth")]
 #[doc(hidden)]
 pub use auth::fuzzing;
 #[cfg(feature = "auth")]
 pub use auth::{
-    AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokens, MemoryTokens, OAuth, Secret,
-    SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError, open_in_browser,
+    AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokenStore, MemoryTokenStore, OAuth,
+    Secret, SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError, open_in_browser,
 };
 pub use builder::{ClientBuilder, Protocol};
-pub use call::{Call, CallResult, TaskOr};
-pub use callbacks::{Change, LogMessage, MAX_LOG_MESSAGES, MAX_OPEN_QUESTIONS, Progress};
-pub use child::INHERITED;
-pub use completion::{Ref, Suggestions};
+pub use call::{CallToolRequest, TaskOrResult};
+pub use call_result::CallToolResult;
+pub use callbacks::{LogMessage, MAX_LOG_MESSAGES, MAX_OPEN_INPUT_REQUESTS, Progress, ServerChange};
+pub use child::INHERITED_VARIABLES;
+pub use completion::{CompletionRef, CompletionValues};
 pub use config::{ConfigError, ServerConfig, read_config};
+#[cfg(feature = "client-http")]
+pub use endpoint::{HttpTarget, SseTarget};
 pub use error::ClientError;
-pub use group::{ClientGroup, GroupTool, Member};
+pub use group::{ClientGroup, GroupTool, MemberId};
 pub use info::{PromptArgumentInfo, PromptInfo, ResourceInfo, ServerInfo, TemplateInfo, ToolInfo};
-pub use lists::{MAX_ITEMS, MAX_PAGES};
-pub use prompt::{PromptCall, PromptMessages};
-pub use questions::{FormRequest, SamplingRequest, UrlRequest};
-pub use request::MAX_ROUNDS;
-pub use subscription::Changes;
+pub use input_requests::{FormRequest, SamplingRequest, UrlRequest};
+pub use lists::{MAX_LIST_ITEMS, MAX_LIST_PAGES};
+pub use prompt::{GetPromptRequest, GetPromptResult};
+pub use request::MAX_INPUT_ROUNDS;
+pub use subscription::ResourceSubscription;
 #[cfg(feature = "server")]
 pub use target::ServerTarget;
-#[cfg(feature = "client-http")]
-pub use target::{HttpTarget, SseTarget};
 pub use target::{StdioTarget, StreamTarget, Target};
 pub use task::{Task, TaskStatus};
 
 use crate::contents::ResourceContents;
 use crate::level::Level;
 use crate::sync::lock;
-use request::{Options, Requests};
+use request::{RequestOptions, RequestSender};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult};
 use rmcp::service::RunningServiceCancellationToken;
@@ -93,22 +98,43 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// A connection to an MCP server. Clones are the same connection, which ends with the last of them.
+/// A connection to an MCP server.
+///
+/// ```
+/// use brumate_mcp::client::ClientError;
+/// use brumate_mcp::{Client, Server, tool};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), ClientError> {
+/// let client = Client::in_process(&Server::new("Demo").tool(add)).connect().await?;
+/// let sum: i64 = client.call("add").arg("a", 1).arg("b", 2).await?.parse()?;
+/// assert_eq!(sum, 3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Clones are the same connection, which ends with the last of them.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    requests: Requests,
+    requests: RequestSender,
     server: ServerInfo,
     protocol_version: String,
     instructions: Option<String>,
     capabilities: Map<String, Value>,
-    is_modern: bool,
+    is_stateless_protocol: bool,
     timeout: Option<Duration>,
     log_level: Option<Level>,
-    tools: tools::KnownTools,
+    tools: tool_cache::ToolCache,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     closed: CancellationToken,
 }
@@ -133,7 +159,7 @@ impl Client {
         &self.inner.server
     }
 
-    /// Returns the version of the protocol that is spoken, such as `2026-07-28`.
+    /// Returns the protocol version of the connection, such as `2026-07-28`.
     pub fn protocol_version(&self) -> &str {
         &self.inner.protocol_version
     }
@@ -143,21 +169,22 @@ impl Client {
         self.inner.instructions.as_deref()
     }
 
-    /// Returns the server's capabilities, as the protocol writes them: `tools`, `resources`, `prompts`, `completions`, `logging`, `extensions`.
+    /// Returns the server's capabilities, as the protocol writes them: `tools`, `resources`, `prompts`, `completions`,
+    /// `logging`, `extensions`.
     pub fn capabilities(&self) -> &Map<String, Value> {
         &self.inner.capabilities
     }
 
-    /// Calls a tool.
-    pub fn call(&self, tool: impl Into<String>) -> Call {
-        Call::new(self.clone(), tool.into())
+    /// Calls a tool; `.await` sends the call.
+    pub fn call(&self, tool: impl Into<String>) -> CallToolRequest {
+        CallToolRequest::new(self.clone(), tool.into())
     }
 
     /// Reads a resource.
     ///
     /// # Errors
     ///
-    /// There is none at this address, or the request fails.
+    /// Returns [`ClientError::Protocol`] if there is no such resource, and other errors if the request fails.
     pub async fn read(&self, uri: impl Into<String>) -> Result<Vec<ResourceContents>, ClientError> {
         let params = wire::ReadResourceRequestParams::new(uri.into());
         let make = |answers, state| {
@@ -175,12 +202,12 @@ impl Client {
         }
     }
 
-    /// Sets the lowest level of log messages that the server sends in this session. From 2026-07-28 on, there are no sessions: use
-    /// [`ClientBuilder::log_level`].
+    /// Sets the lowest level of log messages that the server sends in this session. Since 2026-07-28 there are no
+    /// sessions: use [`ClientBuilder::log_level`].
     ///
     /// # Errors
     ///
-    /// The server has no log, or the request fails.
+    /// Returns an error if the server sends no log messages, or if the request fails.
     #[expect(deprecated, reason = "logging, which the protocol keeps until July 2027 at least")]
     pub async fn set_log_level(&self, level: Level) -> Result<(), ClientError> {
         let request = wire::SetLevelRequest::new(wire::SetLevelRequestParams::new(level.into_wire()));
@@ -191,27 +218,27 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The server does not answer, or the connection is closed.
+    /// Returns an error if the server does not answer, or if the connection is closed.
     pub async fn ping(&self) -> Result<(), ClientError> {
-        if self.inner.is_modern {
-            // That protocol has no ping; every server answers this.
+        if self.inner.is_stateless_protocol {
+            // This protocol has no ping. Every server answers `server/discover`.
             let request = wire::DiscoverRequest::new(wire::DiscoverRequestParams {});
             return self.send(ClientRequest::DiscoverRequest(request)).await.map(drop);
         }
         self.acknowledged("ping", ClientRequest::PingRequest(wire::PingRequest::default())).await
     }
 
-    /// Tells the server that the client's roots have changed.
+    /// Notifies the server that the client's roots have changed.
     ///
     /// # Errors
     ///
-    /// The connection is closed.
+    /// Returns [`ClientError::Closed`] if the connection is closed.
     pub async fn notify_roots_changed(&self) -> Result<(), ClientError> {
         self.inner.requests.peer.notify_roots_list_changed().await.map_err(ClientError::of_service)
     }
 
-    /// Ends the connection, and waits until it has ended. A child process is given two seconds to end by itself and two more after
-    /// SIGTERM.
+    /// Ends the connection, and waits until it has ended. A child process has two seconds to end by itself, and two
+    /// more after SIGTERM.
     pub async fn close(&self) {
         if let Some(stop) = lock(&self.inner.stop).take() {
             stop.cancel();
@@ -219,7 +246,7 @@ impl Client {
         self.inner.closed.cancelled().await;
     }
 
-    /// Waits until the connection has ended, from whichever side.
+    /// Waits until the connection has ended, from either side.
     pub async fn closed(&self) {
         self.inner.closed.cancelled().await;
     }
@@ -240,9 +267,9 @@ impl Client {
     }
 
     /// Returns the default options of a request.
-    fn options(&self) -> Options {
-        let mut options = Options::default();
-        if let Some(level) = self.inner.log_level.filter(|_| self.inner.is_modern) {
+    fn options(&self) -> RequestOptions {
+        let mut options = RequestOptions::default();
+        if let Some(level) = self.inner.log_level.filter(|_| self.inner.is_stateless_protocol) {
             options.meta.set_log_level(level.into_wire());
         }
         options
@@ -253,7 +280,7 @@ impl Client {
         with_timeout(self.inner.timeout, self.inner.requests.send(request, &self.options())).await
     }
 
-    /// Sends a request whose answer says nothing.
+    /// Sends a request whose result is empty.
     async fn acknowledged(&self, method: &str, request: ClientRequest) -> Result<(), ClientError> {
         acknowledgement(method, &self.send(request).await?)
     }
@@ -272,7 +299,7 @@ async fn with_timeout<T>(
     }
 }
 
-/// Checks a result that says nothing.
+/// Checks an empty result.
 fn acknowledgement(method: &str, result: &ServerResult) -> Result<(), ClientError> {
     match result {
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(()),

@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 /// The messages of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct PromptMessages {
+pub struct GetPromptResult {
     /// A description.
     pub description: Option<String>,
     /// The messages.
     pub messages: Vec<Message>,
 }
 
-impl PromptMessages {
+impl GetPromptResult {
     /// Returns the messages as the protocol writes them (`GetPromptResult`).
     pub fn to_json(&self) -> Value {
         let messages: Vec<wire::PromptMessage> = self.messages.iter().cloned().map(Message::into_wire).collect();
@@ -31,29 +31,29 @@ impl PromptMessages {
 }
 
 impl Client {
-    /// Asks for a prompt; `.await` sends the request.
-    pub fn prompt(&self, name: impl Into<String>) -> PromptCall {
-        PromptCall { client: self.clone(), name: name.into(), arguments: Map::new() }
+    /// Gets a prompt; `.await` sends the request.
+    pub fn prompt(&self, name: impl Into<String>) -> GetPromptRequest {
+        GetPromptRequest { client: self.clone(), name: name.into(), arguments: Map::new() }
     }
 }
 
-/// A request for a prompt; `.await` sends it.
+/// A request for a prompt (`prompts/get`); `.await` sends it.
 #[derive(Debug)]
 #[must_use = "a request is sent when it is awaited"]
-pub struct PromptCall {
+pub struct GetPromptRequest {
     client: Client,
     name: String,
     arguments: Map<String, Value>,
 }
 
-impl PromptCall {
+impl GetPromptRequest {
     /// Sets an argument.
     pub fn arg(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments.insert(name.into(), Value::String(value.into()));
         self
     }
 
-    async fn run(self) -> Result<PromptMessages, ClientError> {
+    async fn run(self) -> Result<GetPromptResult, ClientError> {
         let Inner { requests, timeout, .. } = &*self.client.inner;
         let mut params = wire::GetPromptRequestParams::new(self.name);
         params.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
@@ -66,15 +66,15 @@ impl PromptCall {
         match with_timeout(*timeout, requests.send_in_rounds(&options, make)).await? {
             ServerResult::GetPromptResult(result) => {
                 let messages = result.messages.into_iter().map(Message::from_wire).collect();
-                Ok(PromptMessages { description: result.description, messages })
+                Ok(GetPromptResult { description: result.description, messages })
             }
             other => Err(unexpected("prompts/get", &other)),
         }
     }
 }
 
-impl IntoFuture for PromptCall {
-    type Output = Result<PromptMessages, ClientError>;
+impl IntoFuture for GetPromptRequest {
+    type Output = Result<GetPromptResult, ClientError>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -1,4 +1,4 @@
-//! Sends requests, and answers the questions that a server asks before its result.
+//! Sends requests, and answers the input requests that come before their results.
 
 use super::callbacks::{Callbacks, OnProgress, ProgressSubscription};
 use super::error::ClientError;
@@ -9,33 +9,37 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rounds of questions in one request, at most, unless the client says otherwise.
-pub const MAX_ROUNDS: usize = 10;
+/// The most rounds of input requests in one request, unless `ClientBuilder::max_input_rounds` sets another number.
+pub const MAX_INPUT_ROUNDS: usize = 10;
 
-/// Time before the next round when the server asks for another one without a question. It doubles with each such round.
+/// The time before the next round when the server wants one without an input request. It doubles with each such round.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Longest time before such a round.
+/// The longest time before such a round.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The options of a request.
 #[derive(Clone, Default)]
-pub(super) struct Options {
+pub(super) struct RequestOptions {
     pub(super) meta: RequestMetaObject,
     pub(super) on_progress: Option<OnProgress>,
 }
 
 /// Sends requests over one connection.
 #[derive(Clone)]
-pub(super) struct Requests {
+pub(super) struct RequestSender {
     pub(super) peer: Peer<RoleClient>,
     pub(super) callbacks: Arc<Callbacks>,
-    pub(super) max_rounds: usize,
+    pub(super) max_input_rounds: usize,
 }
 
-impl Requests {
-    /// Sends a request and waits for its answer. Dropping the future tells the server that nobody waits any more.
-    pub(super) async fn send(&self, request: ClientRequest, options: &Options) -> Result<ServerResult, ClientError> {
+impl RequestSender {
+    /// Sends a request and waits for its answer. Dropping the future cancels the request at the server.
+    pub(super) async fn send(
+        &self,
+        request: ClientRequest,
+        options: &RequestOptions,
+    ) -> Result<ServerResult, ClientError> {
         let mut sent = PeerRequestOptions::no_options();
         sent.meta = (!options.meta.0.0.is_empty()).then(|| options.meta.clone());
         let handle = self.peer.send_request_with_option(request, sent).await.map_err(ClientError::of_service)?;
@@ -49,20 +53,21 @@ impl Requests {
         answer.map_err(ClientError::of_service)
     }
 
-    /// Sends the request that `make` makes, and answers what the server asks before it goes on (2026-07-28): `make` gets the answers and
-    /// the server's note for the next round. Returns the first result that asks nothing.
+    /// Sends the request that `make` makes, and answers the input requests of the server (2026-07-28). `make` gets the
+    /// answers and the `requestState` for the next round. Returns the first result that requests no input.
     ///
     /// # Errors
     ///
-    /// A request fails, a question has no answer, or there are more rounds than [`Requests::max_rounds`].
+    /// Returns an error if a request fails, an input request has no answer, or there are more rounds than
+    /// [`RequestSender::max_input_rounds`].
     pub(super) async fn send_in_rounds(
         &self,
-        options: &Options,
+        options: &RequestOptions,
         make: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
     ) -> Result<ServerResult, ClientError> {
         let (mut answers, mut state) = (None, None);
         let mut pause = FIRST_PAUSE;
-        for left in (0..self.max_rounds).rev() {
+        for left in (0..self.max_input_rounds).rev() {
             let result = match self.send(make(answers, state), options).await? {
                 ServerResult::InputRequiredResult(result) => result,
                 other => return Ok(other),
@@ -70,9 +75,9 @@ impl Requests {
             if left == 0 {
                 break;
             }
-            let questions = result.input_requests.unwrap_or_default();
+            let input_requests = result.input_requests.unwrap_or_default();
             state = result.request_state;
-            if questions.is_empty() {
+            if input_requests.is_empty() {
                 if state.is_none() {
                     return Err(ClientError::InvalidResult("it wants another round and asks nothing".to_owned()));
                 }
@@ -81,22 +86,22 @@ impl Requests {
                 answers = None;
             } else {
                 pause = FIRST_PAUSE;
-                // Rare, and a large future: not a part of every request's.
-                answers = Some(Box::pin(self.answer(questions)).await?);
+                // Boxed: it is rare, and its future is large.
+                answers = Some(Box::pin(self.answer(input_requests)).await?);
             }
         }
-        Err(ClientError::InvalidResult(format!("it asks in more than {} rounds", self.max_rounds)))
+        Err(ClientError::InvalidResult(format!("it asks in more than {} rounds", self.max_input_rounds)))
     }
 
-    /// Has the questions of a round answered, all at once.
+    /// Answers the input requests of a round, all at once.
     pub(super) async fn answer(
         &self,
-        questions: impl IntoIterator<Item = (String, wire::InputRequest)>,
+        input_requests: impl IntoIterator<Item = (String, wire::InputRequest)>,
     ) -> Result<InputResponses, ClientError> {
-        let answers = questions.into_iter().map(|(key, question)| async move {
-            match self.callbacks.answerers().answer(question).await {
+        let answers = input_requests.into_iter().map(|(key, question)| async move {
+            match self.callbacks.input_callbacks().answer(question).await {
                 Ok(answer) => Ok((key, answer)),
-                Err(error) => Err(ClientError::Question(format!("`{key}`: {}", error.message()))),
+                Err(error) => Err(ClientError::InputRequest(format!("`{key}`: {}", error.message()))),
             }
         });
         Ok(futures::future::try_join_all(answers).await?.into_iter().collect())

@@ -1,8 +1,9 @@
-//! HTTP+SSE, the transport of 2024-11-05: a stream of events names the address that messages are posted to.
+//! HTTP+SSE, the transport of 2024-11-05: an event stream names the URL that messages are posted to.
 
 use super::body::{MAX_MESSAGE, events, media_type};
-use super::error::{ClientError, of_credentials};
-use super::http::{Backend, challenges};
+use super::error::ClientError;
+use super::error_sources::of_credentials;
+use super::http::{HttpBackend, challenges};
 use crate::error::causes;
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -17,19 +18,20 @@ use std::io;
 use std::time::Duration;
 use url::Url;
 
-/// Time for a server to name the address of messages.
+/// How long a server may take to name the URL of messages.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection.
 pub(super) struct SseTransport {
-    backend: Backend,
+    backend: HttpBackend,
     endpoint: Url,
-    /// Until it is closed.
+    /// The event stream, until it is closed.
     events: Option<BoxStream<'static, Result<Sse, SseError>>>,
 }
 
-/// Opens the stream of events, and waits for the address of messages. It must have the origin of the server: credentials go there.
-pub(super) async fn connect(server: &str, url: &Url, backend: Backend) -> Result<SseTransport, ClientError> {
+/// Opens the event stream, and waits for the URL of messages. It must have the server's origin, because credentials are
+/// sent to it.
+pub(super) async fn connect(server: &str, url: &Url, backend: HttpBackend) -> Result<SseTransport, ClientError> {
     let failed = |reason: String| ClientError::Connect { server: server.to_owned(), reason };
     let response = backend.send(|| backend.get(url.as_str())).await;
     let response = response.map_err(|error| of_credentials(&error).unwrap_or_else(|| failed(causes(&error))))?;

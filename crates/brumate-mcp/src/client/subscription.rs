@@ -1,8 +1,8 @@
 //! Subscriptions to changes at a server.
 
-use super::callbacks::Change;
+use super::callbacks::ServerChange;
 use super::error::ClientError;
-use super::request::Requests;
+use super::request::RequestSender;
 use super::{Client, Inner};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, SubscriptionFilter};
@@ -11,38 +11,41 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use tokio::sync::broadcast;
 
-/// Changes of the resources that were subscribed to. Ends the subscription when it is dropped.
-pub struct Changes {
-    source: Source,
+/// A subscription to changes of resources. Dropping it ends the subscription.
+pub struct ResourceSubscription {
+    source: ChangeSource,
     uris: BTreeSet<String>,
 }
 
-enum Source {
+enum ChangeSource {
     /// Since 2026-07-28: a stream of its own.
     Listening(Box<Subscription>),
     /// Before: notifications of the session.
-    Session { client: Weak<Inner>, changes: broadcast::Receiver<Change> },
+    Session { client: Weak<Inner>, changes: broadcast::Receiver<ServerChange> },
 }
 
-impl std::fmt::Debug for Changes {
+impl std::fmt::Debug for ResourceSubscription {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Changes").field("uris", &self.uris).finish_non_exhaustive()
+        f.debug_struct("ResourceSubscription").field("uris", &self.uris).finish_non_exhaustive()
     }
 }
 
 impl Client {
-    /// Subscribes to changes of the resources at these addresses.
+    /// Subscribes to changes of the resources with these URIs.
     ///
     /// # Errors
     ///
-    /// The server knows no subscriptions, or the request fails.
-    pub async fn subscribe<U: Into<String>>(&self, uris: impl IntoIterator<Item = U>) -> Result<Changes, ClientError> {
+    /// Returns an error if the server has no subscriptions, or if the request fails.
+    pub async fn subscribe<U: Into<String>>(
+        &self,
+        uris: impl IntoIterator<Item = U>,
+    ) -> Result<ResourceSubscription, ClientError> {
         let uris: BTreeSet<String> = uris.into_iter().map(Into::into).collect();
-        if self.inner.is_modern {
+        if self.inner.is_stateless_protocol {
             let mut filter = SubscriptionFilter::default();
             filter.resource_subscriptions = Some(uris.iter().cloned().collect());
             let listening = self.inner.requests.peer.listen(filter).await.map_err(ClientError::of_service)?;
-            return Ok(Changes { source: Source::Listening(Box::new(listening)), uris });
+            return Ok(ResourceSubscription { source: ChangeSource::Listening(Box::new(listening)), uris });
         }
         let changes = self.inner.requests.callbacks.changes();
         for uri in &uris {
@@ -50,30 +53,35 @@ impl Client {
             let request = wire::SubscribeRequest::new(wire::SubscribeRequestParams::new(uri.clone()));
             self.acknowledged("resources/subscribe", ClientRequest::SubscribeRequest(request)).await?;
         }
-        Ok(Changes { source: Source::Session { client: Arc::downgrade(&self.inner), changes }, uris })
+        Ok(ResourceSubscription {
+            source: ChangeSource::Session { client: Arc::downgrade(&self.inner), changes },
+            uris,
+        })
     }
 }
 
-impl Changes {
-    /// Waits for the next change; returns nothing when the subscription has ended.
+impl ResourceSubscription {
+    /// Waits for the next change. `None` when the subscription has ended.
     ///
     /// # Errors
     ///
-    /// The server sends what it should not.
-    pub async fn next(&mut self) -> Result<Option<Change>, ClientError> {
+    /// Returns an error if the server breaks the protocol.
+    pub async fn next(&mut self) -> Result<Option<ServerChange>, ClientError> {
         match &mut self.source {
-            Source::Listening(listening) => loop {
+            ChangeSource::Listening(listening) => loop {
                 let Some(notification) = listening.next().await.map_err(ClientError::of_service)? else {
                     return Ok(None);
                 };
-                if let Some(change @ Change::Resource(_)) = Change::of(&notification) {
+                if let Some(change @ ServerChange::Resource(_)) = ServerChange::of(&notification) {
                     return Ok(Some(change));
                 }
             },
-            Source::Session { changes, .. } => loop {
+            ChangeSource::Session { changes, .. } => loop {
                 match changes.recv().await {
-                    Ok(Change::Resource(uri)) if self.uris.contains(&uri) => return Ok(Some(Change::Resource(uri))),
-                    // A slow reader has missed some changes. The next one tells the same: read again.
+                    Ok(ServerChange::Resource(uri)) if self.uris.contains(&uri) => {
+                        return Ok(Some(ServerChange::Resource(uri)));
+                    }
+                    // A slow reader has missed some changes. The next one says the same: read the resource again.
                     Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return Ok(None),
                 }
@@ -82,9 +90,9 @@ impl Changes {
     }
 }
 
-impl Drop for Changes {
+impl Drop for ResourceSubscription {
     fn drop(&mut self) {
-        let Source::Session { client, .. } = &self.source else { return };
+        let ChangeSource::Session { client, .. } = &self.source else { return };
         let (Some(inner), Ok(runtime)) = (client.upgrade(), tokio::runtime::Handle::try_current()) else { return };
         let uris = std::mem::take(&mut self.uris);
         runtime.spawn(async move {
@@ -99,9 +107,10 @@ impl Drop for Changes {
 }
 
 impl Client {
-    /// Listens to changes of what the server offers, where the protocol has a stream for that (2026-07-28). Ends with the client.
+    /// Listens to changes of the server's lists, if the protocol has a stream for that (2026-07-28), until the client
+    /// ends.
     pub(super) fn listen(&self) {
-        if !self.inner.is_modern {
+        if !self.inner.is_stateless_protocol {
             return;
         }
         let changes = |capability: &str| {
@@ -115,13 +124,13 @@ impl Client {
         if filter == SubscriptionFilter::default() {
             return;
         }
-        let Requests { peer, callbacks, .. } = self.inner.requests.clone();
+        let RequestSender { peer, callbacks, .. } = self.inner.requests.clone();
         let closed = self.inner.closed.clone();
         tokio::spawn(async move {
             let listening = async {
                 let mut listening = peer.listen(filter).await?;
                 while let Some(notification) = listening.next().await? {
-                    if let Some(change) = Change::of(&notification) {
+                    if let Some(change) = ServerChange::of(&notification) {
                         callbacks.notice_change(change);
                     }
                 }

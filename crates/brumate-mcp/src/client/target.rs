@@ -1,18 +1,13 @@
 //! Servers that a client can connect to.
 
-use super::Client;
-use super::builder::ClientBuilder;
 use super::child::ServerCommand;
-#[cfg(feature = "client-http")]
-use super::endpoint::Endpoint;
 use super::error::ClientError;
-use super::incoming::AnyTransport;
+use super::observed_transport::AnyTransport;
 use rmcp::RoleClient;
 use rmcp::transport::IntoTransport;
-use std::ffi::OsString;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A server that a client can connect to.
+/// A server that a client can connect to. The constructors of [`Client`](super::Client) make targets.
 pub trait Target: sealed::Target {}
 
 impl<T: sealed::Target> Target for T {}
@@ -22,10 +17,10 @@ pub(super) mod sealed {
     use rmcp::service::ClientLifecycleMode;
 
     pub trait Target: Send {
-        /// Returns the server's name for people: a command or an address.
+        /// Returns the server's name for people: a command or a URL.
         fn name(&self) -> String;
 
-        /// Returns how the protocol begins, where the program has no other wish than `wanted`.
+        /// Returns how the protocol begins if the program wants `wanted`.
         fn lifecycle(&self, wanted: ClientLifecycleMode) -> ClientLifecycleMode {
             wanted
         }
@@ -42,62 +37,14 @@ pub struct StdioTarget(pub(super) ServerCommand);
 /// A server at the other end of two streams, a line for each message.
 #[derive(Debug)]
 pub struct StreamTarget<R, W> {
-    input: R,
-    output: W,
+    pub(super) input: R,
+    pub(super) output: W,
 }
 
 /// A server in this process.
 #[cfg(feature = "server")]
 #[derive(Debug)]
-pub struct ServerTarget(crate::Server);
-
-/// A server over streamable HTTP.
-#[cfg(feature = "client-http")]
-#[derive(Clone)]
-pub struct HttpTarget(pub(super) Endpoint);
-
-/// A server over HTTP+SSE, the transport of 2024-11-05.
-#[cfg(feature = "client-http")]
-#[derive(Clone)]
-pub struct SseTarget(pub(super) Endpoint);
-
-impl Client {
-    /// Sets up a client of a server that is started as a child process, in a process group of its own, and ends with the client.
-    pub fn stdio(
-        program: impl Into<OsString>,
-        arguments: impl IntoIterator<Item = impl Into<OsString>>,
-    ) -> ClientBuilder<StdioTarget> {
-        let arguments = arguments.into_iter().map(Into::into).collect();
-        ClientBuilder::new(StdioTarget(ServerCommand::new(program.into(), arguments)))
-    }
-
-    /// Sets up a client of a server at the other end of two streams, a line for each message. The server's messages come from `input`.
-    pub fn streams<R, W>(input: R, output: W) -> ClientBuilder<StreamTarget<R, W>>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        ClientBuilder::new(StreamTarget { input, output })
-    }
-
-    /// Sets up a client of a server in this process, without a socket: for tests, and programs that are both.
-    #[cfg(feature = "server")]
-    pub fn in_process(server: &crate::Server) -> ClientBuilder<ServerTarget> {
-        ClientBuilder::new(ServerTarget(server.clone()))
-    }
-
-    /// Sets up a client of a server over streamable HTTP.
-    #[cfg(feature = "client-http")]
-    pub fn http(url: impl Into<String>) -> ClientBuilder<HttpTarget> {
-        ClientBuilder::new(HttpTarget(Endpoint::new(url.into())))
-    }
-
-    /// Sets up a client of a server over HTTP+SSE, the deprecated transport of 2024-11-05.
-    #[cfg(feature = "client-http")]
-    pub fn sse(url: impl Into<String>) -> ClientBuilder<SseTarget> {
-        ClientBuilder::new(SseTarget(Endpoint::new(url.into())))
-    }
-}
+pub struct ServerTarget(pub(super) crate::Server);
 
 impl sealed::Target for StdioTarget {
     fn name(&self) -> String {
@@ -130,7 +77,7 @@ impl sealed::Target for ServerTarget {
     }
 
     async fn open(self) -> Result<AnyTransport, ClientError> {
-        /// Bytes on the way in one direction.
+        /// The most bytes on the way in one direction.
         const PIPE: usize = 64 << 10;
         if let Err(error) = self.0.start().await {
             return Err(ClientError::Connect { server: self.name(), reason: error.to_string() });

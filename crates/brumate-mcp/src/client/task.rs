@@ -1,23 +1,38 @@
 //! Calls that have become tasks (`io.modelcontextprotocol/tasks`, SEP-2663).
 
-use super::call::CallResult;
+use super::call_result::CallToolResult;
 use super::error::ClientError;
-use super::request::{Options, Requests};
+use super::request::{RequestOptions, RequestSender};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult, TASKS_EXTENSION_ID, TaskPayload};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Bounds of the time between two questions how a task goes, whatever the server wants.
+/// The shortest time between two requests for the status, whatever the server wants.
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
+/// The longest time between two requests for the status, whatever the server wants.
 const LONGEST_POLL: Duration = Duration::from_secs(60);
-/// The time between two such questions where the server says nothing.
+/// The time between two requests for the status if the server sets none.
 const USUAL_POLL: Duration = Duration::from_secs(1);
 
-/// A call that goes on at the server as a task.
+/// A call that the server continues as a task.
+///
+/// ```no_run
+/// use brumate_mcp::Client;
+/// use brumate_mcp::client::{ClientError, TaskOrResult};
+///
+/// # async fn run(client: Client) -> Result<(), ClientError> {
+/// let result = match client.call("train").as_task().await? {
+///     TaskOrResult::Task(task) => task.result().await?,
+///     TaskOrResult::Result(result) => result,
+/// };
+/// println!("{}", result.text());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Task {
-    requests: Requests,
+    requests: RequestSender,
     id: String,
     poll: Duration,
 }
@@ -32,12 +47,12 @@ impl std::fmt::Debug for Task {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TaskStatus {
-    /// The server works; with its text about the present step.
+    /// The server works; with its status message.
     Working(Option<String>),
-    /// The task waits for answers, which [`Task::result`] gives.
-    Asking(Option<String>),
-    /// The task is done.
-    Done(CallResult),
+    /// The task waits for input, which [`Task::result`] gives; with its status message.
+    InputRequired(Option<String>),
+    /// The task has completed.
+    Completed(CallToolResult),
     /// The task failed with a JSON-RPC error.
     Failed {
         /// The error's code.
@@ -50,7 +65,7 @@ pub enum TaskStatus {
 }
 
 impl Task {
-    pub(super) fn new(requests: &Requests, task: wire::Task) -> Self {
+    pub(super) fn new(requests: &RequestSender, task: wire::Task) -> Self {
         let poll = task.poll_interval_ms.map_or(USUAL_POLL, Duration::from_millis);
         Self { requests: requests.clone(), id: task.task_id, poll: poll.clamp(SHORTEST_POLL, LONGEST_POLL) }
     }
@@ -64,14 +79,14 @@ impl Task {
     ///
     /// # Errors
     ///
-    /// The server does not know the task any more, or the request failed.
+    /// Returns an error if the server does not know the task any more, or if the request fails.
     pub async fn status(&self) -> Result<TaskStatus, ClientError> {
         let task = self.get().await?;
         let message = task.task.status_message.clone();
         match task.payload {
             TaskPayload::Working => Ok(TaskStatus::Working(message)),
-            TaskPayload::InputRequired { .. } => Ok(TaskStatus::Asking(message)),
-            TaskPayload::Completed { result } => Ok(TaskStatus::Done(result_of(result)?)),
+            TaskPayload::InputRequired { .. } => Ok(TaskStatus::InputRequired(message)),
+            TaskPayload::Completed { result } => Ok(TaskStatus::Completed(result_of(result)?)),
             TaskPayload::Failed { error } => {
                 let (code, message) = error_of(error);
                 Ok(TaskStatus::Failed { code, message })
@@ -81,12 +96,12 @@ impl Task {
         }
     }
 
-    /// Waits for the end of the task, and answers its questions meanwhile.
+    /// Waits for the end of the task, and answers its input requests meanwhile.
     ///
     /// # Errors
     ///
-    /// The task failed or was cancelled, or a request failed.
-    pub async fn result(&self) -> Result<CallResult, ClientError> {
+    /// Returns an error if the task fails or is cancelled, or if a request fails.
+    pub async fn result(&self) -> Result<CallToolResult, ClientError> {
         let mut answered = BTreeSet::new();
         loop {
             match self.get().await?.payload {
@@ -97,7 +112,7 @@ impl Task {
                 }
                 TaskPayload::Cancelled => return Err(ClientError::Cancelled(Some("by the server".to_owned()))),
                 TaskPayload::InputRequired { input_requests } => {
-                    // A question stays until the server has seen its answer.
+                    // An input request stays open until the server has seen its answer.
                     let new: Vec<_> =
                         input_requests.into_iter().filter(|(key, _)| answered.insert(key.clone())).collect();
                     if !new.is_empty() {
@@ -110,11 +125,11 @@ impl Task {
         }
     }
 
-    /// Asks the server to stop it. The server may finish it all the same.
+    /// Cancels the task. The server may finish it all the same.
     ///
     /// # Errors
     ///
-    /// The server does not know the task any more, or the request failed.
+    /// Returns an error if the server does not know the task any more, or if the request fails.
     pub async fn cancel(&self) -> Result<(), ClientError> {
         let request = wire::CancelTaskRequest::new(wire::CancelTaskParams::new(self.id.clone()));
         self.acknowledged("tasks/cancel", ClientRequest::CancelTaskRequest(request)).await
@@ -138,15 +153,15 @@ impl Task {
     }
 
     async fn send(&self, request: ClientRequest) -> Result<ServerResult, ClientError> {
-        let mut options = Options::default();
+        let mut options = RequestOptions::default();
         declare(&self.requests, &mut options);
         self.requests.send(request, &options).await
     }
 }
 
-fn result_of(result: wire::JsonObject) -> Result<CallResult, ClientError> {
+fn result_of(result: wire::JsonObject) -> Result<CallToolResult, ClientError> {
     let result: Result<wire::CallToolResult, _> = serde_json::from_value(result.into());
-    result.map(CallResult::from_wire).map_err(|error| ClientError::InvalidResult(error.to_string()))
+    result.map(CallToolResult::from_wire).map_err(|error| ClientError::InvalidResult(error.to_string()))
 }
 
 fn error_of(error: wire::JsonObject) -> (i32, String) {
@@ -155,8 +170,8 @@ fn error_of(error: wire::JsonObject) -> (i32, String) {
     (code.unwrap_or(wire::ErrorCode::INTERNAL_ERROR.0), message.to_owned())
 }
 
-/// Says in a request that the client knows tasks.
-pub(super) fn declare(requests: &Requests, options: &mut Options) {
+/// Declares in a request that the client supports tasks.
+pub(super) fn declare(requests: &RequestSender, options: &mut RequestOptions) {
     let mut capabilities = requests.callbacks.config().capabilities.clone();
     let mut extensions = capabilities.extensions.take().unwrap_or_default();
     extensions.entry(TASKS_EXTENSION_ID.to_owned()).or_default();
@@ -164,8 +179,8 @@ pub(super) fn declare(requests: &Requests, options: &mut Options) {
     options.meta.set_client_capabilities(capabilities);
 }
 
-/// Returns whether a request failed only because it did not declare that the client knows tasks.
-pub(super) fn is_wanted(options: &Options, error: &ClientError) -> bool {
+/// Returns whether a request failed only because it did not declare that the client supports tasks.
+pub(super) fn is_wanted(options: &RequestOptions, error: &ClientError) -> bool {
     let ClientError::Protocol { code, data: Some(data), .. } = error else { return false };
     let asks = data["requiredCapabilities"]["extensions"].get(TASKS_EXTENSION_ID).is_some();
     let said = options.meta.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());

@@ -1,182 +1,26 @@
-//! Questions to the client: its user's input, its model, its roots.
+//! Requests for input from the client: from its user, its model, its roots.
 //!
-//! Before 2026-07-28 a question is a request from the server, and the handler waits for its answer. Since then there
-//! are none: the handler is dropped where it waits, the client is told what is asked, and asks again with the answers;
-//! the handler then runs from its beginning, and each question that has an answer returns at once. What was answered in
-//! earlier rounds travels with the client, sealed.
+//! Before 2026-07-28 such a request is a JSON-RPC request of the server, and the handler waits for its answer. Since
+//! then there are no such requests: the handler is dropped where it waits, and the client gets the input requests as
+//! the result. It sends its request again with the answers, the handler runs from its beginning, and each input request
+//! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
 
-use super::Context;
-use crate::answers::{Answer, Root, Sampled, UrlAnswer};
+use super::{Context, Elicitation, Sampling};
+use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
 use crate::error::Error;
 use crate::message::Message;
-use crate::schema::{self, Validator};
+use crate::schema::Validator;
 use rmcp::model as wire;
-use rmcp::service::{OriginatingRequestId, ServiceError};
-use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
-
-/// The most questions that may be open at once.
-const MAX_OPEN: usize = 32;
-
-/// What earlier rounds of a request have brought, and what this one asks.
-#[derive(Debug, Default)]
-pub(crate) struct Questions {
-    rounds: Mutex<Rounds>,
-    asked: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Rounds {
-    known: Known,
-    /// Answers that came with the request; those that nobody asks for are not carried on.
-    fresh: BTreeMap<String, Value>,
-    open: BTreeMap<String, wire::InputRequest>,
-    /// How many questions of each kind this run has asked, for keys nobody chose.
-    counts: BTreeMap<&'static str, usize>,
-}
-
-/// What is carried from round to round.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Known {
-    answers: BTreeMap<String, Value>,
-    steps: BTreeMap<String, Value>,
-}
-
-impl Questions {
-    /// With what earlier rounds brought and the answers of this one.
-    pub(crate) fn new(known: Known, fresh: BTreeMap<String, Value>) -> Self {
-        Self { rounds: Mutex::new(Rounds { known, fresh, ..Rounds::default() }), asked: Notify::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Rounds> {
-        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Which question of its kind the next one is.
-    fn count(&self, kind: &'static str) -> usize {
-        let mut rounds = self.lock();
-        let count = rounds.counts.entry(kind).or_default();
-        *count += 1;
-        *count
-    }
-
-    /// Waits until something is asked that has no answer.
-    pub(crate) async fn asked(&self) {
-        loop {
-            let asked = self.asked.notified();
-            if !self.lock().open.is_empty() {
-                return;
-            }
-            asked.await;
-        }
-    }
-
-    /// What is asked, and what is to be carried on.
-    pub(crate) fn take(&self) -> (BTreeMap<String, wire::InputRequest>, Known) {
-        let mut rounds = self.lock();
-        (std::mem::take(&mut rounds.open), rounds.known.clone())
-    }
-}
-
-/// A question for the client's user: a form, or a page to visit.
-#[derive(Clone, Debug)]
-pub struct Elicitation<T = Value> {
-    key: Option<String>,
-    message: String,
-    schema: Result<Value, String>,
-    answer: PhantomData<fn() -> T>,
-}
-
-impl<T: JsonSchema + DeserializeOwned> Elicitation<T> {
-    /// A form whose fields are those of the struct `T`: strings, numbers, booleans and enums, optional or not, with
-    /// their doc comments.
-    pub fn form(message: impl Into<String>) -> Self {
-        Self { key: None, message: message.into(), schema: schema::form(schema::inline::<T>()), answer: PhantomData }
-    }
-}
-
-impl Elicitation<Value> {
-    /// A form by its JSON Schema, of which MCP allows flat objects.
-    pub fn schema(message: impl Into<String>, schema: Value) -> Self {
-        Self { key: None, message: message.into(), schema: Ok(schema), answer: PhantomData }
-    }
-}
-
-impl<T> Elicitation<T> {
-    /// The question's name, if a handler asks in no fixed order. Without one, questions are told apart by their order.
-    #[must_use]
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
-        self
-    }
-}
-
-/// A request to the client's model.
-///
-/// Deprecated by the protocol (SEP-2577), which keeps it until July 2027 at least.
-#[derive(Clone, Debug)]
-pub struct Sampling {
-    key: Option<String>,
-    messages: Vec<Message>,
-    params: Map<String, Value>,
-}
-
-impl Sampling {
-    /// Asks with one message of the user's, for at most 1024 tokens.
-    pub fn new(prompt: impl Into<String>) -> Self {
-        Self::conversation(vec![Message::user(prompt.into())])
-    }
-
-    /// Asks with a conversation.
-    pub fn conversation(messages: Vec<Message>) -> Self {
-        Self { key: None, messages, params: Map::new() }.param("maxTokens", 1024)
-    }
-
-    /// The most tokens to generate.
-    #[must_use]
-    pub fn max_tokens(self, tokens: u32) -> Self {
-        self.param("maxTokens", tokens)
-    }
-
-    /// The system prompt.
-    #[must_use]
-    pub fn system_prompt(self, prompt: impl Into<String>) -> Self {
-        self.param("systemPrompt", prompt.into())
-    }
-
-    /// The temperature, from 0 to 1.
-    #[must_use]
-    pub fn temperature(self, temperature: f32) -> Self {
-        self.param("temperature", temperature)
-    }
-
-    /// Any other parameter of `sampling/createMessage`, such as `modelPreferences` or `tools`.
-    #[must_use]
-    pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.params.insert(name.into(), value.into());
-        self
-    }
-
-    /// The question's name; see [`Elicitation::key`].
-    #[must_use]
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
-        self
-    }
-}
+use serde_json::{Value, json};
 
 impl Context {
     /// Asks the client's user to fill in a form.
     ///
     /// # Errors
     ///
-    /// The client cannot ask its users, goes away, or sends what does not fit the form.
+    /// Returns an error if the client does not support forms, goes away, or sends content that does not fit the form.
     pub async fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<Answer<T>, Error> {
         let schema = question.schema.map_err(Error::new)?;
         self.require(self.can_elicit(), "elicitation", json!({"elicitation": {"form": {}}}))?;
@@ -199,12 +43,12 @@ impl Context {
         }
     }
 
-    /// Asks the client's user to visit `url`, for what must not pass through the client: signing in, paying, keys. The
-    /// answer says whether they agreed to, not whether they have done there what they were to do.
+    /// Asks the client's user to visit `url`. Use it for data that must not pass through the client: signing in,
+    /// payments, keys. The answer says whether the user agreed to visit the page, not what the user did there.
     ///
     /// # Errors
     ///
-    /// The client cannot ask its users to, or goes away.
+    /// Returns an error if the client does not support elicitation by URL, or goes away.
     pub async fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Result<UrlAnswer, Error> {
         self.require(self.can_elicit_url(), "elicitation by URL", json!({"elicitation": {"url": {}}}))?;
         let (message, url) = (message.into(), url.into());
@@ -218,8 +62,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client offers none, its user refuses, or it goes away.
-    pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, Error> {
+    /// Returns an error if the client has no model, its user refuses, or it goes away.
+    pub async fn sample(&self, sampling: Sampling) -> Result<SamplingResult, Error> {
         self.require(self.can_sample(), "sampling", json!({"sampling": {}}))?;
         let messages: Vec<_> = sampling.messages.into_iter().map(Message::into_wire).collect();
         let mut params = sampling.params;
@@ -234,16 +78,17 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client has none to tell, or goes away.
+    /// Returns an error if the client has no roots, or goes away.
     pub async fn roots(&self) -> Result<Vec<Root>, Error> {
         self.roots_as(None).await
     }
 
-    /// As [`Context::roots`], with a name for the question; see [`Elicitation::key`].
+    /// Asks the client for its roots like [`Context::roots`], with a key for the input request; see
+    /// [`Elicitation::key`].
     ///
     /// # Errors
     ///
-    /// As [`Context::roots`].
+    /// Returns the errors of [`Context::roots`].
     pub async fn roots_as(&self, key: Option<&str>) -> Result<Vec<Root>, Error> {
         #[derive(Deserialize)]
         struct Roots {
@@ -255,54 +100,23 @@ impl Context {
         Ok(roots.map_err(|error| Error::invalid_answer(self, format!("roots: {error}")))?.roots)
     }
 
-    /// Does something once, though the handler may run several times because it asks: later rounds get the result of
-    /// the first. The result travels with the client, sealed but readable.
-    ///
-    /// # Errors
-    ///
-    /// What `step` fails with, or a result that is no JSON.
-    pub async fn once<T, F>(&self, key: &str, step: F) -> Result<T, Error>
-    where
-        T: Serialize + DeserializeOwned,
-        F: Future<Output = Result<T, Error>>,
-    {
-        match self.step_done(key)? {
-            Some(done) => Ok(done),
-            None => self.keep_step(key, step.await?),
-        }
-    }
-
-    /// What the step called `key` returned in an earlier round.
-    pub(super) fn step_done<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
-        let known = self.questions().lock().known.steps.get(key).cloned();
-        Ok(known.map(serde_json::from_value).transpose()?)
-    }
-
-    /// Keeps what a step has returned for later rounds.
-    pub(super) fn keep_step<T: Serialize>(&self, key: &str, done: T) -> Result<T, Error> {
-        if self.is_modern() {
-            self.questions().lock().known.steps.insert(key.to_owned(), serde_json::to_value(&done)?);
-        }
-        Ok(done)
-    }
-
-    /// Whether the client's user can be asked to fill in forms.
+    /// Returns whether the client's user can be asked to fill in forms.
     pub fn can_elicit(&self) -> bool {
-        // An empty capability is one for forms, as before there were others.
+        // An empty capability stands for forms (protocols before elicitation by URL).
         self.capability(|client| client.elicitation.as_ref().is_some_and(|e| e.form.is_some() || e.url.is_none()))
     }
 
-    /// Whether the client's user can be asked to visit pages.
+    /// Returns whether the client's user can be asked to visit pages.
     pub fn can_elicit_url(&self) -> bool {
         self.capability(|client| client.elicitation.as_ref().is_some_and(|elicitation| elicitation.url.is_some()))
     }
 
-    /// Whether the client's model can be asked.
+    /// Returns whether the client's model can be asked.
     pub fn can_sample(&self) -> bool {
         self.capability(|client| client.sampling.is_some())
     }
 
-    /// Whether the client has roots to tell.
+    /// Returns whether the client can list its roots.
     pub fn can_list_roots(&self) -> bool {
         self.capability(|client| client.roots.is_some())
     }
@@ -315,7 +129,7 @@ impl Context {
         if supported {
             return Ok(());
         }
-        if self.is_modern() {
+        if self.is_stateless_protocol() {
             return Err(Error::protocol(
                 wire::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0,
                 format!("this needs a client that supports {what}"),
@@ -332,7 +146,7 @@ impl Context {
         Err(Error::new(format!("this needs a client that supports {what}, and this one does not")))
     }
 
-    /// Whether the request came over HTTP and belongs to no session, so that nobody knows what the client can do.
+    /// Returns whether the request came over HTTP without a session. The client's capabilities are unknown then.
     fn lacks_session(&self) -> bool {
         let of_session = |head: &http::request::Parts| {
             head.headers.contains_key("mcp-session-id") || head.uri.query().is_some_and(|q| q.contains("session_id="))
@@ -351,82 +165,12 @@ impl Context {
             }
         }
     }
-
-    async fn ask(
-        &self,
-        kind: &'static str,
-        key: Option<String>,
-        method: &'static str,
-        params: Value,
-    ) -> Result<Value, Error> {
-        let request: wire::InputRequest = serde_json::from_value(json!({"method": method, "params": params}))
-            .map_err(|error| Error::new(format!("a question the protocol does not know: {error}")))?;
-        if let Some(task) = self.task() {
-            let key = key.unwrap_or_else(|| format!("{kind}-{}", self.questions().count(kind)));
-            task.ask(&key, request).await.map_err(Error::new)
-        } else if self.is_modern() {
-            self.ask_client_to_retry(kind, key, request).await
-        } else {
-            self.ask_client(request).await
-        }
-    }
-
-    async fn ask_client_to_retry(
-        &self,
-        kind: &'static str,
-        key: Option<String>,
-        request: wire::InputRequest,
-    ) -> Result<Value, Error> {
-        {
-            let count = self.questions().count(kind);
-            let mut rounds = self.questions().lock();
-            let key = key.unwrap_or_else(|| format!("{kind}-{count}"));
-            if let Some(answer) = rounds.fresh.remove(&key) {
-                rounds.known.answers.insert(key, answer.clone());
-                return Ok(answer);
-            }
-            if let Some(answer) = rounds.known.answers.get(&key) {
-                return Ok(answer.clone());
-            }
-            if rounds.open.len() >= MAX_OPEN {
-                return Err(Error::new(format!("more than {MAX_OPEN} questions at once")));
-            }
-            rounds.open.insert(key, request);
-        }
-        self.questions().asked.notify_waiters();
-        // Whoever runs the handler drops it here.
-        std::future::pending().await
-    }
-
-    async fn ask_client(&self, request: wire::InputRequest) -> Result<Value, Error> {
-        let originating = OriginatingRequestId(self.request().id.clone());
-        let request = match request {
-            wire::InputRequest::Elicitation(mut request) => {
-                request.extensions.insert(originating);
-                wire::ServerRequest::ElicitRequest(request)
-            }
-            wire::InputRequest::CreateMessage(mut request) => {
-                request.extensions.insert(originating);
-                wire::ServerRequest::CreateMessageRequest(request)
-            }
-            wire::InputRequest::ListRoots(mut request) => {
-                request.extensions.insert(originating);
-                wire::ServerRequest::ListRootsRequest(request)
-            }
-            _ => return Err(Error::new("a question the protocol does not know")),
-        };
-        match self.request().peer.send_request(request).await {
-            Ok(answer) => Ok(serde_json::to_value(answer)?),
-            Err(ServiceError::McpError(error)) => Err(Error::new(format!("the client refused: {}", error.message))),
-            Err(error) => Err(Error::new(format!("the client could not be asked: {error}"))),
-        }
-    }
 }
 
 impl Error {
-    /// An answer that does not fit: since 2026-07-28 the request that brings it is invalid.
+    /// Makes the error for an answer that does not fit. Since 2026-07-28 the request that brings the answer is invalid.
     fn invalid_answer(context: &Context, message: String) -> Self {
-        if context.is_modern() && !context.is_task() {
+        if context.is_stateless_protocol() && !context.is_task() {
             Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None)
         } else {
             Self::new(message)

@@ -1,7 +1,7 @@
 //! The context for blocking handlers: the same methods, without `await`.
 
 use super::{Context, Elicitation, Sampling};
-use crate::answers::{Answer, Root, Sampled, UrlAnswer};
+use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
 use crate::contents::ResourceContents;
 use crate::error::Error;
 use crate::level::Level;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Deref;
 
-/// A [`Context`] for blocking handlers, by [`Context::blocking`]: what is asynchronous there waits here. If the request is cancelled
-/// meanwhile, the handler ends there, unwinding.
+/// A [`Context`] for blocking handlers, from [`Context::blocking`]: methods that are asynchronous there wait here. If
+/// the request is cancelled meanwhile, the handler ends there by unwinding.
 ///
 /// Its methods panic in asynchronous handlers, which can await.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Deref for BlockingContext {
 }
 
 impl Context {
-    /// Returns the context for a blocking handler, one that is no `async fn`.
+    /// Returns the context for a blocking handler: one that is no `async fn`.
     ///
     /// ```
     /// use brumate_mcp::{Context, tool};
@@ -78,7 +78,7 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::elicit`].
     pub fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<Answer<T>, Error> {
         self.block_on(self.context.elicit(question))
     }
@@ -87,7 +87,7 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::elicit_url`].
     pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Result<UrlAnswer, Error> {
         self.block_on(self.context.elicit_url(message, url))
     }
@@ -96,8 +96,8 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
-    pub fn sample(&self, sampling: Sampling) -> Result<Sampled, Error> {
+    /// Returns the errors of [`Context::sample`].
+    pub fn sample(&self, sampling: Sampling) -> Result<SamplingResult, Error> {
         self.block_on(self.context.sample(sampling))
     }
 
@@ -105,7 +105,7 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::roots`].
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         self.block_on(self.context.roots())
     }
@@ -114,7 +114,7 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::roots_as`].
     pub fn roots_as(&self, key: Option<&str>) -> Result<Vec<Root>, Error> {
         self.block_on(self.context.roots_as(key))
     }
@@ -123,13 +123,13 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::once`].
     pub fn once<T, F>(&self, key: &str, step: F) -> Result<T, Error>
     where
         T: Serialize + DeserializeOwned,
         F: FnOnce() -> Result<T, Error>,
     {
-        // Not by `block_on`, within which the step could not block.
+        // Without `block_on`, in which the step could not block.
         match self.context.step_done(key)? {
             Some(done) => Ok(done),
             None => self.context.keep_step(key, step()?),
@@ -140,7 +140,7 @@ impl BlockingContext {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Context::read_resource`].
     pub fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, Error> {
         self.block_on(self.context.read_resource(uri))
     }

@@ -1,4 +1,4 @@
-//! Log messages and progress, which travel on the request's own stream.
+//! Log messages and progress, which travel on the stream of their request.
 
 #![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
 
@@ -18,12 +18,12 @@ macro_rules! levels {
 }
 
 impl Context {
-    /// Sends a log message to the client, if it wants that level: since 2026-07-28 only if the request says so, before
-    /// that unless the session has asked for less.
+    /// Sends a log message to the client if it wants this level. Since 2026-07-28 a client gets log messages only if
+    /// its request sets a level. Before that, a session without a level gets all of them.
     pub async fn log(&self, level: Level, logger: Option<&str>, data: impl Serialize) {
         let wanted = if self.is_task() {
             None
-        } else if self.inner.modern {
+        } else if self.inner.stateless {
             self.inner.request.meta.log_level().map(Level::from_wire)
         } else {
             Some(self.inner.connection.level())
@@ -38,7 +38,7 @@ impl Context {
         let mut params = wire::LoggingMessageNotificationParam::new(level.into_wire(), data);
         params.logger = logger.map(str::to_owned);
         let mut notification = wire::LoggingMessageNotification::new(params);
-        // Transports route by this; it is never on the wire.
+        // Transports route by this. It is not sent.
         notification.extensions.insert(OriginatingRequestId(self.inner.request.id.clone()));
         self.notify(wire::ServerNotification::LoggingMessageNotification(notification)).await;
     }
@@ -69,7 +69,7 @@ impl Context {
         }
         if let Some(task) = self.task() {
             let of = total.map(|total| format!("{done} of {total}"));
-            return task.say(message.or(of).unwrap_or_else(|| done.to_string()));
+            return task.set_status_message(message.or(of).unwrap_or_else(|| done.to_string()));
         }
         let Some(token) = token else { return };
         let mut params = wire::ProgressNotificationParam::new(token, done);
@@ -79,7 +79,7 @@ impl Context {
         self.notify(wire::ServerNotification::ProgressNotification(notification)).await;
     }
 
-    /// A client that has gone away misses what it is told; the handler hears of it by cancellation.
+    /// Sends a notification. A client that has gone away misses it; the handler learns of that by cancellation.
     async fn notify(&self, notification: wire::ServerNotification) {
         if let Err(error) = self.inner.request.peer.send_notification(notification).await {
             tracing::debug!(%error, "a notification was not sent");

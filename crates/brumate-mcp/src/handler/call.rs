@@ -1,25 +1,26 @@
-//! Calls of tools: answered in their request, or by a task.
+//! Calls of tools: answered in their request or by a task.
 
 use super::Handler;
-use super::work::Interrupted;
+use super::outcome::HandlerOutcome;
 use crate::content::Content;
-use crate::context::{Context, knows_tasks};
+use crate::context::{Context, supports_tasks};
 use crate::error::Error;
-use crate::http::principal;
+use crate::http::request_extensions::principal;
 use crate::result::ToolResult;
-use crate::run::{Outcome, run};
-use crate::tasks::{NewTask, NoRoom, TaskEnd, TaskSupport};
-use crate::tool::{BecomesTask, ServedTool};
+use crate::run::{RunOutcome, run};
+use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
+use crate::tool::{ServedTool, TaskTiming};
 use futures::future::BoxFuture;
 use rmcp::ErrorData;
 use rmcp::model::{self as wire, CallToolResponse, CallToolResult, ClientCapabilities};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What a handler does.
+/// The work of a handler.
 type Work = BoxFuture<'static, Result<ToolResult, Error>>;
 
 impl Handler {
+    /// Answers `tools/call`: checks the arguments, and runs the handler in the request or in a task.
     pub(super) async fn call(
         &self,
         served: Arc<ServedTool>,
@@ -37,27 +38,27 @@ impl Handler {
         let Some(handler) = served.tool.handler.clone() else {
             return Err(ErrorData::internal_error("the tool has no handler", None));
         };
-        let becomes = match (served.tool.tasks, knows_tasks(context.request())) {
+        let task_timing = match (served.tool.tasks, supports_tasks(context.request())) {
             (TaskSupport::Required, false) => {
                 let required = ClientCapabilities::builder().enable_tasks().build();
                 return Err(ErrorData::missing_required_client_capability(required));
             }
             (TaskSupport::Never, _) | (TaskSupport::Optional, false) => None,
-            (TaskSupport::Optional | TaskSupport::Required, true) => Some(served.tool.becomes),
+            (TaskSupport::Optional | TaskSupport::Required, true) => Some(served.tool.task_timing),
         };
-        context.set_detachable(becomes == Some(BecomesTask::WhenSaid));
+        context.set_detachable(task_timing == Some(TaskTiming::OnDetach));
         let mut work: Work = {
             let (server, served, context) = (self.server.clone(), served.clone(), context.clone());
             Box::pin(async move { server.call(&served.tool, handler, arguments, context).await })
         };
-        if let Some(becomes) = becomes {
-            let time = async || match becomes {
-                BecomesTask::AtOnce => {}
-                BecomesTask::After(time) => tokio::time::sleep(time).await,
-                BecomesTask::WhenSaid => context.detaching().await,
+        if let Some(task_timing) = task_timing {
+            let time = async || match task_timing {
+                TaskTiming::Immediately => {}
+                TaskTiming::After(time) => tokio::time::sleep(time).await,
+                TaskTiming::OnDetach => context.detach_requested().await,
             };
-            let outcome = match becomes {
-                BecomesTask::AtOnce => None,
+            let outcome = match task_timing {
+                TaskTiming::Immediately => None,
                 _ => tokio::select! {
                     biased;
                     outcome = run(&context, &mut work) => Some(outcome),
@@ -68,49 +69,55 @@ impl Handler {
                 return self.outcome(&served, outcome, identity);
             }
             if let Ok(task) = self.server.shared.tasks.reserve(principal(context.request())) {
-                return Ok(wire::CreateTaskResult::new(self.go_on(task, served, context, work)).into());
+                return Ok(wire::CreateTaskResult::new(self.continue_as_task(task, served, context, work)).into());
             }
             context.set_detachable(false);
-            if becomes == BecomesTask::AtOnce && served.tool.tasks == TaskSupport::Required {
-                return Ok(failed(NoRoom.to_string()).into());
+            if task_timing == TaskTiming::Immediately && served.tool.tasks == TaskSupport::Required {
+                return Ok(failed(TooManyTasks.to_string()).into());
             }
         }
         let outcome = run(&context, &mut work).await;
         self.outcome(&served, outcome, identity)
     }
 
-    /// Lets the work of a call go on as a task.
-    fn go_on(&self, task: NewTask, served: Arc<ServedTool>, context: Context, work: Work) -> wire::Task {
+    /// Continues the work of a call as a task.
+    fn continue_as_task(
+        &self,
+        task: TaskReservation,
+        served: Arc<ServedTool>,
+        context: Context,
+        work: Work,
+    ) -> wire::Task {
         let (handle, handler) = (task.handle().clone(), self.clone());
         context.enter_task(handle.clone());
         task.run(async move {
             let outcome = run(&context, work).await;
-            if matches!(outcome, Outcome::Cancelled) && handle.is_unwanted() {
-                return TaskEnd::Cancelled(None);
+            if matches!(outcome, RunOutcome::Cancelled) && handle.is_cancelled_by_client() {
+                return TaskOutcome::Cancelled(None);
             }
             match handler.outcome(&served, outcome, "") {
-                Ok(CallToolResponse::Complete(result)) => TaskEnd::Result(result),
-                Ok(_) => TaskEnd::Error(ErrorData::internal_error("a task cannot ask in its call", None)),
-                Err(error) => TaskEnd::Error(error),
+                Ok(CallToolResponse::Complete(result)) => TaskOutcome::Result(result),
+                Ok(_) => TaskOutcome::Error(ErrorData::internal_error("a task cannot ask in its call", None)),
+                Err(error) => TaskOutcome::Error(error),
             }
         })
     }
 
-    /// What a call's work became, as its answer.
+    /// Turns the outcome of a call into its answer.
     fn outcome(
         &self,
         served: &ServedTool,
-        outcome: Outcome<ToolResult>,
+        outcome: RunOutcome<ToolResult>,
         identity: &str,
     ) -> Result<CallToolResponse, ErrorData> {
         let what = format!("tool `{}`", served.tool.name);
-        if let Outcome::Panicked(message) = &outcome {
+        if let RunOutcome::Panicked(message) = &outcome {
             tracing::error!(panic = message, "{what} panicked");
             return Ok(failed(format!("{what} failed unexpectedly")).into());
         }
-        match self.interrupted(outcome, &what, identity)? {
-            Interrupted::Asks(asks) => Ok(asks.into()),
-            Interrupted::Not(Ok(result)) => {
+        match self.handler_outcome(outcome, &what, identity)? {
+            HandlerOutcome::InputRequired(asks) => Ok(asks.into()),
+            HandlerOutcome::Returned(Ok(result)) => {
                 if let (Some(validator), Some(value)) = (&served.output, &result.structured)
                     && !result.is_error
                     && let Err(problems) = validator.check(value)
@@ -121,7 +128,7 @@ impl Handler {
                 }
                 Ok(result.into_wire().into())
             }
-            Interrupted::Not(Err(error)) => match error.as_protocol() {
+            HandlerOutcome::Returned(Err(error)) => match error.as_protocol() {
                 Some(error) => Err(error),
                 None => Ok(CallToolResult::error(vec![Content::text(error.message()).into_wire()]).into()),
             },

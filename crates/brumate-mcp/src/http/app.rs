@@ -1,18 +1,19 @@
-//! Several servers in one HTTP server, each under its path or host.
+//! Several servers in one HTTP server, each at its path or host.
 
-use super::activity::Farewell;
 use super::authority::Authority;
 use super::clients::Clients;
+use super::connections;
 use super::guard::{Guard, named_host};
-use super::principal::Principal;
-use super::resource_metadata::{self, Protected};
+use super::options::HttpOptions;
+use super::resource_metadata::{self, ProtectedMount};
+use super::running_requests::ShutdownPolicy;
 use super::service::HttpService;
 use super::sse::SseEndpoint;
 use super::tls::Tls;
-use super::{HttpOptions, connections};
 use crate::auth::Protection;
 use crate::error::ServeError;
 use crate::handler::Handler;
+use crate::principal::Principal;
 use crate::server::Server;
 use crate::stdio::cancel_on_signal;
 use axum::Router;
@@ -30,7 +31,7 @@ use tower::ServiceExt as _;
 /// How long connections may take to close after their requests have ended.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Servers mounted side by side, started and stopped together.
+/// Servers that are mounted side by side in one HTTP server. They are started and stopped together.
 ///
 /// ```no_run
 /// use brumate_mcp::{App, HttpOptions, Server};
@@ -46,24 +47,25 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default)]
 pub struct App {
     mounts: Vec<Mount>,
-    beside: Router,
+    merged: Router,
     /// The routes of the authorization server.
     authorization: Option<Router>,
-    /// What is wrong with the settings; starting fails with it.
+    /// What is wrong with the settings. [`App::start`] fails with it.
     problem: Option<String>,
 }
 
+/// A server or handlers at a path, or for a host.
 #[derive(Clone)]
 struct Mount {
     host: Option<String>,
     prefix: String,
-    /// Whose lifespans are started and stopped; handlers of rmcp's have none.
+    /// The server whose lifespans are started and stopped. Handlers of rmcp have none.
     server: Option<Server>,
     service: HttpService,
     sse: Option<(String, Arc<SseEndpoint>)>,
     path: String,
-    farewell: Farewell,
-    /// What serves its metadata as a protected resource.
+    shutdown: ShutdownPolicy,
+    /// The metadata of the protected resource, and the guard of its requests.
     protection: Option<(Arc<Protection>, Guard)>,
 }
 
@@ -84,11 +86,11 @@ impl Mount {
         let sse = sse.map(|path| (path, SseEndpoint::new(make.clone(), &options, clients.clone())));
         let service = HttpService::new(make, &options, clients);
         let protection = options.verifier.protection.clone().map(|protection| (protection, Guard::new(&options)));
-        let HttpOptions { path, farewell, .. } = options;
-        Self { host: None, prefix, server: None, service, sse, path, farewell, protection }
+        let HttpOptions { path, shutdown, .. } = options;
+        Self { host: None, prefix, server: None, service, sse, path, shutdown, protection }
     }
 
-    /// Refuses new requests, waits for those that run, and ends all sessions.
+    /// Refuses new requests, waits for running ones, and ends all sessions.
     async fn drain(&self) {
         self.service.begin_drain();
         let sse = self.sse.as_ref().map(|(_, sse)| sse);
@@ -101,7 +103,7 @@ impl Mount {
                 sse.finished().await;
             }
         };
-        self.farewell.wait(finished).await;
+        self.shutdown.wait(finished).await;
         self.service.end_all();
         if let Some(sse) = sse {
             sse.end_all();
@@ -121,12 +123,12 @@ impl Mount {
 }
 
 impl App {
-    /// Nothing yet.
+    /// Makes an app without servers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Mounts a server below `prefix`, which may be empty: its paths ([`HttpOptions::path`]) follow it.
+    /// Mounts a server below `prefix`, which may be empty. The server's path ([`HttpOptions::path`]) follows it.
     #[must_use]
     pub fn mount(self, prefix: impl Into<String>, server: Server, options: HttpOptions) -> Self {
         self.add(None, prefix.into(), server, options)
@@ -148,8 +150,8 @@ impl App {
         self
     }
 
-    /// Mounts handlers of rmcp's, one for each session (each request, where there are none), made for its principal. See
-    /// [`lowlevel`](crate::lowlevel).
+    /// Mounts handlers of rmcp. `make` makes one for each session, or for each request where there are no sessions, and
+    /// gets its principal. See [`lowlevel`](crate::lowlevel).
     #[must_use]
     pub fn mount_handlers<H: ServerHandler>(
         mut self,
@@ -161,15 +163,14 @@ impl App {
         self
     }
 
-    /// Serves other things beside the servers, such as a page that says whether they are well. Nothing checks who asks for
-    /// them.
+    /// Adds routes beside the servers, such as a health check. Nothing checks who requests them.
     #[must_use]
-    pub fn beside(mut self, router: Router) -> Self {
-        self.beside = self.beside.merge(router);
+    pub fn merge(mut self, router: Router) -> Self {
+        self.merged = self.merged.merge(router);
         self
     }
 
-    /// Serves an authorization server beside the servers.
+    /// Adds an authorization server. An app has at most one.
     #[cfg(feature = "auth-server")]
     #[must_use]
     pub fn authorization_server(mut self, server: crate::auth_server::AuthServer) -> Self {
@@ -183,28 +184,28 @@ impl App {
         self
     }
 
-    /// How many sessions of all servers there are.
-    pub fn sessions(&self) -> usize {
+    /// Returns the number of sessions of all servers.
+    pub fn session_count(&self) -> usize {
         self.mounts
             .iter()
-            .map(|mount| mount.service.sessions() + mount.sse.as_ref().map_or(0, |(_, sse)| sse.count()))
+            .map(|mount| mount.service.session_count() + mount.sse.as_ref().map_or(0, |(_, sse)| sse.count()))
             .sum()
     }
 
-    /// How many requests are not answered yet.
-    pub fn running(&self) -> usize {
-        self.mounts.iter().map(|mount| mount.service.running()).sum()
+    /// Returns the number of requests that are not answered yet.
+    pub fn running_requests(&self) -> usize {
+        self.mounts.iter().map(|mount| mount.service.running_requests()).sum()
     }
 
-    /// The servers as an axum router, to be part of another application. That one calls [`App::start`] before and
-    /// [`App::drain`] and [`App::stop`] after it serves.
+    /// Returns the servers as an axum router, for use in another application. The application calls [`App::start`]
+    /// before it serves, and [`App::drain`] and [`App::stop`] after.
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
-        let default = everywhere.fold(self.beside.clone(), |router, mount| router.merge(mount.router()));
+        let default = everywhere.fold(self.merged.clone(), |router, mount| router.merge(mount.router()));
         let default = default.merge(self.metadata(None)).merge(self.authorization.clone().unwrap_or_default());
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
-            // One that cannot be read is never asked for; the guard says so in the log.
+            // No request names a host that cannot be parsed; the guard logs it.
             let Some(host) = mount.host.as_deref().and_then(Authority::parse) else { continue };
             match by_host.iter_mut().find(|(known, _)| *known == host) {
                 Some((_, router)) => *router = router.clone().merge(mount.router()),
@@ -227,13 +228,13 @@ impl App {
         Router::new().fallback_service(choose)
     }
 
-    /// The metadata of the protected servers for one host, or for those of every host.
+    /// Returns the routes of the metadata of the protected servers for one host, or for every host.
     fn metadata(&self, host: Option<&Authority>) -> Router {
         let of_host = |mount: &&Mount| mount.host.as_deref().and_then(Authority::parse).as_ref() == host;
         let protected = self.mounts.iter().filter(of_host).filter_map(|mount| {
             let (protection, guard) = mount.protection.clone()?;
             let path = format!("{}{}", mount.prefix.trim_end_matches('/'), mount.path);
-            Some(Protected { protection, guard, path })
+            Some(ProtectedMount { protection, guard, path })
         });
         resource_metadata::router(&protected.collect::<Vec<_>>())
     }
@@ -242,7 +243,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// The first server that cannot be started; those before it are stopped again.
+    /// Returns the error of the first server that cannot be started. The servers before it are stopped again.
     pub async fn start(&self) -> Result<(), ServeError> {
         if let Some(problem) = &self.problem {
             return Err(ServeError::Setup(problem.clone()));
@@ -256,7 +257,7 @@ impl App {
         Ok(())
     }
 
-    /// Refuses new requests, waits for those that run as long as their server's options allow, and ends all sessions.
+    /// Refuses new requests, waits for running ones as long as their server's options allow, and ends all sessions.
     pub async fn drain(&self) {
         futures::future::join_all(self.mounts.iter().map(Mount::drain)).await;
     }
@@ -268,32 +269,32 @@ impl App {
         }
     }
 
-    /// Serves at `address` until the process is interrupted or terminated.
+    /// Serves at `address` until the process gets SIGINT or SIGTERM.
     ///
     /// # Errors
     ///
-    /// A server cannot be started; [`ServeError::Bind`].
+    /// Returns an error if a server cannot be started, and [`ServeError::Bind`] if the address cannot be bound.
     pub async fn run(self, address: impl ToSocketAddrs) -> Result<(), ServeError> {
         self.run_on(listen(address).await?).await
     }
 
-    /// Serves what `listener` accepts until the process is interrupted or terminated.
+    /// Serves what `listener` accepts until the process gets SIGINT or SIGTERM.
     ///
     /// # Errors
     ///
-    /// A server cannot be started.
+    /// Returns an error if a server cannot be started.
     pub async fn run_on(self, listener: TcpListener) -> Result<(), ServeError> {
         let token = CancellationToken::new();
         tokio::spawn(cancel_on_signal(token.clone()));
         self.serve(listener, async move { token.cancelled().await }).await
     }
 
-    /// Serves what `listener` accepts until `shutdown` completes; then lets running requests end, closes everything and
-    /// stops the lifespans.
+    /// Serves what `listener` accepts until `shutdown` completes. Then it lets running requests end, closes all
+    /// connections and stops the lifespans.
     ///
     /// # Errors
     ///
-    /// A server cannot be started.
+    /// Returns an error if a server cannot be started.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -302,11 +303,11 @@ impl App {
         self.serve_with(listener, None, shutdown).await
     }
 
-    /// As [`App::serve`], over TLS, with HTTP/2 for clients that speak it.
+    /// Serves like [`App::serve`], over TLS, with HTTP/2 for clients that speak it.
     ///
     /// # Errors
     ///
-    /// A server cannot be started.
+    /// Returns an error if a server cannot be started.
     pub async fn serve_tls(
         self,
         listener: TcpListener,
@@ -345,12 +346,12 @@ impl App {
 }
 
 impl Server {
-    /// Serves over HTTP at `address` until the process is interrupted or terminated: streamable HTTP at `/mcp`, unless
-    /// the options say otherwise.
+    /// Serves over HTTP at `address` until the process gets SIGINT or SIGTERM: streamable HTTP at `/mcp`, unless the
+    /// options say otherwise.
     ///
     /// # Errors
     ///
-    /// The server cannot be started; [`ServeError::Bind`].
+    /// Returns an error if the server cannot be started, and [`ServeError::Bind`] if the address cannot be bound.
     pub async fn run_http(self, address: impl ToSocketAddrs, options: HttpOptions) -> Result<(), ServeError> {
         App::new().mount("", self, options).run(address).await
     }
@@ -365,7 +366,7 @@ fn router_for(by_host: &[(Authority, Router)], request: &Parts) -> Option<Router
 ///
 /// # Errors
 ///
-/// The name is not known; [`ServeError::Bind`].
+/// Returns an error if the name does not resolve, and [`ServeError::Bind`] if the address cannot be bound.
 pub(crate) async fn listen(address: impl ToSocketAddrs) -> Result<TcpListener, ServeError> {
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host(address).await?.collect();
     TcpListener::bind(&addresses[..]).await.map_err(|error| {

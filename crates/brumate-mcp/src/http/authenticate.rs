@@ -1,54 +1,53 @@
-//! Tokens of requests (RFC 6750): who shows one, and what it grants.
+//! Authenticates requests by their tokens (RFC 6750).
 
-use super::principal::Principal;
-use super::service::{Response, refusal};
+use super::request_extensions::HideUnscopedTools;
+use super::response::{Response, refusal};
 use crate::auth::{Access, Protection};
 use crate::error::Error;
+use crate::principal::Principal;
 use crate::server::Server;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Longest token of `HttpOptions::bearer` that is looked at, in bytes.
+/// The longest token of `HttpOptions::bearer` that is checked, in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
 
-/// Finds whose token it is.
+/// Finds the holder of a token.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Verifier {
-    pub(crate) names: Option<Names>,
+pub(crate) struct Authenticator {
+    pub(crate) names: Option<BearerVerifier>,
     pub(crate) protection: Option<Arc<Protection>>,
 }
 
-/// Finds the principal of a token of the program's own.
+/// Finds the principal of a bearer token, by a function of the program.
 #[derive(Clone)]
-pub(crate) struct Names(Arc<FindName>);
+pub(crate) struct BearerVerifier(Arc<VerifyBearer>);
 
-type FindName = dyn Fn(&str) -> Option<Principal> + Send + Sync;
+type VerifyBearer = dyn Fn(&str) -> Option<Principal> + Send + Sync;
 
-impl Names {
+impl BearerVerifier {
     pub(crate) fn new(verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
         Self(Arc::new(verify))
     }
 }
 
-impl fmt::Debug for Names {
+impl fmt::Debug for BearerVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Names")
+        f.write_str("BearerVerifier")
     }
 }
 
 /// The holder of a valid token.
 #[derive(Clone, Debug)]
-pub(crate) struct Holder {
+pub(crate) struct TokenHolder {
     pub(crate) principal: Principal,
-    /// What an access token grants.
+    /// The access that an access token grants.
     pub(crate) access: Option<Arc<Access>>,
 }
 
@@ -77,52 +76,37 @@ impl fmt::Debug for ToolScopes {
     }
 }
 
-/// In a request's extensions: its client does not hear of tools that it may not call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HidesUnscoped;
-
-/// Returns whether tools that the sender of a request may not call are left out of its list.
-pub(crate) fn hides_unscoped(request: &RequestContext<RoleServer>) -> bool {
-    request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<HidesUnscoped>().is_some())
-}
-
-/// Returns whether the sender of a request has these scopes. Over other transports than HTTP there are none to have.
-pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) -> bool {
-    let Some(head) = request.extensions.get::<Parts>() else { return true };
-    scopes.is_empty() || head.extensions.get::<Arc<Access>>().is_some_and(|access| access.has_scopes(scopes))
-}
-
-impl Verifier {
+impl Authenticator {
     /// Returns whether requests need a token.
     pub(crate) fn is_needed(&self) -> bool {
         self.names.is_some() || self.protection.is_some()
     }
 
-    /// Returns whose token it is now; `None` if it is nobody's.
+    /// Returns the holder of a token; `None` if the token is not valid.
     ///
     /// # Errors
     ///
-    /// That cannot be found out now.
-    pub(crate) async fn verify(&self, token: &str) -> Result<Option<Holder>, Error> {
+    /// Returns an error if the token cannot be checked now.
+    pub(crate) async fn verify(&self, token: &str) -> Result<Option<TokenHolder>, Error> {
         let named = self.names.as_ref().filter(|_| token.len() <= MAX_TOKEN_BYTES).and_then(|names| names.0(token));
         if let Some(principal) = named {
-            return Ok(Some(Holder { principal, access: None }));
+            return Ok(Some(TokenHolder { principal, access: None }));
         }
         let Some(protection) = &self.protection else { return Ok(None) };
         let access = protection.verify(token).await?;
-        Ok(access.map(|access| Holder { principal: access.principal(), access: Some(Arc::new(access)) }))
+        Ok(access.map(|access| TokenHolder { principal: access.principal(), access: Some(Arc::new(access)) }))
     }
 
-    /// Finds out who sends a request, and notes it in the request's extensions. Returns the token as well.
+    /// Finds the sender of a request and notes it in the request's extensions. Returns the token as well.
     ///
     /// # Errors
     ///
-    /// The refusal, with the challenge of RFC 6750.
-    pub(crate) async fn authenticate(&self, head: &mut Parts) -> Result<Option<(Holder, String)>, Box<Response>> {
-        // What is noted there was noted here, never by a client.
+    /// Returns the refusal, with the challenge of RFC 6750.
+    pub(crate) async fn authenticate(&self, head: &mut Parts) -> Result<Option<(TokenHolder, String)>, Box<Response>> {
+        // These extensions are set here only.
         head.extensions.remove::<Principal>();
         head.extensions.remove::<Arc<Access>>();
-        head.extensions.remove::<HidesUnscoped>();
+        head.extensions.remove::<HideUnscopedTools>();
         if !self.is_needed() {
             return Ok(None);
         }
@@ -130,7 +114,7 @@ impl Verifier {
         let (first, second) = (given.next(), given.next());
         let token = first.and_then(|value| value.to_str().ok()).and_then(bearer).map(str::to_owned);
         let twice = second.is_some();
-        // Tools and handlers see the head; the token is none of their business.
+        // Handlers see the head, and must not see the token.
         head.headers.remove(AUTHORIZATION);
         if twice {
             return Err(self.refuse(
@@ -162,15 +146,15 @@ impl Verifier {
             }
             head.extensions.insert(access.clone());
             if self.protection.as_ref().is_some_and(|protection| protection.hides_unscoped) {
-                head.extensions.insert(HidesUnscoped);
+                head.extensions.insert(HideUnscopedTools);
             }
         }
         head.extensions.insert(holder.principal.clone());
         Ok(Some((holder, token)))
     }
 
-    /// Refuses a call of a tool that needs scopes which its client does not have. The status of HTTP is decided before the answer
-    /// begins, so this reads the message's body.
+    /// Refuses a call of a tool whose scopes the client lacks. The HTTP status is decided before the answer begins, so
+    /// this reads the message's body.
     pub(crate) fn check_tool(
         &self,
         access: Option<&Access>,
@@ -189,7 +173,7 @@ impl Verifier {
             #[serde(borrow)]
             name: Option<Cow<'a, str>>,
         }
-        // What cannot be read so is no call, or refused by the handler, which checks the scopes as well.
+        // A body that does not parse is no call, or the handler refuses it: it checks the scopes as well.
         let call: Call<'_> = serde_json::from_slice(body).ok()?;
         let name = call.params?.name.filter(|_| call.method == "tools/call")?;
         let needed = scopes.of(&name);
@@ -200,7 +184,7 @@ impl Verifier {
         Some(self.refuse_scope(&all))
     }
 
-    /// The scopes that every request needs.
+    /// Returns the scopes that every request needs.
     fn base(&self) -> &[String] {
         self.protection.as_ref().map_or(&[], |protection| &protection.scopes)
     }
@@ -226,7 +210,7 @@ impl Verifier {
     }
 }
 
-/// The token of `Bearer TOKEN`; the scheme's case does not matter (RFC 9110).
+/// Returns the token of `Bearer TOKEN`. The scheme's case does not matter (RFC 9110).
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();

@@ -10,8 +10,9 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Reads `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. `None` for everything else: user information (`user@host`), an empty
-    /// host, a port that is empty, not a number or above 65535, and characters that no host name has.
+    /// Reads `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. `None` for everything else: user information
+    /// (`user@host`), an empty host, a port that is empty, not a number or above 65535, and characters that no host
+    /// name has.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -38,12 +39,12 @@ impl Authority {
         Some(Self { host: host.to_ascii_lowercase(), port })
     }
 
-    /// The host, IPv6 addresses in brackets, and the port.
+    /// Returns the host, IPv6 addresses in brackets, and the port.
     pub(crate) fn parts(&self) -> (&str, Option<u16>) {
         (&self.host, self.port)
     }
 
-    /// Whether a request for `other` is one for this: the same host, and the same port if this has one.
+    /// Returns whether a request for `other` is one for this: the same host, and the same port if this has one.
     pub(crate) fn admits(&self, other: &Self) -> bool {
         self.host == other.host && (self.port.is_none() || self.port == other.port)
     }
@@ -58,7 +59,7 @@ impl fmt::Display for Authority {
     }
 }
 
-/// An origin of a web page (RFC 6454): scheme, host, and port or the scheme's own.
+/// The origin of a web page (RFC 6454): scheme, host, and port (or the scheme's default).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     scheme: String,
@@ -93,7 +94,7 @@ impl OriginPattern {
     /// Reads a pattern as it is set. `None` for one that matches nothing.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let bare = text.strip_suffix(":*");
-        // A path behind the origin, as people copy it from a browser, means nothing.
+        // A slash at the end, as people copy it from a browser, is ignored.
         let origin = Origin::parse(bare.unwrap_or(text).trim_end_matches('/'))?;
         Some(Self { origin, any_port: bare.is_some() })
     }

@@ -1,4 +1,4 @@
-//! Connections: accepted up to a bound, and each of them bounded in what it may keep the server waiting with.
+//! Connections: their number is bounded, and so is how long each may keep the server waiting.
 
 use super::tls::Tls;
 use super::write_timeout::{WRITE_TIMEOUT, WriteTimeout};
@@ -19,28 +19,27 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-/// Connections at the same time; others wait in the system's queue.
+/// The most connections at the same time. Others wait in the system's queue.
 pub(crate) const MAX_CONNECTIONS: usize = 16 * 1024;
-/// How long a client may take for the head of a request, and may be silent between two.
+/// How long a client may take for the head of a request, and may be silent between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may take to agree on TLS.
+/// How long the TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest head of a request, and what one connection of HTTP/1 holds of what it reads and writes. Larger heads are answered with
-/// 431.
+/// The largest head of a request, and the buffer of one HTTP/1 connection. Larger heads are answered with 431.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Requests at the same time on one connection of HTTP/2.
+/// The most requests at the same time on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
-/// What one stream of HTTP/2 holds of its answer while the client does not read.
+/// What one HTTP/2 stream holds of its response while the client does not read.
 const MAX_SEND_BYTES: usize = 32 * 1024;
-/// What a client of HTTP/2 may send on one stream, and on all of a connection, before the server has read it.
+/// What an HTTP/2 client may send on one stream, and on all streams of a connection, before the server has read it.
 const RECEIVE_WINDOW: u32 = 256 * 1024;
-/// A silent client of HTTP/2 is asked this often whether it is there, and has this long to say so.
+/// The interval of pings to a silent HTTP/2 client, and how long it has to answer.
 const PING: Duration = Duration::from_secs(30);
-/// How long to wait when the system has no more descriptors.
+/// How long to wait when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves what `listener` accepts until `ending` fires. Connections then end with the request that they carry;
-/// those that have not when `closing` fires are cut off.
+/// Serves what `listener` accepts until `ending` fires. Connections then end with their current request. Those that
+/// have not ended when `closing` fires are cut off.
 pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
@@ -62,7 +61,7 @@ pub(crate) async fn serve(
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // What went wrong with one connection is no reason to stop accepting others.
+                // The failure of one connection must not stop the others.
                 tracing::debug!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -84,9 +83,9 @@ pub(crate) async fn serve(
     connections.wait().await;
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection, from its first byte to its last.
 async fn carry(stream: TcpStream, address: SocketAddr, tls: Option<Tls>, router: Router, ending: CancellationToken) {
-    // Small messages are not held back; a system that cannot do that is merely slower.
+    // Sends small messages at once. Without it the connection is only slower.
     let _ = stream.set_nodelay(true);
     let stream = WriteTimeout::new(stream, WRITE_TIMEOUT);
     let Some(tls) = tls else {
@@ -106,7 +105,7 @@ async fn carry(stream: TcpStream, address: SocketAddr, tls: Option<Tls>, router:
     }
 }
 
-/// Speaks HTTP on one connection: version 2 or 1.
+/// Speaks HTTP/1, or HTTP/2 if `second`, on one connection.
 pub(crate) async fn speak<S>(stream: S, address: SocketAddr, second: bool, router: Router, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,

@@ -1,7 +1,7 @@
-//! Tokens in use: one that is not valid any more ends what was begun with it.
+//! Tokens in use. When one is not valid any more, the streams and calls that it began end.
 
-use super::authenticate::{Holder, Verifier};
-use super::principal::Principal;
+use super::authenticate::{Authenticator, TokenHolder};
+use crate::principal::Principal;
 use futures::StreamExt as _;
 use std::collections::HashMap;
 use std::fmt;
@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 
-/// For how long what was begun with an access token may go on after the token's end. Clients replace such a token, which is no reason to
-/// end a call.
+/// For how long a call may go on after its access token has expired. Clients replace such a token, which is no reason
+/// to end the call.
 const MAX_AFTER_END: Duration = Duration::from_secs(60 * 60);
 
-/// Tokens that are checked at once, at most: a verifier may have to ask another server.
+/// The most tokens that are checked at once: a verifier may have to ask another server.
 const MAX_CHECKS: usize = 16;
 
-/// A token that was shown, as long as something that was begun with it goes on.
+/// A token, as long as something that it began goes on.
 pub(crate) struct Credential {
     token: Arc<str>,
     principal: Principal,
-    /// When the token ends by itself.
+    /// When the token expires.
     ends: Option<SystemTime>,
     revoked: CancellationToken,
 }
@@ -33,13 +33,13 @@ impl fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// Fires when the token is not valid any more.
+    /// Returns the token that fires when the credential is not valid any more.
     pub(crate) fn revoked(&self) -> &CancellationToken {
         &self.revoked
     }
 
-    /// Returns whether what was begun with the token may go on.
-    async fn is_valid(&self, verifier: &Verifier) -> bool {
+    /// Returns whether streams and calls of the token may go on.
+    async fn is_valid(&self, verifier: &Authenticator) -> bool {
         let now = SystemTime::now();
         match self.ends.filter(|ends| *ends <= now) {
             Some(ends) => ends + MAX_AFTER_END > now,
@@ -60,8 +60,8 @@ impl Credentials {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the credential of a token that was verified to be this principal's.
-    pub(crate) fn of(&self, token: &str, holder: &Holder) -> Arc<Credential> {
+    /// Returns the credential of a token that was verified to be this holder's.
+    pub(crate) fn of(&self, token: &str, holder: &TokenHolder) -> Arc<Credential> {
         let principal = &holder.principal;
         let mut known = self.lock();
         let live = known.get(token).and_then(Weak::upgrade);
@@ -76,14 +76,15 @@ impl Credentials {
             revoked: CancellationToken::new(),
         });
         if let Some(other) = known.insert(token, Arc::downgrade(&credential)).and_then(|other| other.upgrade()) {
-            // The token is somebody else's now.
+            // The token belongs to another principal now.
             other.revoked.cancel();
         }
         credential
     }
 
-    /// Revokes what `verifier` does not know any more. Returns how many tokens those are. A token that cannot be checked now stays.
-    pub(crate) async fn check(&self, verifier: &Verifier) -> usize {
+    /// Revokes the tokens that `verifier` does not accept any more. Returns their number. A token that cannot be
+    /// checked now stays.
+    pub(crate) async fn check(&self, verifier: &Authenticator) -> usize {
         let live: Vec<Arc<Credential>> = {
             let mut known = self.lock();
             known.retain(|_, credential| credential.strong_count() > 0);
@@ -106,20 +107,20 @@ impl Credentials {
 
 #[cfg(test)]
 mod tests {
-    use super::super::authenticate::Names;
+    use super::super::authenticate::BearerVerifier;
     use super::*;
 
     #[tokio::test]
     async fn what_is_not_valid_any_more_is_revoked_and_the_rest_is_not() {
         let valid = Arc::new(Mutex::new(HashMap::from([("one", "ada"), ("two", "ada"), ("three", "bob")])));
-        let names = Names::new({
+        let names = BearerVerifier::new({
             let valid = valid.clone();
             move |token| valid.lock().expect("no panic").get(token).map(|name| Principal::new(*name))
         });
-        let verifier = Verifier { names: Some(names), protection: None };
+        let verifier = Authenticator { names: Some(names), protection: None };
         let credentials = Credentials::default();
         let of = |token: &str, name: &'static str| {
-            credentials.of(token, &Holder { principal: Principal::new(name), access: None })
+            credentials.of(token, &TokenHolder { principal: Principal::new(name), access: None })
         };
         let (one, two, three) = (of("one", "ada"), of("two", "ada"), of("three", "bob"));
         assert!(Arc::ptr_eq(&one, &of("one", "ada")));
@@ -137,14 +138,14 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_token_began_outlives_its_end_for_a_while() {
-        let nobody = Verifier { names: Some(Names::new(|_| None)), protection: None };
+        let nobody = Authenticator { names: Some(BearerVerifier::new(|_| None)), protection: None };
         let credentials = Credentials::default();
         let now = SystemTime::now();
         let [just, long_ago, valid] = [Duration::from_secs(1), MAX_AFTER_END + Duration::from_secs(1), Duration::ZERO]
             .map(|ago| if ago.is_zero() { now + Duration::from_secs(60) } else { now - ago })
             .map(|ends| {
                 let access = Arc::new(crate::auth::Access::new("ada").with_expiry(ends));
-                let holder = Holder { principal: access.principal(), access: Some(access) };
+                let holder = TokenHolder { principal: access.principal(), access: Some(access) };
                 credentials.of(&format!("{ends:?}"), &holder)
             });
         assert_eq!(credentials.check(&nobody).await, 2);

@@ -1,12 +1,13 @@
 //! Functions for the fuzz targets: parsers and state that strangers' bytes reach. Not part of the interface.
 
-use super::Resumption;
+use super::app::App;
 use super::authority::{Authority, Origin, OriginPattern};
 use super::budget::{Budget, BudgetLimits};
+use super::charged_message::ChargedMessage;
 use super::connections::speak;
-use super::outgoing::Outgoing;
-use super::streams::{Next, STANDALONE, Streams};
-use super::{App, HttpOptions};
+use super::limits::ResumptionLimits;
+use super::options::HttpOptions;
+use super::streams::{NextEvent, STANDALONE, SessionStreams};
 use crate::server::Server;
 use rmcp::model::{JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage, ServerResult};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,21 +18,21 @@ use tokio_util::sync::CancellationToken;
 /// Most that is read of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
 
-/// Reads an authority: its host and port, and how it is written again.
+/// Reads an authority. Returns its host, its port, and its text.
 pub fn authority(text: &str) -> Option<(String, Option<u16>, String)> {
     let authority = Authority::parse(text)?;
     let (host, port) = authority.parts();
     Some((host.to_owned(), port, authority.to_string()))
 }
 
-/// Whether pages of `origin` are let in where `pattern` is.
+/// Returns whether `pattern` lets in pages of `origin`.
 pub fn admits_origin(pattern: &str, origin: &str) -> bool {
     let (pattern, origin) = (OriginPattern::parse(pattern), Origin::parse(origin));
     pattern.zip(origin).is_some_and(|(pattern, origin)| pattern.admits(&origin))
 }
 
-/// Sends `bytes` on a connection of a server with the defaults, and returns what it answers until it closes the connection. With
-/// a clock that is paused nothing waits.
+/// Sends `bytes` on a connection of a server with the default settings. Returns what it answers until it closes the
+/// connection. With a paused clock nothing waits.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub async fn answer(bytes: &[u8]) -> Vec<u8> {
     let router = App::new().mount("", Server::new("fuzz"), HttpOptions::new().legacy_sse()).router();
@@ -58,17 +59,18 @@ pub async fn answer(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Does what `steps` say with the streams of a session, and checks after each that what is counted is what is held. Returns whether
-/// anything was read.
+/// Runs `steps` on the streams of a session, and checks after each that the counted bytes are the held ones. Returns
+/// whether anything was read.
 ///
 /// # Panics
 ///
-/// When it is not.
+/// Panics if they are not.
 pub fn resumption(steps: &[u8]) -> bool {
-    const BOUNDS: Resumption = Resumption { events: 4, bytes: 400, streams: 3, keep: Duration::from_secs(60) };
+    const BOUNDS: ResumptionLimits =
+        ResumptionLimits { max_events: 4, max_bytes: 400, max_streams: 3, retention: Duration::from_secs(60) };
     let budget = Budget::new(BudgetLimits { bytes_each: 4000, bytes: 4000, ..BudgetLimits::default() });
     let account = budget.account(None);
-    let mut streams = Streams::new(BOUNDS, None, account.clone());
+    let mut streams = SessionStreams::new(BOUNDS, None, account.clone());
     let (mut stream, mut reader, mut after, mut read) = (STANDALONE, 0, 0, false);
     for step in steps {
         let number = i64::from(step >> 5);
@@ -79,7 +81,7 @@ pub fn resumption(steps: &[u8]) -> bool {
                 let message = if step % 9 == 1 { answer_of(id, 10) } else { answer_of(id, 100 * number as usize) };
                 streams.push(
                     streams.of_request(&NumberOrString::Number(number)).unwrap_or(STANDALONE),
-                    Outgoing::small(message, &account),
+                    ChargedMessage::small(message, &account),
                 );
             }
             3 => {
@@ -88,11 +90,11 @@ pub fn resumption(steps: &[u8]) -> bool {
             }
             4 => (reader, after) = (streams.attach(stream, true).unwrap_or(reader), 0),
             5 => match streams.next(stream, reader, after, false) {
-                Next::Event(event) => {
+                NextEvent::Event(event) => {
                     assert!(event.number > after, "numbers grow");
                     (after, read) = (event.number, true);
                 }
-                Next::Wait(_) | Next::End => {}
+                NextEvent::Wait(_) | NextEvent::End => {}
             },
             6 => streams.detach(stream, (number % 2 == 0).then_some(reader)),
             7 => streams.forget_expired(),

@@ -1,8 +1,8 @@
-//! Who is let in: hosts against DNS rebinding, origins against other people's web pages.
+//! Checks hosts against DNS rebinding, and origins against foreign web pages.
 
-use super::HttpOptions;
 use super::authority::{Authority, Origin, OriginPattern};
-use super::refused::Refused;
+use super::options::HttpOptions;
+use super::refusal_log::RefusalLog;
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -14,15 +14,15 @@ pub(crate) struct Guard {
     /// `None` lets in every host.
     hosts: Option<Vec<Authority>>,
     origins: Vec<OriginPattern>,
-    hints: [&'static str; 2],
-    refused: Arc<Refused>,
+    refusal_hints: [&'static str; 2],
+    refusals: Arc<RefusalLog>,
 }
 
-/// The refusal of a request: its status, and a text for whoever runs the server.
-type Refusal = (StatusCode, String);
+/// The refusal of a request: its status, and a text for the operator of the server.
+type HeadRefusal = (StatusCode, String);
 
 impl Guard {
-    /// Reads the hosts and origins of `options`. One that cannot be read lets nobody in; a line in the log says so.
+    /// Reads the hosts and origins of `options`. One that does not parse lets nothing in and is logged.
     pub(crate) fn new(options: &HttpOptions) -> Self {
         let unreadable = |what: &str, text: &str| {
             tracing::warn!(setting = text, "this {what} cannot be read and lets nobody in");
@@ -42,36 +42,36 @@ impl Guard {
         Self {
             hosts: options.hosts.as_ref().map(|hosts| hosts.iter().filter_map(host).collect()),
             origins: options.origins.iter().filter_map(origin).collect(),
-            hints: options.hints,
-            refused: Arc::default(),
+            refusal_hints: options.refusal_hints,
+            refusals: Arc::default(),
         }
     }
 
-    /// Lets a request in, or says in the log that it does not.
+    /// Lets a request in, or logs that it does not.
     ///
     /// # Errors
     ///
-    /// 400 for a head that can be understood in two ways, 403 for a host or an origin that is not allowed.
-    pub(crate) fn admit(&self, request: &Parts) -> Result<(), Refusal> {
-        self.check(request).inspect_err(|(_, reason)| self.refused.tell(reason))
+    /// Returns 400 for an ambiguous head, and 403 for a host or an origin that is not allowed.
+    pub(crate) fn admit(&self, request: &Parts) -> Result<(), HeadRefusal> {
+        self.check(request).inspect_err(|(_, reason)| self.refusals.log(reason))
     }
 
-    /// Lets in a request for what every web page may read: only its host is checked.
+    /// Lets in a request for something that every web page may read: only its host is checked.
     ///
     /// # Errors
     ///
-    /// As [`Guard::admit`].
-    pub(crate) fn admit_host(&self, request: &Parts) -> Result<(), Refusal> {
-        self.check_host(request).inspect_err(|(_, reason)| self.refused.tell(reason))
+    /// Returns the errors of [`Guard::admit`].
+    pub(crate) fn admit_host(&self, request: &Parts) -> Result<(), HeadRefusal> {
+        self.check_host(request).inspect_err(|(_, reason)| self.refusals.log(reason))
     }
 
-    fn check_host(&self, request: &Parts) -> Result<(), Refusal> {
+    fn check_host(&self, request: &Parts) -> Result<(), HeadRefusal> {
         let named = named_host(request)?;
         if let Some(hosts) = &self.hosts {
             let authority = Authority::parse(&named);
             let allowed = authority.is_some_and(|authority| hosts.iter().any(|host| host.admits(&authority)));
             if !allowed {
-                let reason = format!("host `{}` is not allowed; {}", named.escape_debug(), self.hints[0]);
+                let reason = format!("host `{}` is not allowed; {}", named.escape_debug(), self.refusal_hints[0]);
                 return Err((StatusCode::FORBIDDEN, reason));
             }
         }
@@ -79,27 +79,27 @@ impl Guard {
     }
 
     /// Checks the head of a request.
-    fn check(&self, request: &Parts) -> Result<(), Refusal> {
+    fn check(&self, request: &Parts) -> Result<(), HeadRefusal> {
         self.check_host(request)?;
         match single(&request.headers, &ORIGIN)? {
             Some(origin) if !self.allows_origin(origin) => {
                 let origin = String::from_utf8_lossy(origin.as_bytes());
-                let reason = format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.hints[1]);
+                let reason = format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.refusal_hints[1]);
                 Err((StatusCode::FORBIDDEN, reason))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether web pages of this origin are let in.
+    /// Returns whether web pages of this origin are let in.
     pub(crate) fn allows_origin(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok().and_then(Origin::parse);
         origin.is_some_and(|origin| self.origins.iter().any(|allowed| allowed.admits(&origin)))
     }
 }
 
-/// The value of a header that a request has at most once.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
+/// Returns the value of a header that a request has at most once.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, HeadRefusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
     if values.next().is_some() {
@@ -108,13 +108,13 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a He
     Ok(first)
 }
 
-/// The host that a request names: in its `Host` header, its target (`:authority` of HTTP/2), or both alike. Empty if it names
-/// none.
+/// Returns the host that a request names: in its `Host` header, its target (`:authority` of HTTP/2), or both alike.
+/// Empty if it names none.
 ///
 /// # Errors
 ///
-/// 400 when it names two.
-pub(crate) fn named_host(request: &Parts) -> Result<String, Refusal> {
+/// Returns 400 if it names two.
+pub(crate) fn named_host(request: &Parts) -> Result<String, HeadRefusal> {
     let header = single(&request.headers, &HOST)?.map(|host| host.to_str().unwrap_or_default());
     let target = request.uri.authority().map(http::uri::Authority::as_str);
     match (header, target) {

@@ -1,15 +1,15 @@
-//! The way from clients to the server through proxies, which may add a path before its own.
+//! The path of a server behind proxies, which may add a prefix to it.
 
 use axum::extract::ConnectInfo;
 use http::request::Parts;
 use std::net::{IpAddr, SocketAddr};
 
-/// The header in which proxies say what they have taken off the path.
+/// The header in which proxies tell the prefix that they have removed from the path.
 const PREFIX: &str = "x-forwarded-prefix";
-/// Longest prefix that is taken from a header.
+/// The longest prefix that is read from a header.
 const MAX_PREFIX: usize = 512;
 
-/// Addresses of proxies: one, or a network (`10.0.0.0/8`).
+/// The address of a proxy, or a network of proxies (`10.0.0.0/8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Network {
     address: IpAddr,
@@ -44,17 +44,17 @@ impl Network {
     }
 }
 
-/// The path before the server's own, and the proxies that may name it.
+/// The path before the server's own, and the proxies that may tell it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outside {
-    /// The path below which clients reach the server, without a `/` at the end.
+pub(crate) struct ProxyPrefix {
+    /// The path below which clients reach the server, without a `/` at its end.
     pub(crate) prefix: String,
-    /// Proxies whose `X-Forwarded-Prefix` is believed.
+    /// Proxies whose `X-Forwarded-Prefix` is trusted.
     pub(crate) proxies: Vec<Network>,
 }
 
-impl Outside {
-    /// The path below which the client of a request reaches the server, without a `/` at the end.
+impl ProxyPrefix {
+    /// Returns the path below which the client of a request reaches the server, without a `/` at its end.
     pub(crate) fn prefix(&self, head: &Parts) -> String {
         let peer = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip());
         let believed = peer.is_some_and(|peer| self.proxies.iter().any(|proxy| proxy.contains(peer)));
@@ -63,7 +63,7 @@ impl Outside {
     }
 }
 
-/// A path without the `/` at its end. `None` for what is none.
+/// Returns a path without the `/` at its end; `None` if it is no path.
 pub(crate) fn path_prefix(text: &str) -> Option<String> {
     let path = text.trim_end_matches('/');
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~%".contains(&byte);
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_prefix_is_believed_from_a_proxy_alone() {
-        let outside = Outside { prefix: "/set".to_owned(), proxies: Network::parse("10.0.0.1").into_iter().collect() };
+        let proxy_prefix =
+            ProxyPrefix { prefix: "/set".to_owned(), proxies: Network::parse("10.0.0.1").into_iter().collect() };
         let prefix = |peer: &str, told: Option<&str>| {
             let mut request = http::Request::builder();
             if let Some(told) = told {
@@ -108,7 +109,7 @@ mod tests {
             }
             let (mut head, ()) = request.body(()).expect("a request").into_parts();
             head.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().expect("an address"), 1)));
-            outside.prefix(&head)
+            proxy_prefix.prefix(&head)
         };
         for (peer, told, expected) in [
             ("10.0.0.1", Some("/tools/"), "/tools"),

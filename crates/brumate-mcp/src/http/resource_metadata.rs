@@ -1,7 +1,7 @@
 //! The metadata of protected servers (RFC 9728), at the well-known addresses of an app.
 
 use super::guard::Guard;
-use super::service::refusal;
+use super::response::refusal;
 use crate::auth::{Protection, WELL_KNOWN};
 use axum::Router;
 use axum::body::Body;
@@ -15,21 +15,21 @@ use tower_http::cors::{Any, CorsLayer};
 
 /// A protected server of an app.
 #[derive(Clone)]
-pub(crate) struct Protected {
+pub(crate) struct ProtectedMount {
     pub(crate) protection: Arc<Protection>,
     pub(crate) guard: Guard,
     /// The path at which it is served.
     pub(crate) path: String,
 }
 
-/// Serves the metadata of protected servers, for each below its resource's path and below the path at which it is served; where
-/// there is one, also without a path. Every web page may read them.
-pub(crate) fn router(protected: &[Protected]) -> Router {
+/// Serves the metadata of protected servers, for each below its resource's path and below the path at which it is
+/// served. An app with one protected server has them also without a path. Every web page may read them.
+pub(crate) fn router(protected: &[ProtectedMount]) -> Router {
     let mut places = BTreeMap::new();
     for server in protected {
         places.entry(format!("{WELL_KNOWN}{}", server.protection.path)).or_insert(server);
     }
-    // Behind a proxy that takes a part of the path away, this is the same place.
+    // Behind a proxy that removes a part of the path, this is the same URL.
     for server in protected {
         places.entry(format!("{WELL_KNOWN}{}", server.path.trim_end_matches('/'))).or_insert(server);
     }
@@ -37,7 +37,7 @@ pub(crate) fn router(protected: &[Protected]) -> Router {
         places.entry(WELL_KNOWN.to_owned()).or_insert(only);
     }
     places.into_iter().fold(Router::new(), |router, (place, server)| {
-        let Protected { protection, guard, .. } = server.clone();
+        let ProtectedMount { protection, guard, .. } = server.clone();
         let answer = get(move |request: Request<Body>| async move {
             let (head, _) = request.into_parts();
             if let Err((status, reason)) = guard.admit_host(&head) {

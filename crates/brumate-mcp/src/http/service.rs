@@ -1,20 +1,24 @@
-//! Streamable HTTP: rmcp's service, with our sessions and what it leaves to others.
+//! Streamable HTTP: the service of rmcp with this crate's sessions, guards and limits.
 
-use super::activity::{Activity, Farewell};
 use super::clients::Clients;
 use super::guard::Guard;
-use super::output::Reservation;
-use super::principal::{Principal, SCOPE, Scope, WithoutSession};
+use super::options::HttpOptions;
+use super::request_extensions::StatelessRequest;
+use super::request_scope::{REQUEST_SCOPE, RequestScope};
+use super::response::{Response, refusal};
+use super::response_body::ResponseReservation;
+use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::session::Sessions;
-use super::store::Kept;
-use super::{HttpOptions, json, unreadable};
+use super::session_store::PrincipalSessionStore;
+use super::{json_response, parse_errors};
 use crate::handler::Handler;
+use crate::principal::Principal;
 use crate::server::Server;
-use crate::tasks::{Followed, Tasks};
+use crate::tasks::{SubscribedTasks, Tasks};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, HeaderName, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body::Frame;
@@ -30,12 +34,25 @@ use tokio_util::sync::CancellationToken;
 use tower::{Layer as _, Service};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Cors, CorsLayer};
 
-pub(crate) type Response = http::Response<Body>;
-
-/// A server as a tower service: streamable HTTP, all protocol versions, at whatever path it is mounted.
+/// A server as a tower service: streamable HTTP with all protocol versions, at whatever path it is mounted.
 ///
-/// Clones share their sessions. [`App`](crate::App) mounts and runs it; who does that elsewhere calls
-/// [`HttpService::drain`] at the end, and [`Server::stop`] after that.
+/// ```no_run
+/// use brumate_mcp::{HttpOptions, ServeError, Server};
+/// use std::time::Duration;
+///
+/// # async fn run(server: Server) -> Result<(), ServeError> {
+/// server.start().await?;
+/// let service = server.http_service(&HttpOptions::new());
+/// let router = axum::Router::new().route_service("/mcp", service.clone());
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
+/// axum::serve(listener, router).await?;
+/// service.drain(Duration::from_secs(10)).await;
+/// server.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Clones share their sessions. [`App`](crate::App) mounts and runs services by itself.
 #[derive(Clone)]
 pub struct HttpService {
     service: Cors<Endpoint>,
@@ -47,26 +64,28 @@ impl fmt::Debug for HttpService {
     }
 }
 
+/// The service behind CORS.
 #[derive(Clone)]
 struct Endpoint {
     call: Arc<dyn Fn(Request<Body>) -> BoxFuture<'static, Response> + Send + Sync>,
-    shared: Arc<Shared>,
+    shared: Arc<EndpointInner>,
 }
 
-struct Shared {
+/// What all clones of an endpoint share.
+struct EndpointInner {
     guard: Guard,
     json: bool,
     stateless: bool,
     clients: Arc<Clients>,
     sessions: Arc<Sessions>,
-    activity: Activity,
+    activity: RunningRequests,
     tasks: Option<Tasks>,
-    store: Option<Arc<Kept>>,
+    store: Option<Arc<PrincipalSessionStore>>,
     token: CancellationToken,
 }
 
 impl Server {
-    /// The server as a tower service.
+    /// Returns the server as a tower service.
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
         let options = options.clone().of_server(self);
@@ -75,7 +94,7 @@ impl Server {
 }
 
 impl HttpService {
-    /// Serves handlers of rmcp's, one for each session, made for its principal.
+    /// Serves handlers of rmcp. `make` makes one for each session and gets its principal.
     pub(crate) fn new<H: ServerHandler>(
         make: impl Fn(Option<&Principal>) -> H + Send + Sync + 'static,
         options: &HttpOptions,
@@ -88,29 +107,29 @@ impl HttpService {
             .with_legacy_session_mode(!options.stateless)
             .with_json_response(options.json)
             .with_sse_keep_alive(Some(options.keep_alive))
-            // Our sessions do it, for clients that expect it.
+            // The sessions send it, to clients that expect it.
             .with_sse_retry(None)
             .with_cancellation_token(token.clone())
             .with_max_request_body_bytes(options.body.bytes);
-        let store = options.store.clone().map(|store| Arc::new(Kept::new(store, options.limits.idle)));
+        let store = options.store.clone().map(|store| Arc::new(PrincipalSessionStore::new(store, options.limits.idle)));
         if let Some(store) = store.clone() {
             config.session_store = Some(store);
         }
         // The guard checks both, for this and the older transport.
         config = config.disable_allowed_hosts().disable_allowed_origins();
-        let make = move || Ok(make(Scope::principal().as_ref()));
+        let make = move || Ok(make(RequestScope::principal().as_ref()));
         let service = StreamableHttpService::new(make, sessions.clone(), config);
         let call = move |request| -> BoxFuture<'static, Response> {
             let service = service.clone();
             Box::pin(async move { service.handle::<Body>(request).await.map(Body::new) })
         };
-        let shared = Shared {
+        let shared = EndpointInner {
             guard: guard.clone(),
             json: options.json,
             stateless: options.stateless,
             clients,
             sessions,
-            activity: Activity::default(),
+            activity: RunningRequests::default(),
             tasks: options.tasks.clone(),
             store,
             token,
@@ -119,24 +138,24 @@ impl HttpService {
         Self { service: cors(guard).layer(endpoint) }
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &EndpointInner {
         &self.service.get_ref().shared
     }
 
-    /// How many sessions there are.
-    pub fn sessions(&self) -> usize {
+    /// Returns the number of sessions.
+    pub fn session_count(&self) -> usize {
         self.shared().sessions.count()
     }
 
-    /// How many requests are not answered yet, streams that listen included.
-    pub fn running(&self) -> usize {
+    /// Returns the number of requests that are not answered yet, streams that listen included.
+    pub fn running_requests(&self) -> usize {
         self.shared().activity.running()
     }
 
-    /// Refuses new requests, waits up to `patience` for those that run, then ends all sessions and streams.
-    pub async fn drain(&self, patience: Duration) {
+    /// Refuses new requests, waits up to `drain_timeout` for running ones, then ends all sessions and streams.
+    pub async fn drain(&self, drain_timeout: Duration) {
         self.begin_drain();
-        Farewell { patience, interrupt: None }.wait(self.finished()).await;
+        ShutdownPolicy { drain_timeout, interrupt: None }.wait(self.finished()).await;
         self.end_all();
     }
 
@@ -148,10 +167,10 @@ impl HttpService {
         self.shared().activity.drain();
     }
 
-    /// Waits until no request runs, and until the tasks that ran are fetched.
+    /// Waits until no request runs, and until the results of tasks that ran are fetched.
     pub(crate) async fn finished(&self) {
         if let Some(tasks) = &self.shared().tasks {
-            tasks.settled().await;
+            tasks.drained().await;
         }
         self.shared().activity.finished().await;
         self.shared().sessions.finished().await;
@@ -162,50 +181,39 @@ impl HttpService {
         self.shared().token.cancel();
         self.shared().sessions.end_all();
         if let Some(tasks) = &self.shared().tasks {
-            tasks.end_all();
+            tasks.cancel_all();
         }
     }
 }
 
-/// Web pages of allowed origins may use the endpoint.
+/// Returns the CORS layer: web pages of allowed origins may use the endpoint.
 pub(crate) fn cors(guard: Guard) -> CorsLayer {
     let exposed = ["mcp-session-id", "mcp-protocol-version"].map(HeaderName::from_static);
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin, _| guard.allows_origin(origin)))
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        // `Mcp-Param-*` are names nobody knows beforehand.
+        // The names of `Mcp-Param-*` headers are not known here.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([&exposed[..], &[WWW_AUTHENTICATE]].concat())
 }
 
-/// A refusal, readable.
-pub(crate) fn refusal(status: StatusCode, text: impl Into<String>) -> Response {
-    let mut response = Response::new(Body::from(text.into()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-    }
-    response
-}
-
 impl Endpoint {
-    /// Whether a request may be let in though the server is stopping: it asks for a task that is waited for.
+    /// Returns whether a request is let in although the server drains: it asks for a task that the drain waits for.
     fn asks_for_task(&self, headers: &HeaderMap) -> bool {
         let method = headers.get("mcp-method").and_then(|method| method.to_str().ok());
         method.is_some_and(|method| method.starts_with("tasks/"))
-            && self.shared.tasks.as_ref().is_some_and(Tasks::is_awaited)
+            && self.shared.tasks.as_ref().is_some_and(Tasks::is_drain_waiting)
     }
 
-    /// The tasks that a request wants to hear of.
-    fn followed(&self, head: &Parts, body: &Bytes, principal: Option<&Principal>) -> Option<Followed> {
+    /// Returns the tasks that a request subscribes to.
+    fn followed(&self, head: &Parts, body: &Bytes, principal: Option<&Principal>) -> Option<SubscribedTasks> {
         let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
         let tasks = self.shared.tasks.as_ref().filter(|_| listens)?;
-        Followed::read(body, principal, tasks)
+        SubscribedTasks::read(body, principal, tasks)
     }
 
     async fn answer(self, request: Request<Body>) -> Response {
-        let Shared { guard, json, stateless, activity, clients, .. } = &*self.shared;
+        let EndpointInner { guard, json, stateless, activity, clients, .. } = &*self.shared;
         let (mut head, body) = request.into_parts();
         if let Err((status, reason)) = guard.admit(&head) {
             return refusal(status, reason);
@@ -215,7 +223,7 @@ impl Endpoint {
             Err(refusal) => return *refusal,
         };
         let principal = client.principal.as_ref();
-        // Here, so that a stranger's question holds up nobody: rmcp answers those who ask meanwhile as it answers the first.
+        // Checked here, because rmcp restores a session once for all requests that wait for it, whoever sends them.
         if let Some(store) = &self.shared.store
             && let Some(id) = head.headers.get("mcp-session-id").and_then(|id| id.to_str().ok())
             && !self.shared.sessions.knows(id)
@@ -240,40 +248,40 @@ impl Endpoint {
             },
             _ => (None, Bytes::new()),
         };
-        // rmcp answers what it cannot read as it answers what does not claim to be JSON.
-        let readable = running.is_some() && unreadable::says_json(&head.headers);
-        if readable && let Some(answer) = unreadable::not_json(&body) {
+        // rmcp has one answer for both: a body that it cannot parse, and a body that is not declared as JSON.
+        let readable = running.is_some() && parse_errors::says_json(&head.headers);
+        if readable && let Some(answer) = parse_errors::not_json(&body) {
             return answer;
         }
         head.extensions.insert(activity.draining().clone());
         if *stateless {
-            head.extensions.insert(WithoutSession);
+            head.extensions.insert(StatelessRequest);
         }
         let followed = self.followed(&head, &body, principal);
-        head.extensions.remove::<Followed>();
+        head.extensions.remove::<SubscribedTasks>();
         if let Some(followed) = &followed {
             head.extensions.insert(followed.clone());
         }
-        let reservation = head.extensions.get::<Reservation>().cloned();
+        let reservation = head.extensions.get::<ResponseReservation>().cloned();
         let request = Request::from_parts(head, Body::from(body));
-        let (mut response, refused) = SCOPE
-            .scope(Scope::new(client.clone()), async {
+        let (mut response, refused) = REQUEST_SCOPE
+            .scope(RequestScope::new(client.clone()), async {
                 let response = (self.call)(request).await;
-                (response, SCOPE.with(|scope| scope.refused.get()))
+                (response, REQUEST_SCOPE.with(|scope| scope.refused.get()))
             })
             .await;
         if let Some(refused) = refused {
             return refused.response();
         }
         if readable && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return unreadable::no_message();
+            return parse_errors::no_message();
         }
         if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
-            // The session has ended by now, which clients like to hear.
+            // The session has ended by now.
             *response.status_mut() = StatusCode::OK;
         }
         if *json && !*stateless && method == Method::POST {
-            response = json::fold(response).await;
+            response = json_response::from_event_stream(response).await;
         }
         if let Some(followed) = followed {
             response = response.map(|body| Body::new(body.map_frame(move |frame| acknowledging(&followed, frame))));
@@ -282,8 +290,8 @@ impl Endpoint {
     }
 }
 
-/// The event that acknowledges a subscription names its tasks; events come in a frame each.
-fn acknowledging(followed: &Followed, frame: Frame<Bytes>) -> Frame<Bytes> {
+/// Puts the tasks into the event that acknowledges a subscription. Each event is a frame.
+fn acknowledging(followed: &SubscribedTasks, frame: Frame<Bytes>) -> Frame<Bytes> {
     let text = frame.data_ref().and_then(|data| std::str::from_utf8(data).ok());
     match text.and_then(|text| followed.acknowledge(text)) {
         Some(text) => Frame::data(text.into()),
@@ -291,8 +299,8 @@ fn acknowledging(followed: &Followed, frame: Frame<Bytes>) -> Frame<Bytes> {
     }
 }
 
-/// Says that a client accepts what the protocol requires, if its `Accept` means that: `*/*`, `text/*` and such, or no
-/// `Accept` at all; where answers are JSON, JSON is enough.
+/// Sets `Accept` to what the protocol requires if the client's `Accept` covers it: `*/*`, `text/*` and such, or no
+/// `Accept`. Where answers are JSON, JSON is enough.
 fn accept(headers: &mut HeaderMap, method: &Method, json: bool) {
     let accepted: Vec<String> = headers
         .get_all(ACCEPT)

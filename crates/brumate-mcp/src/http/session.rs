@@ -1,16 +1,16 @@
-//! One session over HTTP, before 2026-07-28: which stream a message of the server belongs to, and whether there is room for it.
+//! One session over HTTP, before 2026-07-28: routes messages of the server to streams, within limits.
 
 #![expect(deprecated, reason = "log levels, which the protocol keeps until July 2027 at least")]
 
 mod manager;
 mod reader;
 
-use super::budget::{Account, OverBudget, Retainer};
+use super::budget::{Account, BudgetExceeded, RetainedStreams};
+use super::charged_message::ChargedMessage;
 use super::credentials::Credential;
-use super::outgoing::Outgoing;
-use super::principal::Principal;
-use super::store::Journal;
-use super::streams::{STANDALONE, Streams};
+use super::session_store::SessionJournal;
+use super::streams::{STANDALONE, SessionStreams};
+use crate::principal::Principal;
 use crate::sync::lock;
 pub(crate) use manager::Sessions;
 use rmcp::model::{
@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes of all messages of a session that were not read, or are kept for clients that come back. Beyond, notifications are
-/// dropped and answers are replaced by an error.
+/// The most bytes of all messages of a session that were not read or are kept for clients that reconnect. Beyond,
+/// notifications are dropped, and answers are replaced by an error.
 const MAX_SESSION_BYTES: usize = 48 << 20;
 
-/// Why a message could not be passed on.
+/// The reason why a message could not be passed on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionError {
     #[error("there is no such session")]
@@ -36,7 +36,7 @@ pub(crate) enum SessionError {
     #[error("there are too many sessions: try again later")]
     TooMany,
     #[error("the message was not sent: {0}")]
-    OverBudget(OverBudget),
+    BudgetExceeded(BudgetExceeded),
     #[error("there is nothing to resume at this event")]
     NothingToResume,
 }
@@ -44,13 +44,13 @@ pub(crate) enum SessionError {
 /// One client's session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Whose it is: for others it does not exist.
+    /// The principal that the session belongs to.
     principal: Option<Principal>,
     account: Account,
-    /// The token that was shown last for it, where tokens are asked for.
+    /// The token of its last request, where tokens are needed.
     credential: Mutex<Option<Arc<Credential>>>,
-    streams: Mutex<Streams>,
-    /// The largest message that may be a notification or a question.
+    streams: Mutex<SessionStreams>,
+    /// The largest notification or request of the server.
     max_message: usize,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
     initialized: Mutex<Option<oneshot::Sender<ServerJsonRpcMessage>>>,
@@ -59,55 +59,36 @@ pub(crate) struct Session {
     waiting: Mutex<usize>,
     ended: CancellationToken,
     retry: Duration,
-    /// Where it is kept, if it is.
-    journal: Option<Journal>,
-    /// The log level that it had in an earlier process, until it has it again.
+    /// The event store, if there is one.
+    journal: Option<SessionJournal>,
+    /// The log level of an earlier process, until the server has set it again.
     level: Mutex<Option<String>>,
 }
 
-/// The id of the request that gives a session its log level back. No client's: those are strings of its own or numbers.
+/// The id of the request that sets the log level of a restored session. Ids of clients differ from it.
 const LEVEL_REQUEST: &str = "brumate-mcp/level";
-
-/// In a request's extensions: the session and stream it came by.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestStream {
-    session: Arc<Session>,
-    stream: u64,
-}
-
-impl RequestStream {
-    /// Ends the connection that reads the stream; the client may resume it.
-    pub(crate) fn release(&self) {
-        lock(&self.session.streams).detach(self.stream, None);
-    }
-
-    /// Fires when the session ends.
-    pub(crate) fn ended(&self) -> CancellationToken {
-        self.session.ended.clone()
-    }
-}
 
 impl Session {
     fn touch(&self) {
         *lock(&self.used) = Instant::now();
     }
 
-    /// How long nothing has been going on.
+    /// Returns how long nothing has run and nobody has read.
     fn idle(&self) -> Duration {
         let streams = lock(&self.streams);
         if streams.running() > 0 || streams.is_read() { Duration::ZERO } else { lock(&self.used).elapsed() }
     }
 
-    /// Whether the token that was shown last for it was revoked.
+    /// Returns whether the token of its last request was revoked.
     fn is_revoked(&self) -> bool {
         lock(&self.credential).as_ref().is_some_and(|credential| credential.revoked().is_cancelled())
     }
 
-    /// Puts a message of the server on the stream where it belongs.
+    /// Puts a message of the server on its stream.
     ///
     /// # Errors
     ///
-    /// There is no room for a request of the server's.
+    /// Returns an error if there is no room for a request of the server.
     fn route(self: &Arc<Self>, message: ServerJsonRpcMessage) -> Result<(), SessionError> {
         self.touch();
         let answered = match &message {
@@ -123,7 +104,7 @@ impl Session {
             {
                 *lock(&self.version) = result.protocol_version.to_string();
             }
-            // Whoever waited may have left; the session is reaped then.
+            // The receiver may be gone. The session is reaped then.
             let _ = initialized.send(message);
             return Ok(());
         }
@@ -137,15 +118,15 @@ impl Session {
             streams.push(stream, outgoing);
             answered.and_then(|answered| streams.end(&answered))
         };
-        // Outside of the lock: it may make room in this very session.
+        // Outside of the lock, because it may drop a stream of this session.
         if let Some(ended) = ended {
-            let this: Arc<dyn Retainer> = self.clone();
+            let this: Arc<dyn RetainedStreams> = self.clone();
             self.account.retain(Arc::downgrade(&this), ended);
         }
         Ok(())
     }
 
-    /// The stream of a message that answers the request `answered`, or none.
+    /// Returns the stream of a message. `answered` is the request that it answers.
     fn stream_of(&self, message: &ServerJsonRpcMessage, answered: Option<&RequestId>) -> u64 {
         let streams = lock(&self.streams);
         let by_request = |id: Option<&RequestId>| id.and_then(|id| streams.of_request(id));
@@ -168,31 +149,31 @@ impl Session {
         stream.unwrap_or(STANDALONE)
     }
 
-    /// Puts a message on the principal's account, within what one session may hold.
+    /// Puts a message on the principal's account, within the limits of a session.
     ///
     /// # Errors
     ///
-    /// There is no room for a request of the server's.
-    fn charged(&self, stream: u64, message: ServerJsonRpcMessage) -> Result<Option<Outgoing>, SessionError> {
+    /// Returns an error if there is no room for a request of the server.
+    fn charged(&self, stream: u64, message: ServerJsonRpcMessage) -> Result<Option<ChargedMessage>, SessionError> {
         let is_answer = matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_));
         let limit = if is_answer { MAX_SESSION_BYTES } else { self.max_message };
         let reserved = if is_answer { lock(&self.streams).reserved(stream) } else { None };
         let room = |bytes: usize| {
             if bytes > limit {
-                return Err(OverBudget::TooLarge { bytes, limit });
+                return Err(BudgetExceeded::TooLarge { bytes, limit });
             }
             let mut streams = lock(&self.streams);
-            let full = |streams: &Streams| streams.bytes() + bytes > MAX_SESSION_BYTES;
+            let full = |streams: &SessionStreams| streams.bytes() + bytes > MAX_SESSION_BYTES;
             if full(&streams) {
                 streams.forget_expired();
             }
-            if full(&streams) { Err(OverBudget::Full { bytes: streams.bytes() }) } else { Ok(()) }
+            if full(&streams) { Err(BudgetExceeded::Full { bytes: streams.bytes() }) } else { Ok(()) }
         };
-        Outgoing::charged(message, &self.account, reserved, room).map_err(SessionError::OverBudget)
+        ChargedMessage::charged(message, &self.account, reserved, room).map_err(SessionError::BudgetExceeded)
     }
 }
 
-impl Retainer for Session {
+impl RetainedStreams for Session {
     fn forget(&self, stream: u64) {
         lock(&self.streams).forget(stream);
     }

@@ -8,16 +8,16 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The database's name in its directory.
+/// The name of the database in its directory.
 const FILE: &str = "events.db";
 
-/// Its layout; another one is not read.
+/// The version of the tables. A database with another version is not read.
 const LAYOUT: i64 = 1;
 
-/// All messages together, in bytes, unless something else is said.
+/// The most bytes of all messages together, unless [`SqliteEventStore::limits`] sets another limit.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// All messages together, by number.
+/// The most messages of all sessions together.
 const MAX_EVENTS: u64 = 1_000_000;
 
 const TABLES: &str = "
@@ -45,11 +45,23 @@ const TABLES: &str = "
     END;
 ";
 
-/// Sessions and events in a SQLite database, in files that nobody but their owner can read.
+/// Sessions and messages in a SQLite database, in files that only their owner can read.
 ///
-/// What was kept survives the end of the process, whatever ends it; the last of it may be lost when the machine loses power,
-/// because nothing here waits for the disk. At most 1 GiB and a million messages of all sessions together are kept; beyond,
-/// sessions that were used least recently are forgotten.
+/// ```no_run
+/// use brumate_mcp::{HttpOptions, Server, SqliteEventStore};
+/// use std::path::Path;
+/// use std::sync::Arc;
+///
+/// # async fn run(server: Server) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// let store = Arc::new(SqliteEventStore::open(Path::new("./events"))?);
+/// server.run_http("127.0.0.1:8000", HttpOptions::new().event_store(store)).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Messages survive the end of the process, whatever ends it. The last ones may be lost when the machine loses power,
+/// because the store does not wait for the disk. It keeps at most 1 GiB and a million messages of all sessions
+/// together. Beyond, it removes the sessions that were used least recently.
 pub struct SqliteEventStore {
     connection: Mutex<Connection>,
     max_bytes: u64,
@@ -63,21 +75,21 @@ impl fmt::Debug for SqliteEventStore {
 }
 
 impl SqliteEventStore {
-    /// The store in `directory`, which is made if it is not there. A store is opened by one process at a time.
+    /// Opens the store in `directory`, which is created if needed. One process at a time can have a store open.
     ///
     /// # Errors
     ///
-    /// The directory cannot be used or belongs to others too, another process has the store open, or it was made by another
-    /// version.
+    /// Returns an error if the directory cannot be used or other users can enter it, if another process has the store
+    /// open, or if another version has made it.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let connection =
             database::open(directory, FILE, Layout { version: LAYOUT, tables: TABLES }, Durability::Process)?;
         Ok(Self { connection: Mutex::new(connection), max_bytes: MAX_BYTES, max_events: MAX_EVENTS })
     }
 
-    /// The same store, for at most so many bytes and messages.
+    /// Sets the most bytes and messages of all sessions together; 1 GiB and a million by default.
     #[must_use]
-    pub fn bounded(mut self, bytes: u64, events: u64) -> Self {
+    pub fn limits(mut self, bytes: u64, events: u64) -> Self {
         (self.max_bytes, self.max_events) = (bytes, events);
         self
     }
@@ -86,7 +98,7 @@ impl SqliteEventStore {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets sessions until everything fits, never `session`.
+    /// Removes sessions until everything fits, but never `session`.
     fn make_room(&self, connection: &Connection, session: &str) -> Result<(), StoreError> {
         loop {
             let (events, bytes) = connection
@@ -109,13 +121,13 @@ impl SqliteEventStore {
     }
 }
 
-/// Milliseconds since the epoch.
+/// Returns milliseconds since the epoch.
 fn milliseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// SQLite's integers are signed; numbers of streams and messages never come near their end.
+/// Converts to SQLite's signed integers. Numbers of streams and messages stay far below their end.
 fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -293,7 +305,7 @@ mod tests {
     fn it_is_bounded_in_bytes_messages_and_time() {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).expect("a mode");
-        let store = SqliteEventStore::open(directory.path()).expect("a store").bounded(1000, 5);
+        let store = SqliteEventStore::open(directory.path()).expect("a store").limits(1000, 5);
         for id in ["a", "b"] {
             store.put_session(id, &session(id)).expect("kept");
             store.lock().execute("UPDATE sessions SET used = ?2 WHERE id = ?1", params![id, id == "b"]).expect("set");

@@ -1,16 +1,19 @@
-//! The deprecated HTTP+SSE transport (2024-11-05): a stream of the server's messages, and an address for the client's.
+//! The deprecated HTTP+SSE transport (2024-11-05): a stream of the server's messages, and a URL to post the client's
+//! messages to.
 
-use super::activity::{Activity, Running};
 use super::budget::{Account, Charge};
-use super::clients::{Client, Clients};
+use super::charged_message::ChargedMessage;
+use super::clients::{Clients, Requester};
 use super::guard::Guard;
-use super::outgoing::Outgoing;
-use super::output::Reservation;
-use super::principal::Principal;
-use super::proxies::Outside;
-use super::service::{Response, cors, refusal};
-use super::unanswerable::{id_in_use, too_many_requests};
-use super::{HttpOptions, unreadable};
+use super::options::HttpOptions;
+use super::parse_errors;
+use super::proxies::ProxyPrefix;
+use super::response::{Response, refusal};
+use super::response_body::ResponseReservation;
+use super::rpc_errors::{duplicate_id_error, too_many_requests_error};
+use super::running_requests::{RunningRequest, RunningRequests};
+use super::service::cors;
+use crate::principal::Principal;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::OriginalUri;
@@ -31,43 +34,45 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Messages that wait in either direction. A client that does not read misses notifications beyond; answers wait.
+/// The most messages that wait in either direction. A client that does not read misses further notifications; answers
+/// wait.
 const QUEUE: usize = 256;
-/// Requests of one stream that are not answered yet. More are answered with an error.
+/// The most requests of one stream that are not answered yet. Further ones are answered with an error.
 const MAX_RUNNING: usize = 256;
 
-/// One server's streams.
+/// The streams of one server.
 pub(crate) struct SseEndpoint {
-    serve: Serve,
+    serve: ServeStream,
     guard: Guard,
     clients: Arc<Clients>,
     sessions: Mutex<HashMap<String, Session>>,
     max_sessions: usize,
     max_each: usize,
     keep_alive: Duration,
-    outside: Outside,
-    activity: Arc<Activity>,
+    proxy_prefix: ProxyPrefix,
+    activity: Arc<RunningRequests>,
     token: CancellationToken,
 }
 
 /// Serves a stream to its end.
-type Serve = Box<dyn Fn(Option<&Principal>, SseTransport, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
+type ServeStream =
+    Box<dyn Fn(Option<&Principal>, SseTransport, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Where a client's messages go.
+/// The inbox of a client's messages.
 #[derive(Clone)]
 struct Session {
     principal: Option<Principal>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
 }
 
-/// A stream that is read; dropped with it.
-struct Open {
+/// An open stream. Dropping it ends the session.
+struct OpenStream {
     endpoint: Arc<SseEndpoint>,
     id: String,
     token: CancellationToken,
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.endpoint.lock().remove(&self.id);
         self.token.cancel();
@@ -80,7 +85,7 @@ impl SseEndpoint {
         options: &HttpOptions,
         clients: Arc<Clients>,
     ) -> Arc<Self> {
-        let serve: Serve = Box::new(move |principal, transport, token| {
+        let serve: ServeStream = Box::new(move |principal, transport, token| {
             let handler = make(principal);
             Box::pin(async move {
                 if let Err(error) = crate::stdio::serve_handler(handler, transport, token).await {
@@ -94,9 +99,9 @@ impl SseEndpoint {
             clients,
             sessions: Mutex::default(),
             max_sessions: options.limits.sessions,
-            max_each: options.limits.sessions_each,
+            max_each: options.limits.sessions_per_principal,
             keep_alive: options.keep_alive,
-            outside: options.outside.clone(),
+            proxy_prefix: options.proxy_prefix.clone(),
             activity: Arc::default(),
             token: CancellationToken::new(),
         })
@@ -106,12 +111,12 @@ impl SseEndpoint {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many streams there are.
+    /// Returns the number of streams.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// The routes: the stream at `path`, messages beside it.
+    /// Returns the routes: the stream at `path`, and messages beside it.
     pub(crate) fn router(self: &Arc<Self>, path: &str) -> Router {
         let level = path.rfind('/').map_or("", |slash| &path[..slash]);
         let (streams, messages) = (self.clone(), self.clone());
@@ -136,8 +141,8 @@ impl SseEndpoint {
         self.token.cancel();
     }
 
-    /// Who sends a request, if it is let in.
-    async fn admit(&self, head: &mut Parts) -> Result<Client, Box<Response>> {
+    /// Returns the sender of a request, if it is let in.
+    async fn admit(&self, head: &mut Parts) -> Result<Requester, Box<Response>> {
         if let Err((status, reason)) = self.guard.admit(head) {
             return Err(Box::new(refusal(status, reason)));
         }
@@ -155,11 +160,11 @@ impl SseEndpoint {
             Err(refusal) => return *refusal,
         };
         let principal = client.principal.clone();
-        // Where the stream is mounted, the messages' address is too.
+        // The URL of messages is below the path where the stream is mounted.
         let path = head.extensions.get::<OriginalUri>().map_or(head.uri.path(), |uri| uri.path());
         let level = path.rfind('/').map_or("", |slash| &path[..slash]);
         let id = crate::random_id();
-        let prefix = self.outside.prefix(&head);
+        let prefix = self.proxy_prefix.prefix(&head);
         let address = format!("{prefix}{level}/messages/?session_id={id}");
 
         let (from_client, inbox) = mpsc::channel(QUEUE);
@@ -173,12 +178,12 @@ impl SseEndpoint {
             sessions.insert(id.clone(), Session { principal: principal.clone(), inbox: from_client });
         }
         let token = self.token.child_token();
-        let open = Open { endpoint: self.clone(), id, token: token.clone() };
+        let open = OpenStream { endpoint: self.clone(), id, token: token.clone() };
         let (activity, account, running) = (self.activity.clone(), client.account.clone(), HashMap::new());
         let transport = SseTransport { inbox, outbox, token: token.clone(), activity, account, running };
         tokio::spawn((self.serve)(principal.as_ref(), transport, token));
         let messages = futures::stream::unfold((to_client, open), |(mut messages, open)| async move {
-            let (text, _charge): Queued = tokio::select! {
+            let (text, _charge): QueuedMessage = tokio::select! {
                 message = messages.recv() => message?,
                 () = open.token.cancelled() => return None,
             };
@@ -188,7 +193,7 @@ impl SseEndpoint {
         let first = futures::stream::once(async { Event::default().event("endpoint").data(address) });
         let events = first.chain(messages).map(Ok::<_, Infallible>);
         let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(self.keep_alive)).into_response();
-        // Proxies pass events on as they come.
+        // Tells proxies not to buffer events.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
         self.clients.send(&client, None, None, response)
     }
@@ -201,7 +206,7 @@ impl SseEndpoint {
         };
         let pairs = head.uri.query().unwrap_or_default().split('&');
         let id = pairs.filter_map(|pair| pair.strip_prefix("session_id=")).next().unwrap_or_default();
-        // Somebody else's does not exist.
+        // Sessions of other principals are not found.
         let session = self.lock().get(id).filter(|session| session.principal == client.principal).cloned();
         let Some(session) = session else {
             return refusal(StatusCode::NOT_FOUND, "there is no such session");
@@ -216,7 +221,7 @@ impl SseEndpoint {
         head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,
-            Err(_) => return unreadable::not_json(&bytes).unwrap_or_else(unreadable::no_message),
+            Err(_) => return parse_errors::not_json(&bytes).unwrap_or_else(parse_errors::no_message),
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(head);
@@ -228,27 +233,27 @@ impl SseEndpoint {
     }
 }
 
-/// The JSON of a message that waits for its client, and the room that it takes.
-type Queued = (Vec<u8>, Charge);
+/// The JSON of a message that waits for its client, and the charge for it.
+type QueuedMessage = (Vec<u8>, Charge);
 
-fn queued(outgoing: Outgoing) -> Queued {
+fn queued(outgoing: ChargedMessage) -> QueuedMessage {
     (outgoing.text, outgoing.charge)
 }
 
 /// A request that is not answered yet.
-struct Unanswered {
-    _running: Running,
-    reservation: Option<Reservation>,
+struct PendingRequest {
+    _running: RunningRequest,
+    reservation: Option<ResponseReservation>,
 }
 
 /// The server's end of a stream.
 struct SseTransport {
     inbox: mpsc::Receiver<ClientJsonRpcMessage>,
-    outbox: mpsc::Sender<Queued>,
+    outbox: mpsc::Sender<QueuedMessage>,
     token: CancellationToken,
-    activity: Arc<Activity>,
+    activity: Arc<RunningRequests>,
     account: Account,
-    running: HashMap<RequestId, Unanswered>,
+    running: HashMap<RequestId, PendingRequest>,
 }
 
 impl SseTransport {
@@ -256,19 +261,19 @@ impl SseTransport {
     ///
     /// # Errors
     ///
-    /// The answer to a request that is not passed on.
+    /// Returns the answer to a request that is not passed on.
     fn note(&mut self, message: &ClientJsonRpcMessage) -> Result<(), Box<ServerJsonRpcMessage>> {
         match message {
             ClientJsonRpcMessage::Request(request) => {
                 if self.running.contains_key(&request.id) {
-                    return Err(Box::new(id_in_use(&request.id)));
+                    return Err(Box::new(duplicate_id_error(&request.id)));
                 }
                 if self.running.len() >= MAX_RUNNING {
-                    return Err(Box::new(too_many_requests(&request.id, MAX_RUNNING)));
+                    return Err(Box::new(too_many_requests_error(&request.id, MAX_RUNNING)));
                 }
                 let reservation = request.request.extensions().get::<Parts>();
-                let reservation = reservation.and_then(|head| head.extensions.get::<Reservation>()).cloned();
-                let unanswered = Unanswered { _running: self.activity.begin(), reservation };
+                let reservation = reservation.and_then(|head| head.extensions.get::<ResponseReservation>()).cloned();
+                let unanswered = PendingRequest { _running: self.activity.begin(), reservation };
                 self.running.insert(request.id.clone(), unanswered);
             }
             ClientJsonRpcMessage::Notification(notification) => {
@@ -298,17 +303,17 @@ impl Transport<RoleServer> for SseTransport {
         };
         let may_be_missed = matches!(message, ServerJsonRpcMessage::Notification(_));
         let reserved = answered.as_ref().and_then(|answered| answered.reservation.as_ref()?.take());
-        let outgoing = Outgoing::charged(message, &self.account, reserved, |_| Ok(()));
+        let outgoing = ChargedMessage::charged(message, &self.account, reserved, |_| Ok(()));
         let sent = outgoing.map(|outgoing| match self.outbox.try_send(queued(outgoing?)) {
             Ok(()) => None,
-            // Who reads too slowly misses what is said on the way.
+            // A slow client misses notifications.
             Err(mpsc::error::TrySendError::Full(_)) if may_be_missed => None,
             Err(mpsc::error::TrySendError::Full(outgoing) | mpsc::error::TrySendError::Closed(outgoing)) => {
                 Some((self.outbox.clone(), outgoing))
             }
         });
         async move {
-            // It runs until its answer is on its way.
+            // The request counts as running until its answer is queued.
             let _answered = answered;
             match sent.map_err(|refused| std::io::Error::new(std::io::ErrorKind::OutOfMemory, refused))? {
                 Some((outbox, outgoing)) => {
@@ -329,7 +334,7 @@ impl Transport<RoleServer> for SseTransport {
                 Ok(()) => return Some(message),
                 Err(answer) => {
                     // A client that does not read its answers does not miss this one.
-                    let _ = self.outbox.try_send(queued(Outgoing::small(*answer, &self.account)));
+                    let _ = self.outbox.try_send(queued(ChargedMessage::small(*answer, &self.account)));
                 }
             }
         }

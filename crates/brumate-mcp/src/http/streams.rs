@@ -1,146 +1,68 @@
-//! The event streams of one session: what was sent, for as long as a client may come back for it.
+//! The event streams of one session: messages, for as long as a client may come back for them.
 //!
-//! A stream is a queue that a reader follows; writing to it never waits, so a reader that is slow or gone holds up
-//! nobody. What exceeds the bounds is forgotten from the oldest on, except for answers, which end their stream and are
-//! therefore newest. An answer that is larger than what is kept goes to the reader that is there, and is not kept.
+//! A stream is a queue that one reader follows. Writing never waits, so a reader that is slow or gone holds up nobody.
+//! Beyond the limits the oldest messages are dropped. An answer ends its stream, so it is the newest message and stays.
+//! An answer that is larger than the limit goes to the reader that is there, and is not kept.
 
-use super::Resumption;
+mod restore;
+mod stream;
+
 use super::budget::{Account, Charge};
-use super::outgoing::Outgoing;
-use super::output::Reservation;
-use super::store::{Journal, StoredStream};
-use super::unanswerable::not_kept;
-use rmcp::ErrorData;
-use rmcp::model::{
-    CustomNotification, CustomRequest, CustomResult, ErrorCode, JsonRpcMessage, ProgressToken, RequestId,
-    ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
-};
-use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use super::charged_message::ChargedMessage;
+use super::limits::ResumptionLimits;
+use super::response_body::ResponseReservation;
+use super::rpc_errors::not_kept;
+use super::session_store::SessionJournal;
+use rmcp::model::{ProgressToken, RequestId};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+pub(crate) use stream::StreamEvent;
+use stream::{EventStream, answer_to};
 use tokio::sync::Notify;
 
 /// The stream of messages that belong to no request.
 pub(crate) const STANDALONE: u64 = 0;
-/// Bytes of the message that stands for an answer that is not kept, at most.
+/// The most bytes of the message that replaces an answer that is not kept.
 const NOT_KEPT_BYTES: usize = 512;
-/// How long an answered stream is kept after its reader has taken all of it: the connection may have broken before the client
-/// had it.
-const KEEP_READ: Duration = Duration::from_secs(10);
-
-/// A message and its size as JSON, on the account of the session's principal.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) number: u64,
-    pub(crate) message: Arc<ServerJsonRpcMessage>,
-    bytes: usize,
-    _charge: Arc<Charge>,
-}
-
+/// What a reader gets next.
 #[derive(Debug)]
-struct Stream {
-    events: VecDeque<Event>,
-    bytes: usize,
-    next: u64,
-    /// Who reads, if anyone: readers are numbered.
-    reader: Option<u64>,
-    ended: Option<Instant>,
-    /// The time at which a reader had taken all of it, after its end.
-    read: Option<Instant>,
-    changed: Arc<Notify>,
-    reservation: Option<Reservation>,
-}
-
-impl Stream {
-    fn new(reservation: Option<Reservation>) -> Self {
-        let (events, changed) = Default::default();
-        Self { events, bytes: 0, next: 1, reader: None, ended: None, read: None, changed, reservation }
-    }
-
-    fn is_over(&self, keep: Duration) -> bool {
-        let read = self.read.is_some_and(|read| read.elapsed() >= KEEP_READ.min(keep));
-        self.reader.is_none() && (read || self.ended.is_some_and(|ended| ended.elapsed() >= keep))
-    }
-}
-
-/// What a reader finds.
-#[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextEvent {
     /// The next message.
-    Event(Event),
-    /// None yet.
+    Event(StreamEvent),
+    /// No message yet.
     Wait(Arc<Notify>),
-    /// None ever again, or not for this reader.
+    /// No further message, or none for this reader.
     End,
 }
 
 /// All streams of a session.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    bounds: Resumption,
-    streams: BTreeMap<u64, Stream>,
+pub(crate) struct SessionStreams {
+    limits: ResumptionLimits,
+    streams: BTreeMap<u64, EventStream>,
     next_stream: u64,
     next_reader: u64,
     requests: HashMap<RequestId, u64>,
     tokens: HashMap<ProgressToken, u64>,
-    /// Where all of it is kept beside, if it is.
-    journal: Option<Journal>,
+    /// The event store, if there is one.
+    journal: Option<SessionJournal>,
     account: Account,
 }
 
-impl Streams {
-    pub(crate) fn new(bounds: Resumption, journal: Option<Journal>, account: Account) -> Self {
-        let streams = BTreeMap::from([(STANDALONE, Stream::new(None))]);
+impl SessionStreams {
+    pub(crate) fn new(limits: ResumptionLimits, journal: Option<SessionJournal>, account: Account) -> Self {
+        let streams = BTreeMap::from([(STANDALONE, EventStream::new(None))]);
         let (requests, tokens) = Default::default();
-        Self { bounds, streams, next_stream: 1, next_reader: 1, requests, tokens, journal, account }
+        Self { limits, streams, next_stream: 1, next_reader: 1, requests, tokens, journal, account }
     }
 
-    /// As an earlier process has left them. Requests that it was working on are answered: they have failed.
-    pub(crate) fn restore(bounds: Resumption, journal: Journal, stored: Vec<StoredStream>, account: Account) -> Self {
-        let mut this = Self::new(bounds, None, account);
-        let mut lost = Vec::new();
-        for StoredStream { id, request, next, events } in stored {
-            let mut stream = Stream::new(None);
-            for (number, text) in events {
-                let Some(message) = read(&text) else { continue };
-                stream.bytes += text.len();
-                let charge = Arc::new(this.account.charge(text.len()));
-                let message = Arc::new(message);
-                stream.events.push_back(Event { number, message, bytes: text.len(), _charge: charge });
-            }
-            stream.next = next;
-            let request = request.map(|request| serde_json::from_str::<RequestId>(&request));
-            match request {
-                Some(Ok(request)) => {
-                    this.requests.insert(request.clone(), id);
-                    lost.push((id, request));
-                }
-                _ if id != STANDALONE => stream.ended = Some(Instant::now()),
-                _ => {}
-            }
-            this.next_stream = this.next_stream.max(id + 1);
-            this.streams.insert(id, stream);
-        }
-        this.journal = Some(journal);
-        for (id, request) in lost {
-            let text = "the server ended while it worked on this request, which may have been done in part";
-            let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None);
-            let message = JsonRpcMessage::error(error, Some(request.clone()));
-            let message = Outgoing::small(message, &this.account);
-            this.push(id, message);
-            this.end(&request);
-        }
-        this.forget_expired();
-        this
-    }
-
-    /// Opens the stream of a request. `None` when an earlier request with this id is not answered yet.
+    /// Opens the stream of a request. `None` if an unanswered request has the same id.
     pub(crate) fn open(
         &mut self,
         request: RequestId,
         token: Option<ProgressToken>,
-        reservation: Option<Reservation>,
+        reservation: Option<ResponseReservation>,
     ) -> Option<u64> {
         if self.requests.contains_key(&request) {
             return None;
@@ -148,7 +70,7 @@ impl Streams {
         self.forget_expired();
         let id = self.next_stream;
         self.next_stream += 1;
-        self.streams.insert(id, Stream::new(reservation));
+        self.streams.insert(id, EventStream::new(reservation));
         if let Some(journal) = &self.journal {
             journal.open(id, &request);
         }
@@ -159,12 +81,12 @@ impl Streams {
         Some(id)
     }
 
-    /// The stream of a request that is not answered yet.
+    /// Returns the stream of a request that is not answered yet.
     pub(crate) fn of_request(&self, request: &RequestId) -> Option<u64> {
         self.requests.get(request).copied()
     }
 
-    /// The stream of the request that chose this token.
+    /// Returns the stream of the request with this progress token.
     pub(crate) fn of_token(&self, token: &ProgressToken) -> Option<u64> {
         self.tokens.get(token).copied()
     }
@@ -174,31 +96,31 @@ impl Streams {
         self.streams.get(&id)?.reservation.as_ref()?.take()
     }
 
-    /// How many requests are not answered yet.
+    /// Returns the number of unanswered requests.
     pub(crate) fn running(&self) -> usize {
         self.requests.len()
     }
 
-    /// Bytes of all messages of the session.
+    /// Returns the bytes of all messages of the session.
     pub(crate) fn bytes(&self) -> usize {
         self.streams.values().map(|stream| stream.bytes).sum()
     }
 
-    /// Whether anyone reads any stream.
+    /// Returns whether any stream has a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.streams.values().any(|stream| stream.reader.is_some())
     }
 
-    /// Appends a message to a stream, or to the standalone one if there is no such stream any more. An answer that is larger than
-    /// what is kept goes to whoever reads; if nobody does, the client is told to ask again. Other messages of that size are
-    /// dropped.
-    pub(crate) fn push(&mut self, id: u64, outgoing: Outgoing) {
+    /// Appends a message to a stream, or to the standalone one if the stream is gone. An answer that is too large to be
+    /// kept goes to the reader; without a reader, the client is told to send the request again. Other messages of that
+    /// size are dropped.
+    pub(crate) fn push(&mut self, id: u64, outgoing: ChargedMessage) {
         let id = if self.streams.contains_key(&id) { id } else { STANDALONE };
         let account = self.account.clone();
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let large = outgoing.text.len() > self.bounds.bytes;
+        let large = outgoing.text.len() > self.limits.max_bytes;
         let substitute = match answer_to(&outgoing.message).filter(|_| large) {
-            Some(request) => Some(Outgoing::small(not_kept(&request, outgoing.text.len()), &account)),
+            Some(request) => Some(ChargedMessage::small(not_kept(&request, outgoing.text.len()), &account)),
             None if large => return,
             None => None,
         };
@@ -211,15 +133,15 @@ impl Streams {
             Some(substitute) if stream.reader.is_none() => substitute,
             _ => outgoing,
         };
-        let Outgoing { message, text, charge } = outgoing;
+        let ChargedMessage { message, text, charge } = outgoing;
         stream.bytes += text.len();
         let (message, charge) = (Arc::new(message), Arc::new(charge));
-        stream.events.push_back(Event { number, message, bytes: text.len(), _charge: charge });
-        // What is too large to be kept leaves the others where they are.
+        stream.events.push_back(StreamEvent { number, message, bytes: text.len(), _charge: charge });
+        // A message that is too large to be kept does not displace others.
         let newest = stream.events.back().map_or(0, |newest| newest.bytes);
-        let too_large = if newest > self.bounds.bytes { newest } else { 0 };
+        let too_large = if newest > self.limits.max_bytes { newest } else { 0 };
         while stream.events.len() > 1
-            && (stream.events.len() > self.bounds.events || stream.bytes - too_large > self.bounds.bytes)
+            && (stream.events.len() > self.limits.max_events || stream.bytes - too_large > self.limits.max_bytes)
         {
             if let Some(oldest) = stream.events.pop_front() {
                 stream.bytes -= oldest.bytes;
@@ -231,7 +153,7 @@ impl Streams {
         stream.changed.notify_waiters();
     }
 
-    /// Ends a request: its stream brings what it has and no more. Returns the stream.
+    /// Ends a request: its stream gets nothing more. Returns the stream.
     pub(crate) fn end(&mut self, request: &RequestId) -> Option<u64> {
         let id = self.requests.remove(request)?;
         self.tokens.retain(|_, of| *of != id);
@@ -247,10 +169,9 @@ impl Streams {
         Some(id)
     }
 
-    /// Forgets ended streams for which nobody comes back any more, and the oldest if there are too many or they are
-    /// too large.
+    /// Drops ended streams whose time is over, and the oldest ones if there are too many or they are too large.
     pub(crate) fn forget_expired(&mut self) {
-        let keep = self.bounds.keep;
+        let keep = self.limits.retention;
         let journal = self.journal.clone();
         let forget = |id: u64| {
             if let Some(journal) = &journal {
@@ -265,14 +186,14 @@ impl Streams {
             !over
         });
         loop {
-            let ended = |stream: &&Stream| stream.ended.is_some();
+            let ended = |stream: &&EventStream| stream.ended.is_some();
             let count = self.streams.values().filter(ended).count();
             let unread = self.streams.values().filter(ended).filter(|stream| stream.reader.is_none());
             let bytes: usize = unread.map(|stream| stream.bytes).sum();
-            if count <= self.bounds.streams && bytes <= self.bounds.bytes {
+            if count <= self.limits.max_streams && bytes <= self.limits.max_bytes {
                 return;
             }
-            // One with a reader is on its way out by itself.
+            // A stream with a reader ends by itself.
             let oldest = self.streams.iter().find(|(_, stream)| stream.ended.is_some() && stream.reader.is_none());
             let Some(oldest) = oldest.map(|(id, _)| *id) else { return };
             self.streams.remove(&oldest);
@@ -280,7 +201,7 @@ impl Streams {
         }
     }
 
-    /// Forgets a stream that was answered, unless somebody reads it.
+    /// Drops an answered stream, unless a client reads it.
     pub(crate) fn forget(&mut self, id: u64) {
         if self.streams.get(&id).is_some_and(|stream| stream.ended.is_some() && stream.reader.is_none()) {
             self.streams.remove(&id);
@@ -290,7 +211,7 @@ impl Streams {
         }
     }
 
-    /// A reader for a stream: in the place of the one it has, or after it.
+    /// Attaches a reader to a stream: it replaces the current reader, or waits for it.
     pub(crate) fn attach(&mut self, id: u64, replace: bool) -> Option<u64> {
         let stream = self.streams.get_mut(&id)?;
         let reader = self.next_reader;
@@ -302,110 +223,68 @@ impl Streams {
         Some(reader)
     }
 
-    /// Takes the reader off a stream, which goes on without one, and without a message that is too large to be kept.
+    /// Detaches the reader of a stream. A message that is too large to be kept goes with it.
     pub(crate) fn detach(&mut self, id: u64, reader: Option<u64>) {
         if let Some(stream) = self.streams.get_mut(&id)
             && (reader.is_none() || stream.reader == reader)
         {
             stream.reader = None;
             for index in 0..stream.events.len() {
-                stream.shrink(index, self.bounds.bytes, &self.account);
+                stream.shrink(index, self.limits.max_bytes, &self.account);
             }
             stream.changed.notify_waiters();
         }
     }
 
-    /// The first message after `after` for a reader. `waits` says whether a reader whose place another has taken waits
-    /// for it to leave.
-    pub(crate) fn next(&mut self, id: u64, reader: u64, after: u64, waits: bool) -> Next {
-        let Some(stream) = self.streams.get_mut(&id) else { return Next::End };
+    /// Returns the first message after `after` for a reader. `waits` says whether a reader that was replaced waits for
+    /// the other one to leave.
+    pub(crate) fn next(&mut self, id: u64, reader: u64, after: u64, waits: bool) -> NextEvent {
+        let Some(stream) = self.streams.get_mut(&id) else { return NextEvent::End };
         match stream.reader {
             Some(current) if current == reader => {}
             None if waits => stream.reader = Some(reader),
-            _ if waits => return Next::Wait(stream.changed.clone()),
-            _ => return Next::End,
+            _ if waits => return NextEvent::Wait(stream.changed.clone()),
+            _ => return NextEvent::End,
         }
         // Numbers grow by one, but the oldest may be forgotten.
         let first = stream.events.front().map_or(stream.next, |event| event.number);
         let index = usize::try_from((after + 1).saturating_sub(first)).unwrap_or(usize::MAX);
         match stream.events.get(index).cloned() {
             Some(event) => {
-                stream.shrink(index, self.bounds.bytes, &self.account);
-                Next::Event(event)
+                stream.shrink(index, self.limits.max_bytes, &self.account);
+                NextEvent::Event(event)
             }
             None if stream.ended.is_some() => {
                 stream.read = Some(Instant::now());
-                Next::End
+                NextEvent::End
             }
-            None => Next::Wait(stream.changed.clone()),
+            None => NextEvent::Wait(stream.changed.clone()),
         }
     }
 
-    /// Checks that what is counted is what is held, and that nothing without a reader is beyond the bounds.
+    /// Checks that the counted bytes are the held ones, and that streams without a reader are within the limits.
     ///
     /// # Panics
     ///
-    /// When it is not.
+    /// Panics if they are not.
     pub(crate) fn check(&self) {
         for (id, stream) in &self.streams {
             let held: usize = stream.events.iter().map(|event| event.bytes).sum();
             assert_eq!(stream.bytes, held, "stream {id}");
-            assert!(stream.events.len() <= self.bounds.events.max(1), "stream {id}");
+            assert!(stream.events.len() <= self.limits.max_events.max(1), "stream {id}");
             if stream.reader.is_none() {
-                // What stands for an answer that was too large comes on top.
-                assert!(held <= self.bounds.bytes + NOT_KEPT_BYTES, "stream {id}: {held} bytes");
+                // The message that replaces a large answer comes on top.
+                assert!(held <= self.limits.max_bytes + NOT_KEPT_BYTES, "stream {id}: {held} bytes");
             }
             let numbers = stream.events.iter().map(|event| event.number);
             assert!(numbers.clone().zip(numbers.skip(1)).all(|(one, next)| next == one + 1), "stream {id}");
         }
     }
 
-    /// The number of the newest message of a stream.
+    /// Returns the number of the newest message of a stream.
     pub(crate) fn newest(&self, id: u64) -> Option<u64> {
         self.streams.get(&id).map(|stream| stream.next - 1)
     }
-}
-
-impl Stream {
-    /// Puts a small message in the place of one that is larger than `limit`, which nobody gets from here any more.
-    fn shrink(&mut self, index: usize, limit: usize, account: &Account) {
-        let Some(event) = self.events.get_mut(index).filter(|event| event.bytes > limit) else { return };
-        let Some(request) = answer_to(&event.message) else { return };
-        let Outgoing { message, text, charge } = Outgoing::small(not_kept(&request, event.bytes), account);
-        self.bytes = self.bytes - event.bytes + text.len();
-        let (message, charge) = (Arc::new(message), Arc::new(charge));
-        *event = Event { number: event.number, message, bytes: text.len(), _charge: charge };
-    }
-}
-
-/// The request that a message answers.
-fn answer_to(message: &ServerJsonRpcMessage) -> Option<RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(response.id.clone()),
-        JsonRpcMessage::Error(error) => error.id.clone(),
-        _ => None,
-    }
-}
-
-/// A message as it was sent, to the letter: what it means is not asked any more.
-fn read(text: &str) -> Option<ServerJsonRpcMessage> {
-    let Ok(Value::Object(mut message)) = serde_json::from_str(text) else { return None };
-    let id = message.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-    if let Some(result) = message.remove("result") {
-        return Some(JsonRpcMessage::response(ServerResult::CustomResult(CustomResult::new(result)), id?));
-    }
-    if let Some(error) = message.remove("error") {
-        return Some(JsonRpcMessage::error(serde_json::from_value(error).ok()?, id));
-    }
-    let method = message.get("method")?.as_str()?.to_owned();
-    let params = message.remove("params");
-    Some(match id {
-        Some(id) => JsonRpcMessage::request(ServerRequest::CustomRequest(CustomRequest::new(method, params)), id),
-        None => {
-            let notification = CustomNotification::new(method, params);
-            JsonRpcMessage::notification(ServerNotification::CustomNotification(notification))
-        }
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! TLS, from a chain of certificates and its key.
+//! TLS with a certificate chain and its key from PEM files.
 
 use crate::error::ServeError;
 use rustls::ServerConfig;
@@ -9,7 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio_rustls::TlsAcceptor;
 
-/// What a server proves its identity with. Clones share it.
+/// A certificate chain and its private key, for [`App::serve_tls`](crate::App::serve_tls). Clones share them.
+///
+/// ```no_run
+/// use brumate_mcp::{App, HttpOptions, ServeError, Server, Tls};
+///
+/// # async fn run(server: Server) -> Result<(), ServeError> {
+/// let tls = Tls::from_pem_files("chain.pem", "key.pem")?;
+/// let listener = tokio::net::TcpListener::bind("0.0.0.0:8443").await?;
+/// let options = HttpOptions::new().allow_host("mcp.example.com");
+/// App::new().mount("", server, options).serve_tls(listener, tls, std::future::pending()).await
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tls {
     certificates: PathBuf,
@@ -24,11 +35,12 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads a chain of certificates, the server's own first, and its private key (PKCS #8, PKCS #1 or SEC 1), both PEM.
+    /// Reads a certificate chain, the server's own certificate first, and its private key (PKCS #8, PKCS #1 or SEC 1).
+    /// Both files are PEM.
     ///
     /// # Errors
     ///
-    /// A file cannot be read, or they do not belong together.
+    /// Returns [`ServeError::Setup`] if a file cannot be read, or if certificate and key do not match.
     pub fn from_pem_files(certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Self, ServeError> {
         let (certificates, key) = (certificates.into(), key.into());
         let config = Arc::new(RwLock::new(load(&certificates, &key)?));
@@ -39,7 +51,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// As [`Tls::from_pem_files`]; what was read before stays.
+    /// Returns the errors of [`Tls::from_pem_files`]. The old certificate stays in use then.
     pub fn reload(&self) -> Result<(), ServeError> {
         let config = load(&self.certificates, &self.key)?;
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;

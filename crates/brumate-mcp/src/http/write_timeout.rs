@@ -1,4 +1,4 @@
-//! A connection whose client does not read is closed.
+//! Closes connections whose clients do not read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A client that has something to read takes [`MIN_BYTES`] of it, or all there is, within this time.
+/// The time within which a client with something to read takes [`MIN_BYTES`] of it, or all there is.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Least number of bytes that a client takes within [`WRITE_TIMEOUT`].
+/// The least number of bytes that a client takes within [`WRITE_TIMEOUT`].
 const MIN_BYTES: usize = 4096;
 
 /// A stream whose writes fail with `TimedOut` when the other side stops reading.
@@ -17,7 +17,7 @@ const MIN_BYTES: usize = 4096;
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// The timer of a write that waits, and the bytes that were written meanwhile.
+    /// The timer of a write that waits, and the bytes that were written since it began.
     waiting: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
@@ -26,7 +26,7 @@ impl<S> WriteTimeout<S> {
         Self { stream, limit, waiting: None }
     }
 
-    /// Notes what a write of `wanted` bytes came to.
+    /// Notes the result of a write of `wanted` bytes.
     fn note(
         &mut self,
         context: &mut Context<'_>,

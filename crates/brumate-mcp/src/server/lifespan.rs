@@ -1,4 +1,4 @@
-//! Start and stop of what a server keeps.
+//! Lifespans: state that is started and stopped with the server.
 
 use super::Server;
 use crate::error::{Error, ServeError};
@@ -6,12 +6,15 @@ use crate::sync::lock;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
-pub(super) type Start = Box<dyn FnOnce(Server) -> BoxFuture<'static, Result<(), Error>> + Send>;
-pub(super) type Stop = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+/// Starts a lifespan and keeps its state in the server.
+pub(super) type StartLifespan = Box<dyn FnOnce(Server) -> BoxFuture<'static, Result<(), Error>> + Send>;
+/// Stops a lifespan.
+pub(super) type StopLifespan = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
 impl Server {
-    /// State that needs a start and a stop: `start` runs once, before the first request, whatever the number of
-    /// sessions; `stop` when the server ends. Several are started in order and stopped in reverse.
+    /// Adds state with a start and a stop. `start` runs once, before the first request, however many sessions there
+    /// are. `stop` runs when the server ends. Lifespans start in the order in which they were added, and stop in
+    /// reverse.
     ///
     /// ```
     /// # struct Database;
@@ -38,7 +41,7 @@ impl Server {
         End: FnOnce(Arc<T>) -> Ending + Send + 'static,
         Ending: Future<Output = ()> + Send + 'static,
     {
-        let start: Start = Box::new(move |server| {
+        let start: StartLifespan = Box::new(move |server| {
             Box::pin(async move {
                 let state = Arc::new(start().await.map_err(Into::into)?);
                 server.put_state(state.clone());
@@ -50,12 +53,12 @@ impl Server {
         self
     }
 
-    /// Starts the lifespans, unless that has been done. Serving does it; who mounts a service elsewhere may do it
-    /// earlier, to see it fail.
+    /// Starts the lifespans, once. Serving does it. Call it before to see a failure early.
     ///
     /// # Errors
     ///
-    /// What could not be registered, and what a lifespan's start fails with.
+    /// Returns [`ServeError::Setup`] if something that was registered is not valid, and [`ServeError::Startup`] if the
+    /// start of a lifespan fails.
     pub async fn start(&self) -> Result<(), ServeError> {
         self.shared.started.get_or_try_init(|| self.begin()).await.map(|_| ())
     }
@@ -75,7 +78,7 @@ impl Server {
         Ok(())
     }
 
-    /// Stops the lifespans that were started, the last first.
+    /// Stops the lifespans that have started, the last one first.
     pub async fn stop(&self) {
         loop {
             let stop = lock(&self.shared.stops).pop();

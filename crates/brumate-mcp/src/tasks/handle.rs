@@ -1,24 +1,12 @@
-//! What the work of a task sees of it.
+//! The handle with which the work of a task reaches its client.
 
 use super::store::Tasks;
-use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, InputRequest};
+use rmcp::model::InputRequest;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// How a task's work ended.
-#[derive(Debug)]
-pub enum TaskEnd {
-    /// With a result, which may be an error of the tool.
-    Result(CallToolResult),
-    /// With an error of the protocol.
-    Error(ErrorData),
-    /// Because the client wanted it to; with something to say about it.
-    Cancelled(Option<String>),
-}
-
-/// A task, for the work that it stands for.
+/// A task, for the work that runs in it.
 #[derive(Clone, Debug)]
 pub struct TaskHandle {
     pub(super) tasks: Tasks,
@@ -27,67 +15,68 @@ pub struct TaskHandle {
 }
 
 impl TaskHandle {
-    /// Its name for the client.
+    /// Returns the task's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Fires when the work should end: the client wants it to, it has run for too long, or the server stops.
+    /// Returns the token that fires when the work should end: the client has cancelled the task, the task has run for
+    /// too long, or the server stops.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Whether it was the client who wanted the work to end.
-    pub fn is_unwanted(&self) -> bool {
-        self.tasks.with(&self.id, |entry| entry.unwanted).unwrap_or(true)
+    /// Returns whether the client has cancelled the task.
+    pub fn is_cancelled_by_client(&self) -> bool {
+        self.tasks.with(&self.id, |entry| entry.cancel_requested).unwrap_or(true)
     }
 
-    /// Says how the work goes, in a line for people; the client sees it when it asks.
-    pub fn say(&self, message: impl Into<String>) {
+    /// Sets the status message, a text for people that the client sees when it asks for the status.
+    pub fn set_status_message(&self, message: impl Into<String>) {
         self.tasks.with(&self.id, |entry| {
             if entry.is_running() {
-                entry.say(message.into());
+                entry.set_status_message(message.into());
             }
         });
-        self.tasks.tell();
+        self.tasks.notify_watchers();
     }
 
-    /// Asks the client, which answers when it has seen the question. Questions have names that are used once: if there was
-    /// one called `key` before, this one gets another name. Dropping the future withdraws the question.
+    /// Requests input from the client and returns its answer. Keys are used once: if there was a request with this key
+    /// before, this one gets another key. Dropping the future withdraws the request.
     ///
     /// # Errors
     ///
-    /// There are too many questions, or nobody will answer because the task is to end; in words.
-    pub async fn ask(&self, key: &str, request: InputRequest) -> Result<Value, String> {
+    /// Returns a text if there are too many input requests, or if the task ends before the answer comes.
+    pub async fn request_input(&self, key: &str, request: InputRequest) -> Result<Value, String> {
         let (answer, receiver) = oneshot::channel();
-        let key = self.tasks.open(&self.id, key, request, answer)?;
-        let _withdrawn = Withdraw { handle: self, key };
+        let key = self.tasks.open_input_request(&self.id, key, request, answer)?;
+        let _withdrawn = WithdrawOnDrop { handle: self, key };
         if let Ok(answer) = receiver.await {
             return Ok(answer);
         }
-        // Work that looks at its cancellation ends by that, and not with a failure.
+        // Gives work that watches its cancellation the time to end by that instead of by this error.
         tokio::task::yield_now().await;
         Err("nobody answers: the task is to end".to_owned())
     }
 }
 
-/// Takes back a question that nobody waits for.
-struct Withdraw<'a> {
+/// Withdraws an input request that nobody waits for any more.
+struct WithdrawOnDrop<'a> {
     handle: &'a TaskHandle,
     key: String,
 }
 
-impl Drop for Withdraw<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         let withdrawn = self.handle.tasks.with(&self.handle.id, |entry| {
             let open = entry.open.remove(&self.key).is_some();
             if open {
-                entry.touch();
+                entry.bump_version();
             }
             open
         });
         if withdrawn == Some(true) {
-            self.handle.tasks.tell();
+            self.handle.tasks.notify_watchers();
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Other clients against our authorization server and the server that it protects: the Python SDK's, and the Inspector's.
+//! Other clients against our authorization server and the server that it protects: the Python SDK's, and the
+//! Inspector's.
 //!
-//! They find the authorization server, register, send the person to the page, and call. `tests/python/person.py` is the person.
+//! They find the authorization server, register, send the person to the page, and call. `tests/python/person.py` is the
+//! person.
 
 use crate::clients::examples;
 use crate::conformance::Running;

@@ -1,12 +1,12 @@
 //! The crate's client against the crate's servers, in both eras of the protocol.
 
 use brumate_mcp::client::{
-    Change, ClientError, FormRequest, LogMessage, Progress, Protocol, Ref, SamplingRequest, TaskOr, TaskStatus,
-    UrlRequest,
+    ClientError, CompletionRef, FormRequest, LogMessage, Progress, Protocol, SamplingRequest, ServerChange,
+    TaskOrResult, TaskStatus, UrlRequest,
 };
 use brumate_mcp::{
     Answer, App, Client, Content, Context, Elicitation, Error, HttpOptions, Image, Level, Resource, ResourceContents,
-    Root, Sampled, Sampling, Server, TaskSupport, Tool, UrlAnswer, completion, prompt, resource, tool,
+    Root, Sampling, SamplingResult, Server, TaskSupport, Tool, UrlAnswer, completion, prompt, resource, tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,9 +154,9 @@ async fn visit(page: UrlRequest) -> UrlAnswer {
     Answer::Declined
 }
 
-async fn say(request: SamplingRequest) -> Result<Sampled, Error> {
+async fn say(request: SamplingRequest) -> Result<SamplingResult, Error> {
     assert_eq!((request.prompt().as_str(), request.system_prompt()), ("a poem", Some("be brief")));
-    Ok(Sampled::new("model", "roses"))
+    Ok(SamplingResult::new("model", "roses"))
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn what_a_server_offers_is_listed_and_used() {
         assert!(client.prompts().await.unwrap()[0].arguments[0].required);
         let messages = client.prompt("review").arg("code", "x = 1").await.unwrap().messages;
         assert_eq!(messages[0].content.as_text(), Some("Review x = 1"));
-        let suggestions = client.complete(Ref::prompt("review"), "code", "ru").await.unwrap();
+        let suggestions = client.complete(CompletionRef::prompt("review"), "code", "ru").await.unwrap();
         assert_eq!((suggestions.values, suggestions.total), (vec!["rust".to_owned(), "ruby".to_owned()], Some(2)));
         client.ping().await.unwrap();
         client.close().await;
@@ -257,10 +257,10 @@ async fn calls_become_tasks() {
     for tool in ["trains", "must"] {
         assert_eq!(client.call(tool).await.unwrap().text(), "Ada");
     }
-    let TaskOr::Task(task) = client.call("trains").as_task().await.unwrap() else { panic!("a task") };
+    let TaskOrResult::Task(task) = client.call("trains").as_task().await.unwrap() else { panic!("a task") };
     assert_eq!(task.result().await.unwrap().text(), "Ada");
-    assert!(matches!(task.status().await.unwrap(), TaskStatus::Done(_)));
-    let TaskOr::Task(stopped) = client.call("must").as_task().await.unwrap() else { panic!("a task") };
+    assert!(matches!(task.status().await.unwrap(), TaskStatus::Completed(_)));
+    let TaskOrResult::Task(stopped) = client.call("must").as_task().await.unwrap() else { panic!("a task") };
     stopped.cancel().await.unwrap();
     let end = stopped.result().await;
     assert!(matches!(end, Err(ClientError::Cancelled(_))), "{end:?}");
@@ -270,7 +270,7 @@ async fn calls_become_tasks() {
 async fn changes_are_heard_of() {
     for protocol in ERAS {
         let server = server();
-        let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
+        let heard: Arc<Mutex<Vec<ServerChange>>> = Arc::default();
         let changes = heard.clone();
         let client = Client::in_process(&server)
             .protocol(protocol)
@@ -282,17 +282,17 @@ async fn changes_are_heard_of() {
         server.notify_resource_updated("data://other").await;
         server.notify_resource_updated("data://bytes").await;
         let change = tokio::time::timeout(Duration::from_secs(10), subscribed.next()).await.unwrap().unwrap();
-        assert_eq!(change, Some(Change::Resource("data://bytes".to_owned())), "{protocol:?}");
+        assert_eq!(change, Some(ServerChange::Resource("data://bytes".to_owned())), "{protocol:?}");
         // The stream of the newest protocol is opened in the background.
         for _ in 0..100 {
             server.remove_tool("fails");
             server.add_tool(fails).unwrap();
-            if heard.lock().unwrap().contains(&Change::Tools) {
+            if heard.lock().unwrap().contains(&ServerChange::Tools) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert!(heard.lock().unwrap().contains(&Change::Tools), "{protocol:?}");
+        assert!(heard.lock().unwrap().contains(&ServerChange::Tools), "{protocol:?}");
     }
 }
 

@@ -1,8 +1,9 @@
-//! The client's OAuth against an authorization server of the test's own: what it goes through, what it refuses, and who sees what.
+//! The client's OAuth against an authorization server of the test's own: what it goes through, what it refuses, and who
+//! sees what.
 
 use crate::oauth_server::{Behaviour, REDIRECT, Servers, visit};
 use brumate_mcp::Client;
-use brumate_mcp::client::{AuthError, Bearer, ClientCredentials, ClientError, FileTokens, OAuth, TokenStore};
+use brumate_mcp::client::{AuthError, Bearer, ClientCredentials, ClientError, FileTokenStore, OAuth, TokenStore};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ fn nobody() -> OAuth {
 #[tokio::test]
 async fn a_confidential_client_refreshes_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    restarts(|| FileTokens::new(directory.path()).unwrap()).await;
+    restarts(|| FileTokenStore::new(directory.path()).unwrap()).await;
 }
 
 #[cfg(feature = "keyring")]
@@ -35,19 +36,20 @@ async fn a_confidential_client_refreshes_after_a_restart() {
 async fn a_confidential_client_with_a_keyring_refreshes_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let store = keyring_core::mock::Store::new().unwrap();
-    restarts(|| brumate_mcp::client::KeyringTokens::in_store(store.clone(), "test", directory.path()).unwrap()).await;
+    restarts(|| brumate_mcp::client::KeyringTokenStore::in_store(store.clone(), "test", directory.path()).unwrap())
+        .await;
 }
 
 async fn restarts<T: TokenStore>(tokens: impl Fn() -> T) {
     let servers = Servers::start(Behaviour::default()).await;
-    let client = connect(&servers, servers.oauth().tokens(tokens())).await.unwrap();
+    let client = connect(&servers, servers.oauth().token_store(tokens())).await.unwrap();
     adds(&client).await;
     client.close().await;
     assert_eq!((servers.seen("POST /register").len(), servers.grants("authorization_code")), (1, 1));
 
     // Twice: a refresh that was of use does not forbid the next one.
     servers.end_access();
-    let client = connect(&servers, nobody().tokens(tokens())).await.unwrap();
+    let client = connect(&servers, nobody().token_store(tokens())).await.unwrap();
     adds(&client).await;
     servers.end_access();
     adds(&client).await;
@@ -73,7 +75,7 @@ async fn a_token_is_refreshed_before_it_ends() {
 
 /// The process that the test below starts twice.
 async fn another_process(directory: &str, url: &str) {
-    let oauth = nobody().tokens(FileTokens::new(directory).unwrap());
+    let oauth = nobody().token_store(FileTokenStore::new(directory).unwrap());
     let client = Client::http(url).auth(oauth).connect().await.unwrap();
     adds(&client).await;
     client.close().await;
@@ -88,7 +90,7 @@ async fn two_processes_refresh_at_once() {
     }
     let directory = tempfile::tempdir().unwrap();
     let servers = Servers::start(Behaviour::default()).await;
-    let oauth = servers.oauth().tokens(FileTokens::new(directory.path()).unwrap());
+    let oauth = servers.oauth().token_store(FileTokenStore::new(directory.path()).unwrap());
     connect(&servers, oauth).await.unwrap().close().await;
     servers.end_access();
     // The first refresh is answered when both have been refused.
@@ -199,15 +201,17 @@ async fn a_client_that_the_server_has_forgotten_registers_again() {
 async fn a_server_in_trouble_takes_no_tokens_away() {
     let directory = tempfile::tempdir().unwrap();
     let servers = Servers::start(Behaviour::default()).await;
-    let oauth = servers.oauth().tokens(FileTokens::new(directory.path()).unwrap());
+    let oauth = servers.oauth().token_store(FileTokenStore::new(directory.path()).unwrap());
     connect(&servers, oauth).await.unwrap().close().await;
     servers.end_access();
     servers.behave(Behaviour { refuses: Some((503, "temporarily_unavailable")), ..Behaviour::default() });
-    let error =
-        connect(&servers, nobody().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap_err().to_string();
+    let error = connect(&servers, nobody().token_store(FileTokenStore::new(directory.path()).unwrap()))
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("503"), "{error}");
     servers.behave(Behaviour::default());
-    adds(&connect(&servers, nobody().tokens(FileTokens::new(directory.path()).unwrap())).await.unwrap()).await;
+    adds(&connect(&servers, nobody().token_store(FileTokenStore::new(directory.path()).unwrap())).await.unwrap()).await;
 }
 
 /// What is refused: the server's behaviour, and words of the error.

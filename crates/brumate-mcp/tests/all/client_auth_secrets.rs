@@ -4,7 +4,7 @@ use crate::client_auth::connect;
 use crate::log::Log;
 use crate::oauth_server::{Behaviour, REDIRECT, Servers};
 use brumate_mcp::Client;
-use brumate_mcp::client::{AuthError, MemoryTokens, OAuth};
+use brumate_mcp::client::{AuthError, MemoryTokenStore, OAuth};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -135,7 +135,7 @@ async fn no_log_and_no_debug_output_has_a_secret() {
     let client = connect(&servers, servers.oauth()).await.unwrap();
     servers.end_access();
     assert_eq!(client.call("write").await.unwrap().text(), "written");
-    let shown = format!("{client:?} {:?}", servers.oauth().tokens(MemoryTokens::default()));
+    let shown = format!("{client:?} {:?}", servers.oauth().token_store(MemoryTokenStore::default()));
     client.close().await;
     let log = log.text();
     // It is a log of everything: of the protocol, and of the connections below it.

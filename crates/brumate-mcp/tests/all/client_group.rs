@@ -24,7 +24,7 @@ async fn tools_have_one_name_each() {
     assert!(error.contains("`name`") && error.contains("`first`") && error.contains("second"), "{error}");
     assert_eq!(group.members().len(), 1, "one that cannot be called is no member");
 
-    let group = ClientGroup::new().named(|server, tool| format!("{server}.{tool}"));
+    let group = ClientGroup::new().tool_names(|server, tool| format!("{server}.{tool}"));
     let member = group.connect(Client::in_process(&first)).await.unwrap();
     group.connect(Client::in_process(&second)).await.unwrap();
     let names: Vec<String> = group.tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
@@ -75,7 +75,7 @@ async fn servers_of_a_file_are_connected_and_one_that_ends_leaves() {
     assert_eq!(name, "local");
     assert_eq!(group.call("add").await.unwrap().arg("a", 1).await.unwrap().structured, Some(json!({"sum": 2})));
     group.client(*member).unwrap().close().await;
-    assert_eq!(group.ended().await, (*member, "local".to_owned()));
+    assert_eq!(group.disconnected().await, (*member, "local".to_owned()));
     assert!(group.members().is_empty() && group.tools().await.unwrap().is_empty());
 
     std::fs::write(&file, "{}").unwrap();

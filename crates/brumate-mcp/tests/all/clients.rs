@@ -48,7 +48,8 @@ fn mcp2_legacy() {
     run("BRUMATE_TEST_PYTHON_MCP2", "2", "legacy");
 }
 
-/// Every example is in the manual, and run: here, in `client_examples.rs`, or by a test of its own; `load` and `load_client` measure only.
+/// Every example is in the manual, and run: here, in `client_examples.rs`, or by a test of its own; `load` and
+/// `load_client` measure only.
 #[test]
 fn no_example_is_forgotten() {
     let manual = include_str!("../../../../docs/sdk.md");
@@ -83,7 +84,7 @@ fn code_of_the_manual_is_compiled() {
     let manual = include_str!("../../../../docs/sdk.md");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(directory.join("examples")).expect("the examples").map(|file| file.expect("a file"));
-    let files = files.map(|file| file.path()).chain([directory.join("README.md")]);
+    let files = files.map(|file| file.path()).filter(|path| path.is_file()).chain([directory.join("README.md")]);
     let compiled: Vec<String> = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();
     let blocks: Vec<&str> =
         manual.split("\n```rust\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();

@@ -104,8 +104,8 @@ fn not_scored() {
     }
 }
 
-/// Runs all scenarios that a revision requires of clients, authorization included. One program plays them all; the name of a scenario
-/// chooses its credentials, and nothing else.
+/// Runs all scenarios that a revision requires of clients, authorization included. One program plays them all; the name
+/// of a scenario chooses its credentials, and nothing else.
 fn required_of_clients(revision: &str) {
     let client = examples().join("conformance_client");
     let arguments = ["client", "--command", client.to_str().expect("a path in UTF-8"), "--requirements", revision];
@@ -138,7 +138,8 @@ fn not_scored_of_clients() {
     }
 }
 
-/// The scenarios of authorization servers, against the example `authorization`. The test is the person with the browser.
+/// The scenarios of authorization servers, against the example `authorization`. The test is the person with the
+/// browser.
 #[tokio::test]
 async fn authorization_server() {
     let Some(modules) = std::env::var_os(SUITE).map(PathBuf::from) else {

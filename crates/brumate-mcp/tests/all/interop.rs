@@ -1,6 +1,6 @@
 //! The SDKs' own clients, over each transport, in both protocol eras, against the example `interop`: tools, resources,
-//! prompts, log messages, progress, cancelling and questions all work, except where `EXCEPTIONS` says what happens instead
-//! and why. An exception that no longer is one fails as well.
+//! prompts, log messages, progress, cancelling and questions all work, except where `EXCEPTIONS` says what happens
+//! instead and why. An exception that no longer is one fails as well.
 //!
 //! What the clients do is in `tests/python/interop.py` and `tests/node/interop.mjs`.
 

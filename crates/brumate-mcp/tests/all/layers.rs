@@ -3,7 +3,7 @@
 use crate::log::Log;
 use crate::support::{Http, Pipe, text};
 use brumate_mcp::{
-    Call, Completion, Context, Elicitation, Error, HttpOptions, Layer, Next, Prompt, Resource, Server, Tool,
+    Completion, Context, Elicitation, Error, HttpOptions, Layer, Next, Prompt, Resource, Server, Tool, ToolCall,
     ToolResult, tool,
 };
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ impl Notes {
 }
 
 impl Layer for Notes {
-    async fn call(&self, call: Call, next: Next) -> Result<ToolResult, Error> {
+    async fn call(&self, call: ToolCall, next: Next) -> Result<ToolResult, Error> {
         self.note(&format!("{} {}", call.name(), Value::Object(call.arguments().clone())));
         let result = next.run(call).await;
         self.note(&match &result {
@@ -69,14 +69,14 @@ async fn the_first_layer_is_the_outermost_and_those_of_a_tool_are_within() {
 
 #[tokio::test]
 async fn layers_answer_themselves_change_calls_and_results_and_try_again() {
-    async fn cached(call: Call, next: Next) -> Result<ToolResult, Error> {
+    async fn cached(call: ToolCall, next: Next) -> Result<ToolResult, Error> {
         match call.arguments()["number"].as_i64() {
             Some(0) => Ok(ToolResult::text("nothing")),
             Some(1) => Err(Error::protocol(-32050, "not one", None)),
             _ => next.run(call).await,
         }
     }
-    let server = Server::new("layers").layer(cached).tool(double).layer(async |mut call: Call, next: Next| {
+    let server = Server::new("layers").layer(cached).tool(double).layer(async |mut call: ToolCall, next: Next| {
         let number = call.arguments()["number"].as_i64().unwrap_or_default();
         call.arguments_mut().insert("number".to_owned(), (number + 1).into());
         let first = next.clone().run(call.clone()).await?;
@@ -94,7 +94,7 @@ async fn layers_answer_themselves_change_calls_and_results_and_try_again() {
 #[tokio::test]
 async fn a_layer_sees_the_context_and_asks_the_client() {
     let confirmed = Tool::new("drop").raw_handler(|_, _| async { "dropped" });
-    let server = Server::new("layers").tool(confirmed).layer(async |call: Call, next: Next| {
+    let server = Server::new("layers").tool(confirmed).layer(async |call: ToolCall, next: Next| {
         let question = Elicitation::schema("Really?", json!({"type": "object", "properties": {}}));
         match call.context().elicit(question).await?.accepted() {
             Some(_) => next.run(call).await,

@@ -124,7 +124,7 @@ async fn an_idle_session_is_forgotten_everywhere() {
     let options = HttpOptions::new().bearer(known).event_store(store).idle_timeout(Duration::from_millis(20));
     let http = Http::new(&Server::new("idle").tool(logs), options);
     let ada = http.with("authorization", "Bearer ada").session().await;
-    while ada.app.sessions() > 0 {
+    while ada.app.session_count() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(ada.call(1, "logs", json!({})).await.status, StatusCode::NOT_FOUND);

@@ -2,7 +2,7 @@
 
 use crate::support::{Http, TellsOfItsEnd, call, events, read, read_until};
 use axum::body::Body;
-use brumate_mcp::{Content, Context, HttpOptions, Resumption, Server, State, tool};
+use brumate_mcp::{Content, Context, HttpOptions, ResumptionLimits, Server, State, tool};
 use http::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
@@ -144,8 +144,8 @@ async fn a_lost_stream_is_resumed_by_its_session_only() {
 
 #[tokio::test]
 async fn what_is_kept_to_be_resumed_is_bounded_and_the_answer_is_kept() {
-    let mut resumption = Resumption::default();
-    resumption.events = 3;
+    let mut resumption = ResumptionLimits::default();
+    resumption.max_events = 3;
     let http = Http::new(&server(), HttpOptions::new().resumption(resumption)).session().await;
     // The connection is lost before anything is read.
     drop(http.begin(&call(1, "floods", json!({"lines": 100}))).await);

@@ -171,7 +171,7 @@ async fn tools_become_tasks_where_and_when_they_say_so() {
 async fn tasks_are_bounded_in_number_size_and_time() {
     let (server, gate) = server();
     let mut limits = TaskLimits::default();
-    (limits.tasks, limits.result_bytes, limits.run) = (1, 1000, Duration::from_secs(3600));
+    (limits.max_tasks, limits.max_result_bytes, limits.max_run_time) = (1, 1000, Duration::from_secs(3600));
     let server = server.task_limits(limits.clone());
     let mut pipe = Pipe::modern(&server, capabilities());
     let first = begin(&mut pipe, "waits", json!({})).await;
@@ -188,7 +188,7 @@ async fn tasks_are_bounded_in_number_size_and_time() {
     let task = after(&mut pipe, &large, "working").await;
     let message = task["error"]["message"].as_str().expect("a message");
     assert!(task["status"] == "failed" && message.contains("larger than 1000 bytes"), "{task}");
-    limits.run = Duration::from_millis(1);
+    limits.max_run_time = Duration::from_millis(1);
     let server = server.task_limits(limits);
     let mut pipe = Pipe::modern(&server, capabilities());
     let long = begin(&mut pipe, "waits", json!({})).await;

@@ -1,5 +1,6 @@
-//! What a server that is nothing but rmcp does otherwise than it should (measured with 3.8.0), each with the same server
-//! of this crate beside it. A test that fails in its first half says that rmcp has changed, and the crate may have to.
+//! What a server that is nothing but rmcp does otherwise than it should (measured with 3.8.0), each with the same
+//! server of this crate beside it. A test that fails in its first half says that rmcp has changed, and the crate may
+//! have to.
 //!
 //! `tests/README.md` has the list.
 

@@ -67,8 +67,8 @@ impl Health {
             let _ = write!(text, "# HELP brumate_{name} {help}\n# TYPE brumate_{name} gauge\nbrumate_{name} {value}\n");
         };
         gauge("ready", "Whether the server is ready for code.", usize::from(self.ready.load(Ordering::Relaxed)));
-        gauge("mcp_sessions", "Sessions of the protocol.", app.sessions());
-        gauge("mcp_requests", "Requests that are not answered yet, subscriptions included.", app.running());
+        gauge("mcp_sessions", "Sessions of the protocol.", app.session_count());
+        gauge("mcp_requests", "Requests that are not answered yet, subscriptions included.", app.running_requests());
         if let Some(admission) = &self.admission {
             gauge("runs", "Runs of code that are under way, in sessions and without.", admission.running());
             gauge("runs_waiting", "Runs of code that wait for a place.", admission.waiting());

@@ -107,9 +107,9 @@ impl HttpSettings {
     pub fn options(&self) -> Result<HttpOptions, String> {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
-            .max_sessions_each(MAX_SESSIONS_EACH)
+            .max_sessions_per_principal(MAX_SESSIONS_EACH)
             .drain_timeout(self.drain)
-            .hints("--allow-host lets it in", "--allow-origin lets it in");
+            .refusal_hints("--allow-host lets it in", "--allow-origin lets it in");
         options = match self.transport {
             Transport::Streamable => options.path(self.path()),
             Transport::Stateless => options.path(self.path()).stateless(),
@@ -159,7 +159,7 @@ pub async fn serve_http(
     let clients = Arc::new(Clients::default());
     let make = move |principal: Option<&brumate_mcp::Principal>| Traced::new(server.for_client(&clients.of(principal)));
     let app = App::new().mount_handlers("", make, options);
-    let app = app.clone().beside(settings.health.router(app, shutdown.clone()));
+    let app = app.clone().merge(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };
     let served = match settings.tls {
         Some(tls) => app.serve_tls(listener, tls, ending).await,

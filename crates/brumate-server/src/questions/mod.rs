@@ -77,7 +77,7 @@ pub(crate) async fn ask_in_task(task: TaskHandle, question: InputRequest, patien
     let mut reply = question.reply;
     let answer = tokio::select! {
         // What is wrong with an answer is not repeated: it may hold a password.
-        answered = task.ask(INPUT, request) => match answered.map(serde_json::from_value::<ElicitResult>) {
+        answered = task.request_input(INPUT, request) => match answered.map(serde_json::from_value::<ElicitResult>) {
             Ok(Ok(result)) => form::reply(result),
             Ok(Err(_)) => failed("it gave another answer"),
             Err(reason) => failed(&reason),

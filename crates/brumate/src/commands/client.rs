@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use authorization::{Asked, Authorized, Authorizing};
-use brumate_mcp::client::{CallResult, ClientBuilder, ClientError, PromptMessages, Target};
+use brumate_mcp::client::{CallToolResult, ClientBuilder, ClientError, GetPromptResult, Target};
 use brumate_mcp::{Client, Content, ResourceContents};
 use serde_json::{Map, Value, json};
 
@@ -221,7 +221,7 @@ fn optional(name: &str, required: bool) -> String {
     if required { name.to_owned() } else { format!("[{name}]") }
 }
 
-fn show_result(result: &CallResult, as_json: bool) -> Result<(), Failure> {
+fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), Failure> {
     if as_json {
         print(&format!("{:#}", result.to_json()))?;
     } else if result.is_error {
@@ -266,7 +266,7 @@ fn show_contents(contents: &[ResourceContents], as_json: bool) -> Result<(), Fai
     Ok(output.flush()?)
 }
 
-fn show_prompt(prompt: &PromptMessages, as_json: bool) -> Result<(), Failure> {
+fn show_prompt(prompt: &GetPromptResult, as_json: bool) -> Result<(), Failure> {
     if as_json {
         print(&format!("{:#}", prompt.to_json()))?;
         return Ok(());

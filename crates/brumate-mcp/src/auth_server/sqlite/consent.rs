@@ -1,8 +1,8 @@
 //! The page on which people sign in and agree.
 
 use super::SqliteAuth;
-use super::page::{Page, problem};
-use super::tables::Waiting;
+use super::page::{ConsentForm, problem};
+use super::tables::PendingAuthorization;
 use crate::auth_server::error::OAuthError;
 use crate::auth_server::request::Parameters;
 use crate::auth_server::routes::see;
@@ -23,14 +23,14 @@ use url::Url;
 const PATH: &str = "/authorize/consent";
 
 type CheckPassword = dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync;
-type SignedIn = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+type FindSubject = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-/// Finds out who is at the browser.
+/// How the user at the browser is found.
 #[derive(Clone)]
 pub(super) enum SignIn {
     Password(Arc<CheckPassword>),
-    Request(Arc<SignedIn>),
-    Anybody(String),
+    Request(Arc<FindSubject>),
+    SingleUser(String),
 }
 
 /// Returns the address of the page.
@@ -39,9 +39,10 @@ pub(super) fn address(issuer: &str) -> Result<Url, OAuthError> {
 }
 
 /// The page of one issuer.
-struct Consent {
+struct ConsentPage {
     auth: Arc<SqliteAuth>,
-    /// The name of the cookie that binds a form to the browser that it was shown in. Over HTTPS no other host can set it.
+    /// The name of the cookie that binds a form to the browser that it was shown in. Over HTTPS no other host can set
+    /// it.
     cookie: &'static str,
     secure: bool,
     origin: String,
@@ -50,7 +51,7 @@ struct Consent {
 pub(super) fn router(auth: Arc<SqliteAuth>, issuer: &Url, base: &str) -> Router {
     let secure = issuer.scheme() == "https";
     let cookie = if secure { "__Host-mcp-consent" } else { "mcp-consent" };
-    let consent = Arc::new(Consent { auth, cookie, secure, origin: issuer.origin().ascii_serialization() });
+    let consent = Arc::new(ConsentPage { auth, cookie, secure, origin: issuer.origin().ascii_serialization() });
     let (shown, answered) = (consent.clone(), consent);
     let path = format!("{base}{PATH}");
     Router::new().route(
@@ -60,11 +61,11 @@ pub(super) fn router(auth: Arc<SqliteAuth>, issuer: &Url, base: &str) -> Router 
     )
 }
 
-/// The text of a person that is shown for a request that is over or unknown.
+/// The text for a request that has ended or is unknown.
 const GONE: &str =
     "This request for access is over, or was answered already. Go back to the application and begin again.";
 
-impl Consent {
+impl ConsentPage {
     async fn show(&self, request: Request) -> Response {
         let (head, _) = request.into_parts();
         let result = async {
@@ -82,13 +83,13 @@ impl Consent {
         }
     }
 
-    async fn waiting(&self, id: &str) -> Result<Option<Waiting>, OAuthError> {
+    async fn waiting(&self, id: &str) -> Result<Option<PendingAuthorization>, OAuthError> {
         let id = id.to_owned();
         self.auth.run(move |tables| tables.request(&id, now())).await
     }
 
     /// The form, bound to the browser's cookie.
-    fn page(&self, head: &Parts, waiting: &Waiting, id: &str, message: Option<&str>) -> Response {
+    fn page(&self, head: &Parts, waiting: &PendingAuthorization, id: &str, message: Option<&str>) -> Response {
         let subject = match &self.auth.sign_in {
             Some(SignIn::Request(who)) => match who(head) {
                 Some(subject) => Some(subject),
@@ -103,7 +104,7 @@ impl Consent {
         };
         let known = self.cookie(&head.headers);
         let cookie = known.clone().unwrap_or_else(random_token);
-        let page = Page {
+        let page = ConsentForm {
             server: &self.auth.name,
             waiting,
             id,
@@ -157,7 +158,7 @@ impl Consent {
         }
         let subject = match &self.auth.sign_in {
             None => None,
-            Some(SignIn::Anybody(subject)) => Some(subject.clone()),
+            Some(SignIn::SingleUser(subject)) => Some(subject.clone()),
             Some(SignIn::Request(who)) => who(head),
             Some(SignIn::Password(check)) => {
                 let (name, password) = (form.get("name").unwrap_or_default(), form.get("password").unwrap_or_default());
@@ -193,7 +194,7 @@ impl Consent {
         }
     }
 
-    async fn deny(&self, waiting: &Waiting, id: &str, reason: &str) -> Result<Response, OAuthError> {
+    async fn deny(&self, waiting: &PendingAuthorization, id: &str, reason: &str) -> Result<Response, OAuthError> {
         let ended = id.to_owned();
         self.auth.run(move |tables| tables.end_request(&ended)).await?;
         let url = waiting.request.redirect_with_error(&OAuthError::access_denied(reason))?;

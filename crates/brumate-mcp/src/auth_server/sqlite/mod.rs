@@ -1,4 +1,4 @@
-//! A provider that keeps its clients and tokens in a SQLite database, and asks people on a page of its own.
+//! A provider with a SQLite database, and with a page on which people sign in and agree.
 
 mod consent;
 mod page;
@@ -33,12 +33,26 @@ const ACCESS_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// The lifetime of refresh tokens that are not used.
 const REFRESH_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// An authorization server's provider: clients, codes and tokens in a SQLite database, in files that nobody but their owner can read,
-/// and a page on which people sign in and agree.
+/// A provider for [`AuthServer`](super::AuthServer) with a SQLite database and a page on which people sign in and
+/// agree. Only the owner of the files can read them.
 ///
-/// Codes and tokens are random and kept as hashes. Refresh tokens are replaced at each use; the second use of one, or of a code, revokes
-/// everything that came of it. Access tokens live an hour, refresh tokens thirty days. There are at most 100,000 clients, 10,000
-/// authorizations under way and a million tokens; beyond, what was used least recently goes.
+/// ```no_run
+/// use brumate_mcp::auth_server::{AuthServer, SqliteAuth};
+/// use brumate_mcp::{App, ServeError};
+///
+/// # async fn run() -> Result<(), ServeError> {
+/// let provider = SqliteAuth::open("./authorization")?
+///     .name("Notes")
+///     .password_sign_in(|name, password| async move { (name == "ada" && password == "lovelace").then_some(name) });
+/// let auth = AuthServer::new("https://auth.example.com", provider).resource("https://mcp.example.com/mcp").registration();
+/// App::new().authorization_server(auth).run("127.0.0.1:8000").await
+/// # }
+/// ```
+///
+/// Codes and tokens are random and stored as hashes. Each use replaces a refresh token. The second use of a refresh
+/// token or of a code revokes all tokens that came of it. Access tokens live an hour, refresh tokens thirty days. There
+/// are at most 100,000 clients, 10,000 authorizations under way and a million tokens; beyond, those that were used
+/// least recently are removed.
 pub struct SqliteAuth {
     connection: Arc<Mutex<Connection>>,
     sign_in: Option<SignIn>,
@@ -54,12 +68,12 @@ impl fmt::Debug for SqliteAuth {
 }
 
 impl SqliteAuth {
-    /// Opens the database in `directory`, which is made if it is not there. One process at a time uses it.
+    /// Opens the database in `directory`, which is created if needed. One process at a time can use it.
     ///
     /// # Errors
     ///
-    /// [`ServeError::Setup`]: the directory cannot be used or others may enter it, another process has the database open, or it was made
-    /// by another version.
+    /// Returns [`ServeError::Setup`] if the directory cannot be used or other users can enter it, if another process
+    /// has the database open, or if another version has made it.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, ServeError> {
         let connection = database::open(directory.as_ref(), FILE, tables::LAYOUT, Durability::Power);
         let connection = connection.map_err(|error| ServeError::Setup(error.to_string()))?;
@@ -72,17 +86,18 @@ impl SqliteAuth {
         })
     }
 
-    /// Sets the name of what people give access to, for the page.
+    /// Sets the name of the server that people give access to, for the page.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Lets people sign in with a name and a password. `check` returns the subject of their tokens; `None` if the password is wrong.
-    /// It should take the same time for all names and passwords. A person has ten tries for each authorization.
+    /// Lets people sign in with a name and a password. `check` returns the subject of their tokens; `None` if the
+    /// password is wrong. It should take the same time for all names and passwords. A person has ten attempts for each
+    /// authorization.
     #[must_use]
-    pub fn passwords<F, Fut>(mut self, check: F) -> Self
+    pub fn password_sign_in<F, Fut>(mut self, check: F) -> Self
     where
         F: Fn(String, String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Option<String>> + Send + 'static,
@@ -92,32 +107,35 @@ impl SqliteAuth {
         self
     }
 
-    /// Takes who is signed in from the request, where something in front says so in a header, or a cookie of the program does.
+    /// Takes the user from the request: from a header that a proxy sets, or from a cookie of the program. `who` returns
+    /// the subject; `None` if nobody is signed in.
     #[must_use]
-    pub fn signed_in(mut self, who: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn user_from_request(mut self, who: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
         self.sign_in = Some(SignIn::Request(Arc::new(who)));
         self
     }
 
-    /// Asks nobody who they are: whoever reaches the page may agree, for `subject`. For servers on one's own machine.
+    /// Does not ask who the user is: everybody who reaches the page may agree, for `subject`. Use it for servers on
+    /// your own machine.
     #[must_use]
-    pub fn anybody(mut self, subject: impl Into<String>) -> Self {
-        self.sign_in = Some(SignIn::Anybody(subject.into()));
+    pub fn single_user(mut self, subject: impl Into<String>) -> Self {
+        self.sign_in = Some(SignIn::SingleUser(subject.into()));
         self
     }
 
-    /// Sets how long tokens live: access tokens, and refresh tokens that are not used.
+    /// Sets the lifetimes of access tokens, and of refresh tokens that are not used; an hour and thirty days by
+    /// default.
     #[must_use]
     pub fn lifetimes(mut self, access: Duration, refresh: Duration) -> Self {
         (self.access_lifetime, self.refresh_lifetime) = (access, refresh);
         self
     }
 
-    /// Keeps a client that does not register itself, or replaces the one of the same identifier.
+    /// Stores a client that does not register itself, or replaces the one of the same identifier.
     ///
     /// # Errors
     ///
-    /// One of its redirect addresses cannot be used, or the database fails.
+    /// Returns an error if a redirect URI is not allowed, or if the database fails.
     pub async fn add_client(&self, client: OAuthClient) -> Result<(), OAuthError> {
         super::client::check_redirects(&client.redirect_uris)?;
         self.run(move |tables| tables.keep_client(&client, now())).await
@@ -132,7 +150,7 @@ impl SqliteAuth {
         tokio::task::spawn_blocking(move || {
             let mut connection = crate::sync::lock(&connection);
             let mut tables = Tables::begin(&mut connection)?;
-            // What must stay though the request is refused, such as a revocation, is committed too.
+            // Committed even if the request is refused, because a refusal can include a revocation.
             let result = work(&mut tables);
             tables.commit()?;
             result
@@ -156,7 +174,9 @@ impl AuthProvider for SqliteAuth {
     fn check(&self) -> Result<(), Error> {
         match self.sign_in {
             Some(_) => Ok(()),
-            None => Err(Error::new("nobody can sign in: SqliteAuth::passwords, signed_in or anybody says who may")),
+            None => Err(Error::new(
+                "nobody can sign in: SqliteAuth::password_sign_in, user_from_request or single_user says who may",
+            )),
         }
     }
 

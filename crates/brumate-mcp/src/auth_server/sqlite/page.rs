@@ -1,6 +1,6 @@
-//! The page's HTML.
+//! The HTML of the pages.
 
-use super::tables::Waiting;
+use super::tables::PendingAuthorization;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
@@ -13,19 +13,19 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:30em;marg
     button{font:inherit;padding:.4em 1.2em;margin:1em .5em 0 0}code{background:#eee;padding:0 .3em;word-break:break-all}\
     .warning{color:#a33}";
 
-/// What a person is asked.
-pub(super) struct Page<'a> {
+/// The form that a person answers.
+pub(super) struct ConsentForm<'a> {
     pub(super) server: &'a str,
-    pub(super) waiting: &'a Waiting,
+    pub(super) waiting: &'a PendingAuthorization,
     pub(super) id: &'a str,
     pub(super) token: &'a str,
     pub(super) asks_password: bool,
-    /// Who is signed in, where that is known.
+    /// The signed-in user, if known.
     pub(super) subject: Option<&'a str>,
     pub(super) message: Option<&'a str>,
 }
 
-impl Page<'_> {
+impl ConsentForm<'_> {
     pub(super) fn response(&self) -> Response {
         let request = &self.waiting.request;
         let redirect = Url::parse(&request.redirect_uri).ok();
@@ -76,7 +76,7 @@ impl Page<'_> {
             "<button name=answer value=allow>Allow</button>\
              <button name=answer value=deny formnovalidate>Deny</button></form>",
         );
-        // Browsers apply `form-action` to where the form's answer leads as well.
+        // Browsers also apply `form-action` to the redirect after the form.
         let target = redirect.as_ref().map_or_else(String::new, |url| match url.host_str() {
             Some(_) => format!(" {}", url.origin().ascii_serialization()),
             None => format!(" {}:", url.scheme()),

@@ -8,22 +8,22 @@ use crate::oauth::sha256_hex;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-/// The most clients. Beyond, those that were used least recently go.
+/// The most clients. Beyond, those that were used least recently are removed.
 const MAX_CLIENTS: u64 = 100_000;
 
-/// The most authorizations under way. Beyond, the oldest go.
+/// The most authorizations under way. Beyond, the oldest are removed.
 const MAX_REQUESTS: u64 = 10_000;
 
-/// The most tokens and codes. Beyond, those that end first go.
+/// The most tokens and codes. Beyond, those that expire first are removed.
 const MAX_TOKENS: u64 = 1_000_000;
 
 /// How long an authorization may take a person, in seconds.
 const REQUEST_LIFETIME: u64 = 15 * 60;
 
-/// Wrong passwords for one authorization.
+/// The most wrong passwords for one authorization.
 const MAX_TRIES: i64 = 10;
 
-/// Time between two notes that a client is used, in seconds.
+/// The least time between two notes that a client is used, in seconds.
 const NOTED_EVERY: u64 = 24 * 60 * 60;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -62,7 +62,7 @@ struct Token {
 
 /// An authorization that waits for a person.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingAuthorization {
     pub(super) request: AuthorizationRequest,
     pub(super) client_name: Option<String>,
 }
@@ -119,13 +119,13 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns an authorization that waits.
-    pub(super) fn request(&mut self, id: &str, now: u64) -> Result<Option<Waiting>, OAuthError> {
+    pub(super) fn request(&mut self, id: &str, now: u64) -> Result<Option<PendingAuthorization>, OAuthError> {
         let query = "SELECT request, name FROM requests WHERE id = ? AND ends > ?";
         let found = self.0.query_row(query, params![sha256_hex(id), now], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
         });
         let Some((text, client_name)) = found.optional()? else { return Ok(None) };
-        Ok(Some(Waiting { request: serde_json::from_str(&text)?, client_name }))
+        Ok(Some(PendingAuthorization { request: serde_json::from_str(&text)?, client_name }))
     }
 
     /// Counts a wrong password. Returns whether there are more tries; without, the authorization ends.
@@ -181,7 +181,7 @@ impl<'a> Tables<'a> {
             "INSERT INTO tokens (hash, kind, family, client, content, scopes, ends) VALUES (?, ?, ?, ?, ?, ?, ?)";
         self.0.execute(query, params![sha256_hex(token), kind, family, client, content, scopes, ends])?;
         if kind == REFRESH {
-            // What was used is remembered as long as what came of it, so that its second use revokes that.
+            // A used code or token is kept as long as its successors, so that its second use revokes them.
             let query = "UPDATE tokens SET ends = ? WHERE family = ? AND kind != ? AND used = 1";
             self.0.execute(query, params![ends, family, ACCESS])?;
         }

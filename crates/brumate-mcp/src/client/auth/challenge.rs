@@ -59,7 +59,7 @@ fn parse(header: &str) -> Vec<Challenge> {
     }
 }
 
-/// Whether the text behind a `=` shows that it does not belong to a parameter.
+/// Returns whether the text after a `=` shows that it does not belong to a parameter.
 fn is_end(text: &str) -> bool {
     let text = text.trim_start_matches([' ', '\t']);
     text.is_empty() || text.starts_with(['=', ','])
@@ -104,7 +104,8 @@ mod tests {
         assert_eq!(Challenge::bearer(["Negotiate ab=, Bearer scope = \"one\""]).get("scope"), Some("one"));
     }
 
-    /// Texts of pieces that headers are made of, and of others, in any order: what is read is in the text, and reading ends.
+    /// Texts of pieces that headers are made of, and of others, in any order: what is read is in the text, and reading
+    /// ends.
     #[test]
     fn any_text_is_read() {
         const PIECES: [&str; 16] = [

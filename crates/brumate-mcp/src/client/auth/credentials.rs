@@ -1,11 +1,11 @@
-//! Programs that ask for tokens for themselves (client credentials grant; SEP-1046).
+//! Tokens for programs without a person (client credentials grant; SEP-1046).
 
 use super::challenge::Challenge;
 use super::metadata;
 use super::signing::{SigningAlgorithm, SigningKey};
 use super::token::{self, Identity, Tokens};
-use super::{AuthError, Authorization, Authorizer, Refusal, Secret};
-use crate::outbound::{Outbound, Policy};
+use super::{AuthError, Authorization, Authorizer, Secret, TokenChallenge};
+use crate::outbound::{AddressPolicy, Outbound};
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,20 +14,31 @@ use url::Url;
 
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-type Assert = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
+type MakeAssertion = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
 
-/// Tokens for a program itself, and not for a person.
+/// Tokens for the program itself, without a person (client credentials grant, SEP-1046).
+///
+/// ```no_run
+/// use brumate_mcp::Client;
+/// use brumate_mcp::client::{ClientCredentials, ClientError};
+///
+/// # async fn run(secret: String) -> Result<(), ClientError> {
+/// let credentials = ClientCredentials::secret("backup-job", secret).scopes(["notes:read"]);
+/// let client = Client::http("https://mcp.example.com/mcp").auth(credentials).connect().await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct ClientCredentials {
     id: String,
-    proof: Result<Proof, AuthError>,
+    proof: Result<ClientProof, AuthError>,
     scopes: Vec<String>,
 }
 
 #[derive(Clone)]
-enum Proof {
+enum ClientProof {
     Secret(Secret),
     Key(Arc<SigningKey>),
-    Assertion(Assert),
+    Assertion(MakeAssertion),
 }
 
 impl std::fmt::Debug for ClientCredentials {
@@ -37,29 +48,29 @@ impl std::fmt::Debug for ClientCredentials {
 }
 
 impl ClientCredentials {
-    /// A client that shows a secret.
+    /// Makes credentials with a secret.
     pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
-        Self { id: id.into(), proof: Ok(Proof::Secret(Secret::new(secret))), scopes: Vec::new() }
+        Self { id: id.into(), proof: Ok(ClientProof::Secret(Secret::new(secret))), scopes: Vec::new() }
     }
 
-    /// A client that signs with its private key, PKCS #8 in PEM (RFC 7523).
+    /// Makes credentials that are signed with a private key, PKCS #8 in PEM (RFC 7523).
     pub fn private_key(id: impl Into<String>, pem: &str, algorithm: SigningAlgorithm) -> Self {
-        let key = SigningKey::read(pem, algorithm).map(|key| Proof::Key(Arc::new(key)));
+        let key = SigningKey::read(pem, algorithm).map(|key| ClientProof::Key(Arc::new(key)));
         Self { id: id.into(), proof: key, scopes: Vec::new() }
     }
 
-    /// A client whose assertions come from elsewhere, such as from the platform it runs on: `assert` makes one for an authorization
-    /// server.
+    /// Makes credentials with assertions from elsewhere, such as from the platform that the program runs on. `assert`
+    /// makes one for an authorization server.
     pub fn assertion<F, Fut>(id: impl Into<String>, assert: F) -> Self
     where
         F: Fn(String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
-        let assert: Assert = Arc::new(move |issuer| Box::pin(assert(issuer)));
-        Self { id: id.into(), proof: Ok(Proof::Assertion(assert)), scopes: Vec::new() }
+        let assert: MakeAssertion = Arc::new(move |issuer| Box::pin(assert(issuer)));
+        Self { id: id.into(), proof: Ok(ClientProof::Assertion(assert)), scopes: Vec::new() }
     }
 
-    /// Adds scopes to those that the server asks for.
+    /// Adds scopes to those that the server requires.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
@@ -69,7 +80,7 @@ impl ClientCredentials {
 
 impl Authorization for ClientCredentials {
     fn for_server(self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError> {
-        let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
+        let outbound = Outbound::new(AddressPolicy::of_server(server)).map_err(AuthError::new)?;
         let (id, scopes, server) = (self.id, self.scopes, server.clone());
         Ok(Arc::new(CredentialsAuthorizer {
             id,
@@ -84,15 +95,15 @@ impl Authorization for ClientCredentials {
 
 struct CredentialsAuthorizer {
     id: String,
-    proof: Proof,
+    proof: ClientProof,
     scopes: Vec<String>,
     server: Url,
     outbound: Outbound,
-    current: AsyncMutex<Option<Granted>>,
+    current: AsyncMutex<Option<GrantedTokens>>,
 }
 
-/// Tokens, and the scopes that they were asked for with.
-struct Granted {
+/// Tokens, and the scopes that they were requested with.
+struct GrantedTokens {
     tokens: Tokens,
     scopes: BTreeSet<String>,
 }
@@ -106,17 +117,17 @@ impl Authorizer for CredentialsAuthorizer {
         })
     }
 
-    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
+    fn challenged(&self, refusal: TokenChallenge) -> BoxFuture<'_, Result<(), AuthError>> {
         Box::pin(async move {
-            let Refusal { status, challenges, used, .. } = refusal;
+            let TokenChallenge { status, challenges, used, .. } = refusal;
             let mut current = self.current.lock().await;
             let tokens = current.as_ref().map(|granted| &granted.tokens);
             if tokens.is_some_and(|tokens| !tokens.is_over() && used.as_ref() != Some(&tokens.access)) {
-                // Another request has got it meanwhile.
+                // Another request has got a new token meanwhile.
                 return Ok(());
             }
             let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
-            // After a refusal for too few scopes, those that there were stay.
+            // After a refusal for too few scopes, the earlier scopes are requested again.
             let before = current.as_ref().filter(|_| status == 403).map(|granted| granted.scopes.clone());
             *current = Some(self.ask(&challenge, before.unwrap_or_default()).await?);
             Ok(())
@@ -125,7 +136,7 @@ impl Authorizer for CredentialsAuthorizer {
 }
 
 impl CredentialsAuthorizer {
-    async fn ask(&self, challenge: &Challenge, before: BTreeSet<String>) -> Result<Granted, AuthError> {
+    async fn ask(&self, challenge: &Challenge, before: BTreeSet<String>) -> Result<GrantedTokens, AuthError> {
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
         let issuer = found.issuers.first().ok_or_else(|| AuthError::new("the server names no authorization server"))?;
         let server = metadata::authorization_server(&self.outbound, issuer).await?;
@@ -140,12 +151,12 @@ impl CredentialsAuthorizer {
             form.push(("scope".to_owned(), scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")));
         }
         let secret = match &self.proof {
-            Proof::Secret(secret) => Some(secret.clone()),
-            Proof::Key(key) => {
+            ClientProof::Secret(secret) => Some(secret.clone()),
+            ClientProof::Key(key) => {
                 form.extend(assertion(key.assertion(&self.id, &server.issuer)?));
                 None
             }
-            Proof::Assertion(assert) => {
+            ClientProof::Assertion(assert) => {
                 form.extend(assertion(assert(server.issuer.clone()).await?));
                 None
             }
@@ -154,7 +165,7 @@ impl CredentialsAuthorizer {
         let identity =
             Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None, is_refused: false };
         let tokens = token::ask(&self.outbound, &server, &identity, form).await?.tokens;
-        Ok(Granted { tokens, scopes })
+        Ok(GrantedTokens { tokens, scopes })
     }
 }
 

@@ -1,21 +1,21 @@
 //! The authorization code flow, and the refresh of tokens.
 
-use super::answer::read_answer;
+use super::authorization_response::read_authorization_response;
 use super::challenge::Challenge;
 use super::metadata::{self, ProtectedResource};
 use super::registration::identify;
 use super::store::StoredTokens;
 use super::token::{self, TokenError, Tokens};
-use super::{AuthError, Authorizer, OAuth, Refusal, Secret};
+use super::{AuthError, Authorizer, OAuth, Secret, TokenChallenge};
 use crate::oauth::{random_token, s256};
-use crate::outbound::{Outbound, Policy};
+use crate::outbound::{AddressPolicy, Outbound};
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Mutex as AsyncMutex;
 use url::Url;
 
-/// The authorization of one client for one server.
+/// The authorization of one client at one server.
 pub(super) struct OAuthAuthorizer {
     inner: Arc<Inner>,
 }
@@ -26,22 +26,22 @@ struct Inner {
     /// The server's name in the store.
     key: String,
     outbound: Outbound,
-    /// One authorizes at a time; others wait for its end.
-    current: AsyncMutex<Current>,
+    /// Held by the request that authorizes. Others wait for it.
+    current: AsyncMutex<AuthorizationState>,
 }
 
 #[derive(Default)]
-struct Current {
+struct AuthorizationState {
     is_loaded: bool,
     stored: Option<StoredTokens>,
 }
 
-impl Current {
+impl AuthorizationState {
     fn tokens(&self) -> Option<&Tokens> {
         self.stored.as_ref()?.tokens.as_ref()
     }
 
-    /// Whether there is an access token that has not ended, and is another than the one that was `used`.
+    /// Returns whether there is an access token that has not expired and is not the one that was `used`.
     fn has_other_than(&self, used: Option<&Secret>) -> bool {
         self.tokens().is_some_and(|tokens| !tokens.is_over() && used != Some(&tokens.access))
     }
@@ -49,7 +49,7 @@ impl Current {
 
 impl OAuthAuthorizer {
     pub(super) fn new(config: OAuth, server: &Url) -> Result<Self, AuthError> {
-        let outbound = Outbound::new(Policy::of_server(server)).map_err(AuthError::new)?;
+        let outbound = Outbound::new(AddressPolicy::of_server(server)).map_err(AuthError::new)?;
         let key = metadata::canonical(server);
         let inner = Inner { config, server: server.clone(), key, outbound, current: AsyncMutex::default() };
         Ok(Self { inner: Arc::new(inner) })
@@ -61,10 +61,10 @@ impl Authorizer for OAuthAuthorizer {
         Box::pin(self.inner.token())
     }
 
-    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
+    fn challenged(&self, refusal: TokenChallenge) -> BoxFuture<'_, Result<(), AuthError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
-            // In a task of its own: whoever waits may give up, and the person's work is not lost.
+            // In a task of its own, so that the person's work is not lost when the request is dropped.
             let work = tokio::spawn(async move { inner.challenged(refusal).await });
             work.await.unwrap_or_else(|error| Err(AuthError::of(error)))
         })
@@ -72,7 +72,7 @@ impl Authorizer for OAuthAuthorizer {
 }
 
 impl Inner {
-    async fn load(&self, current: &mut Current) -> Result<(), AuthError> {
+    async fn load(&self, current: &mut AuthorizationState) -> Result<(), AuthError> {
         if !current.is_loaded {
             current.stored = self.kept().await?;
             current.is_loaded = true;
@@ -80,14 +80,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads what the store has for the server. The tokens of another client than that which the program names are not this one's.
+    /// Reads what the store has for the server. The tokens of another client than that which the program names are not
+    /// this one's.
     async fn kept(&self) -> Result<Option<StoredTokens>, AuthError> {
         let kept = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
-        let registered = self.config.registered.as_ref();
+        let registered = self.config.registration.as_ref();
         Ok(kept.filter(|kept| registered.is_none_or(|registered| registered.id == kept.identity.id)))
     }
 
-    async fn save(&self, current: &mut Current, stored: StoredTokens) -> Result<(), AuthError> {
+    async fn save(&self, current: &mut AuthorizationState, stored: StoredTokens) -> Result<(), AuthError> {
         self.config.store.save(&self.key, &stored).await.map_err(AuthError::of)?;
         current.stored = Some(stored);
         Ok(())
@@ -103,17 +104,17 @@ impl Inner {
         Ok(current.tokens().map(|tokens| tokens.access.clone()))
     }
 
-    async fn challenged(&self, refusal: Refusal) -> Result<(), AuthError> {
-        let Refusal { status, challenges, used, is_first } = refusal;
+    async fn challenged(&self, refusal: TokenChallenge) -> Result<(), AuthError> {
+        let TokenChallenge { status, challenges, used, is_first } = refusal;
         let mut current = self.current.lock().await;
         self.load(&mut current).await?;
         if current.has_other_than(used.as_ref()) {
-            // Another request has got it meanwhile.
+            // Another request has got a new token meanwhile.
             return Ok(());
         }
         let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
-        // A token that is refused though it comes from a refresh is no reason for another one.
+        // Refreshes once: a token that comes from a refresh and is refused needs a new authorization.
         if status == 401
             && used.is_some()
             && is_first
@@ -135,11 +136,11 @@ impl Inner {
         self.authorize(&mut current, &found, scopes).await
     }
 
-    /// Returns the scopes to ask for: those of the challenge, else all of the resource; after a refusal for too few those that were
-    /// granted besides.
+    /// Returns the scopes to ask for: those of the challenge, else all of the resource; after a refusal for too few
+    /// those that were granted besides.
     fn wanted_scopes(
         &self,
-        current: &Current,
+        current: &AuthorizationState,
         challenge: &Challenge,
         found: &ProtectedResource,
         status: u16,
@@ -157,12 +158,16 @@ impl Inner {
         scopes
     }
 
-    /// Replaces the tokens by the refresh token; tells whether there are others now. With what was `found` out about the server, not at
-    /// an authorization server that it does not name any more.
-    async fn refresh(&self, current: &mut Current, found: Option<&ProtectedResource>) -> Result<bool, AuthError> {
+    /// Replaces the tokens by the refresh token; tells whether there are others now. With what was `found` out about
+    /// the server, not at an authorization server that it does not name any more.
+    async fn refresh(
+        &self,
+        current: &mut AuthorizationState,
+        found: Option<&ProtectedResource>,
+    ) -> Result<bool, AuthError> {
         let _alone = self.config.store.lock(&self.key).await.map_err(AuthError::of)?;
         let before = current.stored.clone();
-        // Another process may have done so meanwhile, and the old refresh token is of no use then.
+        // Another process may have refreshed meanwhile. The old refresh token is used up then.
         if let Some(kept) = self.kept().await? {
             let is_new = before.as_ref().and_then(|stored| stored.tokens.as_ref()) != kept.tokens.as_ref();
             let holds = kept.tokens.as_ref().is_some_and(|tokens| !tokens.is_over());
@@ -184,7 +189,7 @@ impl Inner {
         ];
         match token::ask(&self.outbound, &server, &stored.identity, form).await {
             Ok(mut granted) => {
-                // A server that gives no new one lets the old one hold.
+                // Without a new refresh token the old one stays valid.
                 granted.tokens.refresh = granted.tokens.refresh.or(Some(refresh));
                 if let Some(scopes) = granted.scopes {
                     stored.scopes = scopes;
@@ -194,7 +199,7 @@ impl Inner {
                 Ok(true)
             }
             Err(TokenError::Error { code, .. }) => {
-                // The tokens have ended. Who the client is holds, unless it is that which the server does not know any more.
+                // The tokens are no longer valid. The registration is, unless the server does not know the client any more.
                 stored.tokens = None;
                 stored.identity.is_refused = code == "invalid_client";
                 self.save(current, stored).await?;
@@ -206,7 +211,7 @@ impl Inner {
 
     async fn authorize(
         &self,
-        current: &mut Current,
+        current: &mut AuthorizationState,
         found: &ProtectedResource,
         scopes: Option<BTreeSet<String>>,
     ) -> Result<(), AuthError> {
@@ -250,7 +255,7 @@ impl Inner {
         }
         let redirect = page.redirect().to_owned();
         let answer = page.visit(url.as_str()).await?;
-        let code = read_answer(&answer, &state, &server)?;
+        let code = read_authorization_response(&answer, &state, &server)?;
         let form = vec![
             ("grant_type".to_owned(), "authorization_code".to_owned()),
             ("code".to_owned(), code),
@@ -272,8 +277,9 @@ impl Inner {
         self.save(current, StoredTokens { issuer, resource, identity, tokens, scopes }).await
     }
 
-    /// Notes that the authorization server does not know the client any more: the next authorization registers it again.
-    async fn forget_identity(&self, current: &mut Current) -> Result<(), AuthError> {
+    /// Notes that the authorization server does not know the client any more: the next authorization registers it
+    /// again.
+    async fn forget_identity(&self, current: &mut AuthorizationState) -> Result<(), AuthError> {
         let Some(mut stored) = current.stored.clone() else { return Ok(()) };
         stored.identity.is_refused = true;
         self.save(current, stored).await

@@ -1,6 +1,6 @@
 //! A store of tokens in a keyring.
 
-use super::store::{FileTokens, StoredTokens, TokenStore, TokenStoreError};
+use super::store::{FileTokenStore, StoredTokens, TokenStore, TokenStoreError};
 use async_trait::async_trait;
 use keyring_core::{CredentialStore, Entry};
 use std::any::Any;
@@ -8,46 +8,48 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Keeps tokens in the system's keyring: in the Secret Service, as GNOME's and KDE's keyrings are. Processes that share it take turns when
-/// they replace tokens, by the locks of a [`FileTokens`].
+/// A store of tokens in the system's keyring: the Secret Service of GNOME and KDE. Processes that share it replace
+/// tokens one at a time, with the locks of a [`FileTokenStore`].
 #[derive(Clone)]
-pub struct KeyringTokens {
+pub struct KeyringTokenStore {
     store: Arc<CredentialStore>,
     program: String,
-    locks: FileTokens,
+    locks: FileTokenStore,
 }
 
-impl std::fmt::Debug for KeyringTokens {
+impl std::fmt::Debug for KeyringTokenStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeyringTokens").field("program", &self.program).finish_non_exhaustive()
+        f.debug_struct("KeyringTokenStore").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
-impl KeyringTokens {
-    /// Keeps them in the Secret Service under the name of the program. Its locks are where [`FileTokens::in_config_dir`] has files.
+impl KeyringTokenStore {
+    /// Opens the Secret Service. Tokens are stored under the name of the program, and locks are where
+    /// [`FileTokenStore::in_config_dir`] has files.
     ///
     /// # Errors
     ///
-    /// There is no Secret Service, such as where nobody is logged in; those of [`FileTokens::in_config_dir`].
+    /// Returns an error if there is no Secret Service, for example because nobody is logged in; also the errors of
+    /// [`FileTokenStore::in_config_dir`].
     pub async fn new(program: impl Into<String>) -> Result<Self, TokenStoreError> {
         let program = program.into();
-        let locks = FileTokens::in_config_dir(&program)?;
+        let locks = FileTokenStore::in_config_dir(&program)?;
         let store = apart(zbus_secret_service_keyring_store::Store::new).await?;
         let store = store.map_err(|error| TokenStoreError::new(format!("there is no Secret Service: {error}")))?;
         Ok(Self { store, program, locks })
     }
 
-    /// Keeps them in any store of the crate `keyring-core`. Its locks are files of a directory, which is made if it is not there.
+    /// Uses any store of the crate `keyring-core`. The locks are files of a directory, which is created if needed.
     ///
     /// # Errors
     ///
-    /// The directory cannot be made.
+    /// Returns an error if the directory cannot be created.
     pub fn in_store(
         store: Arc<CredentialStore>,
         program: impl Into<String>,
         locks: impl Into<PathBuf>,
     ) -> Result<Self, TokenStoreError> {
-        Ok(Self { store, program: program.into(), locks: FileTokens::new(locks)? })
+        Ok(Self { store, program: program.into(), locks: FileTokenStore::new(locks)? })
     }
 
     /// Does something with a server's entry.
@@ -72,7 +74,7 @@ async fn apart<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> R
 }
 
 #[async_trait]
-impl TokenStore for KeyringTokens {
+impl TokenStore for KeyringTokenStore {
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         let Some(bytes) = self.with_entry(server, |entry| entry.get_secret()).await? else { return Ok(None) };
         StoredTokens::read(server, &Zeroizing::new(bytes)).map(Some)
@@ -103,7 +105,7 @@ mod tests {
     async fn a_keyring_keeps_tokens() {
         let directory = tempfile::tempdir().unwrap();
         let store = mock::Store::new().unwrap();
-        let open = || KeyringTokens::in_store(store.clone(), "test", directory.path()).unwrap();
+        let open = || KeyringTokenStore::in_store(store.clone(), "test", directory.path()).unwrap();
         let tokens = open();
         assert_eq!(tokens.load("https://server").await.unwrap(), None);
         tokens.save("https://server", &stored("one")).await.unwrap();

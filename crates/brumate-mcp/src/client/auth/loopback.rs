@@ -10,44 +10,44 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// Time that a person has to agree.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a person has to agree.
+const AGREE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
-/// Time that a browser has to send the head of its request, and to take the answer.
+/// How long a browser may take to send the head of its request, and to read the answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connections that are read at a time; further ones wait.
+/// The most connections that are read at a time. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
 
-/// Time that a function of the program has to bring the answer.
+/// How long a function of the program may take to bring the answer.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 const PATH: &str = "/callback";
 
 const DONE: &str = "<!doctype html><meta charset=utf-8><title>Authorized</title><p>This window can be closed.</p>";
 
-type Show = Arc<dyn Fn(&str) + Send + Sync>;
-type Visit = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
+type ShowPage = Arc<dyn Fn(&str) + Send + Sync>;
+type VisitPage = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, AuthError>> + Send + Sync>;
 
-/// The way to have a page visited.
+/// How pages are visited.
 #[derive(Clone)]
-pub(super) enum Pages {
-    /// The page is shown to a person. The browser comes back to a port of this machine.
-    Loopback(Show),
-    /// A function of the program visits the page. It returns the address that the browser came back to.
-    Visited(Url, Visit),
+pub(super) enum PageVisitor {
+    /// A person opens the page. The browser comes back to a port of this machine.
+    Loopback(ShowPage),
+    /// A function of the program visits the page. It returns the URL that the browser was redirected to.
+    Program(Url, VisitPage),
 }
 
-/// A page that can be visited, with the address for its answer.
-pub(super) enum Page {
-    Loopback { show: Show, listener: TcpListener, redirect: String },
-    Visited { visit: Visit, redirect: String },
+/// A page that can be visited, with the URL for its answer.
+pub(super) enum PreparedPage {
+    Loopback { show: ShowPage, listener: TcpListener, redirect: String },
+    Program { visit: VisitPage, redirect: String },
 }
 
-impl Pages {
+impl PageVisitor {
     pub(super) fn loopback(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self::Loopback(Arc::new(show))
     }
@@ -57,14 +57,14 @@ impl Pages {
         F: Fn(String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
-        Self::Visited(redirect, Arc::new(move |url| Box::pin(visit(url))))
+        Self::Program(redirect, Arc::new(move |url| Box::pin(visit(url))))
     }
 
     /// Prepares the address for the answer. It is the one that the client was registered with, if its port is free.
-    pub(super) async fn prepare(&self, before: Option<&str>) -> Result<Page, AuthError> {
+    pub(super) async fn prepare(&self, before: Option<&str>) -> Result<PreparedPage, AuthError> {
         match self {
-            Self::Visited(redirect, visit) => {
-                Ok(Page::Visited { visit: visit.clone(), redirect: redirect.to_string() })
+            Self::Program(redirect, visit) => {
+                Ok(PreparedPage::Program { visit: visit.clone(), redirect: redirect.to_string() })
             }
             Self::Loopback(show) => {
                 let port = before.and_then(|before| Url::parse(before).ok()?.port()).unwrap_or(0);
@@ -73,28 +73,28 @@ impl Pages {
                     Err(_) => TcpListener::bind(("127.0.0.1", 0)).await.map_err(AuthError::of)?,
                 };
                 let redirect = format!("http://{}{PATH}", listener.local_addr().map_err(AuthError::of)?);
-                Ok(Page::Loopback { show: show.clone(), listener, redirect })
+                Ok(PreparedPage::Loopback { show: show.clone(), listener, redirect })
             }
         }
     }
 }
 
-impl Page {
+impl PreparedPage {
     /// Returns the address that the browser is sent back to.
     pub(super) fn redirect(&self) -> &str {
-        let (Self::Loopback { redirect, .. } | Self::Visited { redirect, .. }) = self;
+        let (Self::Loopback { redirect, .. } | Self::Program { redirect, .. }) = self;
         redirect
     }
 
-    /// Has a page visited; returns the address that the browser came back to.
+    /// Has the page visited. Returns the URL that the browser was redirected to.
     pub(super) async fn visit(self, url: &str) -> Result<String, AuthError> {
         match self {
-            Self::Visited { visit, .. } => tokio::time::timeout(VISIT_TIMEOUT, visit(url.to_owned()))
+            Self::Program { visit, .. } => tokio::time::timeout(VISIT_TIMEOUT, visit(url.to_owned()))
                 .await
                 .unwrap_or_else(|_| Err(AuthError::new("nobody has agreed within ten minutes"))),
             Self::Loopback { show, listener, redirect } => {
                 show(url);
-                let answer = tokio::time::timeout(PATIENCE, accept(&listener));
+                let answer = tokio::time::timeout(AGREE_TIMEOUT, accept(&listener));
                 let target = answer.await.map_err(|_| AuthError::new("nobody has agreed within five minutes"))??;
                 let base = Url::parse(&redirect).map_err(AuthError::of)?;
                 Ok(base.join(&target).map_err(AuthError::of)?.to_string())
@@ -103,8 +103,8 @@ impl Page {
     }
 }
 
-/// Waits for the request that brings the answer; others are refused. Returns its target. Browsers open connections that they send
-/// nothing on: several are read at a time.
+/// Waits for the request that brings the answer; others are refused. Returns its target. Browsers open connections that
+/// they send nothing on: several are read at a time.
 async fn accept(listener: &TcpListener) -> Result<String, AuthError> {
     let mut open = FuturesUnordered::new();
     loop {
@@ -155,7 +155,7 @@ mod tests {
     async fn the_answer_comes_to_a_port_of_this_machine() {
         let shown = Arc::new(std::sync::Mutex::new(None));
         let keep = shown.clone();
-        let pages = Pages::loopback(move |url| *keep.lock().unwrap() = Some(url.to_owned()));
+        let pages = PageVisitor::loopback(move |url| *keep.lock().unwrap() = Some(url.to_owned()));
         let page = pages.prepare(None).await.unwrap();
         let redirect = page.redirect().to_owned();
         let address = redirect.strip_prefix("http://").unwrap().strip_suffix(PATH).unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Finds the authorization server of a server: metadata of the resource (RFC 9728) and of the authorization server (RFC 8414, OpenID
-//! Connect Discovery).
+//! Finds the authorization server of a server: metadata of the resource (RFC 9728) and of the authorization server (RFC
+//! 8414, OpenID Connect Discovery).
 
 use super::AuthError;
 use crate::outbound::{Outbound, OutboundError};
@@ -49,7 +49,8 @@ pub(super) struct ProtectedResource {
     pub(super) issuers: Vec<String>,
 }
 
-/// Returns the name of a server as a resource: its address without a fragment, and without a slash that is its whole path.
+/// Returns the name of a server as a resource: its address without a fragment, and without a slash that is its whole
+/// path.
 pub(super) fn canonical(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
@@ -57,7 +58,8 @@ pub(super) fn canonical(url: &Url) -> String {
     if url.path() == "/" && url.query().is_none() { text.trim_end_matches('/').to_owned() } else { text }
 }
 
-/// Returns whether the resource `named` covers `url`: its origin is the same, and its path is that of `url` or a parent of it.
+/// Returns whether the resource `named` covers `url`: its origin is the same, and its path is that of `url` or a parent
+/// of it.
 fn covers(named: &str, url: &Url) -> bool {
     let Ok(named) = Url::parse(named) else { return false };
     let path = named.path().trim_end_matches('/');
@@ -113,7 +115,7 @@ pub(super) async fn discover(
         let (resource, issuers) = (found.resource, found.authorization_servers);
         return Ok(ProtectedResource { resource, scopes: found.scopes_supported, issuers });
     }
-    // Before there were such metadata, a server was its own authorization server.
+    // Without such metadata (2025-03-26), a server is its own authorization server.
     let origin = server.origin().ascii_serialization();
     Ok(ProtectedResource { resource: canonical(server), scopes: None, issuers: vec![origin] })
 }

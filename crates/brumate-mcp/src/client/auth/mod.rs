@@ -2,23 +2,30 @@
 //!
 //! ```no_run
 //! use brumate_mcp::Client;
-//! use brumate_mcp::client::{FileTokens, OAuth};
+//! use brumate_mcp::client::{FileTokenStore, OAuth};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let oauth = OAuth::new("My Client")
-//!     .tokens(FileTokens::in_config_dir("my-client")?)
+//!     .token_store(FileTokenStore::in_config_dir("my-client")?)
 //!     .in_browser();
 //! let client = Client::http("https://api.example.com/mcp").auth(oauth).connect().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The flow is the same for every server: it says where its authorization server is (RFC 9728), that one says what it can do (RFC 8414),
-//! the client introduces itself (by an identifier that it was given, by a document with its metadata, or by registration: RFC 7591),
-//! the person agrees in a browser, and the code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer
-//! identification, RFC 9207). Tokens are sent to the server that they are for, and to no other.
+//! The flow is the same for every server:
+//!
+//! 1. The server's metadata name its authorization server (RFC 9728). The metadata of that one say what it supports
+//!    (RFC 8414).
+//! 2. The client is identified by an identifier that it was given, by a document with its metadata, or by registration
+//!    (RFC 7591).
+//! 3. The person agrees in a browser.
+//! 4. The code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer identification,
+//!    RFC 9207).
+//!
+//! Tokens are sent to the server that they are for, and to no other.
 
-mod answer;
+mod authorization_response;
 mod browser;
 mod challenge;
 mod credentials;
@@ -37,19 +44,19 @@ mod token;
 pub use browser::open_in_browser;
 pub use credentials::ClientCredentials;
 #[cfg(feature = "keyring")]
-pub use keyring::KeyringTokens;
+pub use keyring::KeyringTokenStore;
 pub use signing::SigningAlgorithm;
-pub use store::{FileTokens, MemoryTokens, StoredTokens, TokenStore, TokenStoreError};
+pub use store::{FileTokenStore, MemoryTokenStore, StoredTokens, TokenStore, TokenStoreError};
 
 use futures::future::BoxFuture;
-use loopback::Pages;
+use loopback::PageVisitor;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use url::Url;
 use zeroize::Zeroize as _;
 
-/// Authorizations that one request may take, at most.
+/// The most authorizations that one request may take.
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
 
 /// The reason why a client has no token for a server.
@@ -97,7 +104,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A source of tokens for a client: [`OAuth`], [`ClientCredentials`] and [`Bearer`].
+/// A source of tokens for a client: [`OAuth`], [`ClientCredentials`] or [`Bearer`].
 pub trait Authorization: Send + 'static {
     /// Makes the authorizer for one server.
     #[doc(hidden)]
@@ -111,24 +118,35 @@ pub trait Authorizer: Send + Sync {
     fn token(&self) -> BoxFuture<'_, Result<Option<Secret>, AuthError>>;
 
     /// Gets another token after an answer that refuses the one that was sent.
-    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>>;
+    fn challenged(&self, refusal: TokenChallenge) -> BoxFuture<'_, Result<(), AuthError>>;
 }
 
 /// An answer that wants another token.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Refusal {
+pub struct TokenChallenge {
     /// 401 or 403.
     pub(super) status: u16,
     /// The headers `WWW-Authenticate`.
     pub(super) challenges: Vec<String>,
     /// The token that was sent.
     pub(super) used: Option<Secret>,
-    /// It is the request's first.
+    /// Whether it is the first challenge of the request.
     pub(super) is_first: bool,
 }
 
 /// Bearer tokens that a function of the program provides (RFC 6750).
+///
+/// ```no_run
+/// use brumate_mcp::Client;
+/// use brumate_mcp::client::{AuthError, Bearer, ClientError};
+///
+/// # async fn run() -> Result<(), ClientError> {
+/// let bearer = Bearer::new(|| async { std::env::var("TOKEN").map_err(|error| AuthError::new(error.to_string())) });
+/// let client = Client::http("https://mcp.example.com/mcp").auth(bearer).connect().await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Bearer {
     token: Arc<dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync>,
 }
@@ -166,7 +184,7 @@ impl Authorizer for Bearer {
         Box::pin(async move { (self.token)().await.map(Some) })
     }
 
-    fn challenged(&self, refusal: Refusal) -> BoxFuture<'_, Result<(), AuthError>> {
+    fn challenged(&self, refusal: TokenChallenge) -> BoxFuture<'_, Result<(), AuthError>> {
         Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {}", refusal.status))) })
     }
 }
@@ -180,12 +198,12 @@ pub struct ClientRegistration {
 }
 
 impl ClientRegistration {
-    /// Names a client without a secret.
+    /// Makes a registration without a secret.
     pub fn public(id: impl Into<String>) -> Self {
         Self { id: id.into(), secret: None, issuer: None }
     }
 
-    /// Names a client with a secret.
+    /// Makes a registration with a secret.
     pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
         Self { id: id.into(), secret: Some(Secret(secret.into())), issuer: None }
     }
@@ -198,14 +216,25 @@ impl ClientRegistration {
     }
 }
 
-/// Authorization by a person, in a browser (authorization code grant).
+/// Authorization by a person in a browser (authorization code grant).
+///
+/// ```no_run
+/// use brumate_mcp::Client;
+/// use brumate_mcp::client::{FileTokenStore, OAuth};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let oauth = OAuth::new("My Client").token_store(FileTokenStore::in_config_dir("my-client")?).in_browser();
+/// let client = Client::http("https://mcp.example.com/mcp").auth(oauth).connect().await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct OAuth {
     name: String,
-    registered: Option<ClientRegistration>,
+    registration: Option<ClientRegistration>,
     metadata_url: Option<Url>,
     scopes: Vec<String>,
     store: Arc<dyn TokenStore>,
-    pages: Pages,
+    pages: PageVisitor,
     assumes_pkce: bool,
     problem: Option<AuthError>,
 }
@@ -217,30 +246,31 @@ impl fmt::Debug for OAuth {
 }
 
 impl OAuth {
-    /// Sets up authorization for a client with this name, which authorization servers show to people. By default, pages to visit are
-    /// printed to standard error, and tokens are kept in memory.
+    /// Sets up authorization for a client with this name, which authorization servers show to people. By default the
+    /// URLs of pages are printed to standard error, and tokens are kept in memory.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            registered: None,
+            registration: None,
             metadata_url: None,
             scopes: Vec::new(),
-            store: Arc::new(MemoryTokens::default()),
-            pages: Pages::loopback(browser::print),
+            store: Arc::new(MemoryTokenStore::default()),
+            pages: PageVisitor::loopback(browser::print),
             assumes_pkce: false,
             problem: None,
         }
     }
 
-    /// Sets an identifier that the authorization server has given the client; it goes before the other ways to get one.
+    /// Sets an identifier that the authorization server has given the client. It takes precedence over the other ways
+    /// to get one.
     #[must_use]
-    pub fn registered(mut self, registered: ClientRegistration) -> Self {
-        self.registered = Some(registered);
+    pub fn registration(mut self, registration: ClientRegistration) -> Self {
+        self.registration = Some(registration);
         self
     }
 
-    /// Sets the address of a document with the client's metadata, which is its identifier where the authorization server takes such
-    /// (client ID metadata documents).
+    /// Sets the URL of a document with the client's metadata. The URL is the client's identifier where the
+    /// authorization server supports that (client ID metadata documents).
     #[must_use]
     pub fn client_metadata_url(mut self, url: &str) -> Self {
         match Url::parse(url) {
@@ -250,37 +280,37 @@ impl OAuth {
         self
     }
 
-    /// Adds scopes to those that the server asks for.
+    /// Adds scopes to those that the server requires.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
-    /// Sets where tokens are kept.
+    /// Sets where tokens are kept; in memory by default.
     #[must_use]
-    pub fn tokens(mut self, store: impl TokenStore) -> Self {
+    pub fn token_store(mut self, store: impl TokenStore) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// Shows the page that a person is to open. Its answer comes to a port of this machine, which is open for five minutes, for one
-    /// request.
+    /// Sets a callback that shows a person the URL of a page to open. The answer comes to a port of this machine, which
+    /// is open for five minutes, for one request.
     #[must_use]
     pub fn on_page(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.pages = Pages::loopback(show);
+        self.pages = PageVisitor::loopback(show);
         self
     }
 
-    /// Opens the page in the system's browser ([`open_in_browser`]). Its answer comes to a port of this machine, as with
-    /// [`OAuth::on_page`].
+    /// Opens the page in the system's browser ([`open_in_browser`]). Its answer comes to a port of this machine, as
+    /// with [`OAuth::on_page`].
     #[must_use]
     pub fn in_browser(self) -> Self {
         self.on_page(open_in_browser)
     }
 
-    /// Has `visit` open the page, and return the address that the browser was sent back to. `redirect` is that address without its
-    /// query, as it is known to the authorization server.
+    /// Sets a callback that opens the page itself and returns the URL that the browser was redirected to. `redirect` is
+    /// that URL without its query, as the authorization server knows it.
     #[must_use]
     pub fn on_authorize<F, Fut>(mut self, redirect: &str, visit: F) -> Self
     where
@@ -288,14 +318,14 @@ impl OAuth {
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
         match Url::parse(redirect) {
-            Ok(redirect) => self.pages = Pages::visited(redirect, visit),
+            Ok(redirect) => self.pages = PageVisitor::visited(redirect, visit),
             Err(error) => self.problem = Some(AuthError(format!("redirect address `{redirect}`: {error}"))),
         }
         self
     }
 
-    /// Goes on with authorization servers that do not say that they know PKCE (RFC 7636). Without it they are refused, as the protocol
-    /// wants.
+    /// Accepts authorization servers whose metadata do not name PKCE (RFC 7636). By default they are refused, as the
+    /// protocol requires.
     #[must_use]
     pub fn assume_pkce(mut self) -> Self {
         self.assumes_pkce = true;
@@ -304,12 +334,12 @@ impl OAuth {
 }
 
 impl OAuth {
-    /// Forgets what is kept for a server: the tokens, and who the client is to its authorization server. Returns whether there was
-    /// anything.
+    /// Removes what is stored for a server: the tokens, and the client's registration at its authorization server.
+    /// Returns whether there was anything.
     ///
     /// # Errors
     ///
-    /// The address is none, or the store does not work.
+    /// Returns an error if the URL is not valid, or if the store fails.
     pub async fn forget(&self, server: &str) -> Result<bool, AuthError> {
         let url = Url::parse(server).map_err(|error| AuthError(format!("the server's address `{server}`: {error}")))?;
         let key = metadata::canonical(&url);

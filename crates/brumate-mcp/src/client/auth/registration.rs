@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-/// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document, or by a new
-/// registration.
+/// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document,
+/// or by a new registration.
 pub(super) async fn identify(
     config: &OAuth,
     outbound: &Outbound,
@@ -22,7 +22,7 @@ pub(super) async fn identify(
         let redirect = Some(redirect.to_owned());
         Identity { id, secret, method, redirect, secret_ends: None, is_refused: false }
     };
-    if let Some(ClientRegistration { id, secret, issuer }) = &config.registered {
+    if let Some(ClientRegistration { id, secret, issuer }) = &config.registration {
         if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
             let text = format!("the client is registered with `{issuer}`, and the server wants `{}`", server.issuer);
             return Err(AuthError(text));
@@ -43,7 +43,7 @@ pub(super) async fn identify(
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(AuthError(format!(
             "the authorization server `{}` registers no clients: give the client an identifier that it knows \
-             (`registered`), or the address of its metadata (`client_metadata_url`)",
+             (`OAuth::registration`), or the address of its metadata (`OAuth::client_metadata_url`)",
             server.issuer
         )));
     };

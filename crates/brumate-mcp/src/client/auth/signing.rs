@@ -37,10 +37,10 @@ impl SigningAlgorithm {
 /// A key to sign with.
 pub(super) struct SigningKey {
     algorithm: SigningAlgorithm,
-    pair: Pair,
+    pair: KeyPair,
 }
 
-enum Pair {
+enum KeyPair {
     Ec(EcdsaKeyPair),
     Rsa(Box<RsaKeyPair>),
     Ed(Ed25519KeyPair),
@@ -63,10 +63,10 @@ impl SigningKey {
         let der = STANDARD.decode(body).map_err(|error| unusable(error.to_string()))?;
         let pair = match algorithm {
             SigningAlgorithm::Es256 => {
-                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, &SystemRandom::new()).map(Pair::Ec)
+                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, &SystemRandom::new()).map(KeyPair::Ec)
             }
-            SigningAlgorithm::Rs256 => RsaKeyPair::from_pkcs8(&der).map(|pair| Pair::Rsa(Box::new(pair))),
-            SigningAlgorithm::EdDsa => Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map(Pair::Ed),
+            SigningAlgorithm::Rs256 => RsaKeyPair::from_pkcs8(&der).map(|pair| KeyPair::Rsa(Box::new(pair))),
+            SigningAlgorithm::EdDsa => Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map(KeyPair::Ed),
         };
         Ok(Self { algorithm, pair: pair.map_err(|error| unusable(error.to_string()))? })
     }
@@ -92,13 +92,13 @@ impl SigningKey {
     fn sign(&self, text: &[u8]) -> Result<Vec<u8>, ring::error::Unspecified> {
         let random = SystemRandom::new();
         match &self.pair {
-            Pair::Ec(pair) => Ok(pair.sign(&random, text)?.as_ref().to_vec()),
-            Pair::Rsa(pair) => {
+            KeyPair::Ec(pair) => Ok(pair.sign(&random, text)?.as_ref().to_vec()),
+            KeyPair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &random, text, &mut signature)?;
                 Ok(signature)
             }
-            Pair::Ed(pair) => Ok(pair.sign(text).as_ref().to_vec()),
+            KeyPair::Ed(pair) => Ok(pair.sign(text).as_ref().to_vec()),
         }
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         let key = SigningKey::read(&pem, SigningAlgorithm::Es256).unwrap();
         let assertion = key.assertion("me", "https://issuer").unwrap();
         let (text, signature) = assertion.rsplit_once('.').unwrap();
-        let Pair::Ec(pair) = &key.pair else { panic!("of that kind") };
+        let KeyPair::Ec(pair) = &key.pair else { panic!("of that kind") };
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key().as_ref());
         public.verify(text.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
         let claims = URL_SAFE_NO_PAD.decode(text.split('.').nth(1).unwrap()).unwrap();

@@ -19,7 +19,8 @@ use zeroize::Zeroizing;
 /// Time between two attempts to take a lock that another process has.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The tokens for one server, and the client's identity at its authorization server. A store keeps it as JSON; its fields are private.
+/// The tokens for one server, and the client's identity at its authorization server. Stores write it as JSON; its
+/// fields are private.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredTokens {
     pub(super) issuer: String,
@@ -33,7 +34,7 @@ impl StoredTokens {
     /// Reads what [`StoredTokens::write`] has written for a server.
     pub(super) fn read(server: &str, bytes: &[u8]) -> Result<Self, TokenStoreError> {
         serde_json::from_slice(bytes).map_err(|error| {
-            // The error's own text may show what is kept.
+            // The error's own text may show secrets.
             let (line, column) = (error.line(), error.column());
             TokenStoreError(format!("what is kept for {server} is damaged at line {line}, column {column}"))
         })
@@ -45,7 +46,7 @@ impl StoredTokens {
     }
 }
 
-/// The reason why a store cannot keep or find tokens.
+/// The reason why a store cannot store or find tokens.
 #[derive(Debug, thiserror::Error)]
 #[error("tokens cannot be kept: {0}")]
 pub struct TokenStoreError(String);
@@ -63,47 +64,48 @@ impl From<std::io::Error> for TokenStoreError {
     }
 }
 
-/// A store of tokens, by the addresses of the servers that the tokens are for.
+/// A store of tokens, by the URLs of the servers that the tokens are for.
 #[async_trait]
 pub trait TokenStore: Send + Sync + 'static {
-    /// Returns what is kept for a server.
+    /// Returns what is stored for a server.
     ///
     /// # Errors
     ///
-    /// The store cannot be read.
+    /// Returns an error if the store cannot be read.
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError>;
 
-    /// Replaces what is kept for a server.
+    /// Replaces what is stored for a server.
     ///
     /// # Errors
     ///
-    /// The store cannot be written.
+    /// Returns an error if the store cannot be written.
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError>;
 
-    /// Forgets what is kept for a server.
+    /// Removes what is stored for a server.
     ///
     /// # Errors
     ///
-    /// The store cannot be written.
+    /// Returns an error if the store cannot be written.
     async fn remove(&self, server: &str) -> Result<(), TokenStoreError>;
 
-    /// Takes the lock for replacing a server's tokens. It excludes all processes that share the store, until the returned value is dropped.
+    /// Takes the lock for replacing a server's tokens. It excludes all processes that share the store, until the
+    /// returned value is dropped.
     ///
     /// # Errors
     ///
-    /// There are no locks.
+    /// Returns an error if the lock cannot be taken.
     async fn lock(&self, server: &str) -> Result<Box<dyn Any + Send>, TokenStoreError>;
 }
 
-/// Keeps tokens in memory: they end with the process.
+/// A store of tokens in memory. They end with the process.
 #[derive(Debug, Default)]
-pub struct MemoryTokens {
+pub struct MemoryTokenStore {
     kept: Mutex<HashMap<String, StoredTokens>>,
     lock: Arc<AsyncMutex<()>>,
 }
 
 #[async_trait]
-impl TokenStore for MemoryTokens {
+impl TokenStore for MemoryTokenStore {
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         Ok(self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
     }
@@ -123,31 +125,31 @@ impl TokenStore for MemoryTokens {
     }
 }
 
-/// Keeps tokens in a directory that only its owner can read, a file for each server. Processes that share it take turns when they
-/// replace tokens.
+/// A store of tokens in a directory that only its owner can read, with a file for each server. Processes that share it
+/// replace tokens one at a time.
 #[derive(Clone, Debug)]
-pub struct FileTokens {
+pub struct FileTokenStore {
     directory: PathBuf,
 }
 
-impl FileTokens {
-    /// Keeps them in a directory, which is made if it is not there.
+impl FileTokenStore {
+    /// Uses a directory, which is created if needed.
     ///
     /// # Errors
     ///
-    /// The directory cannot be made.
+    /// Returns an error if the directory cannot be created.
     pub fn new(directory: impl Into<PathBuf>) -> Result<Self, TokenStoreError> {
         let tokens = Self { directory: directory.into() };
         tokens.make_directory()?;
         Ok(tokens)
     }
 
-    /// Keeps them where programs keep their settings: `tokens` below the directory `program` of `$XDG_CONFIG_HOME`, or of `~/.config`.
-    /// The directory is made when there is something to keep.
+    /// Uses the directory where programs keep their settings: `tokens` below the directory `program` of
+    /// `$XDG_CONFIG_HOME` or of `~/.config`. It is created with the first token.
     ///
     /// # Errors
     ///
-    /// There is no home directory.
+    /// Returns an error if there is no home directory.
     pub fn in_config_dir(program: &str) -> Result<Self, TokenStoreError> {
         let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let config = config.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
@@ -167,7 +169,7 @@ impl FileTokens {
 }
 
 #[async_trait]
-impl TokenStore for FileTokens {
+impl TokenStore for FileTokenStore {
     #[expect(clippy::disallowed_methods, reason = "the program's own directory")]
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
         match std::fs::read(self.path(server, "json")) {
@@ -181,7 +183,7 @@ impl TokenStore for FileTokens {
         static SAVED: AtomicU64 = AtomicU64::new(0);
         self.make_directory()?;
         let text = stored.write()?;
-        // Two that save at once each have a file of their own.
+        // Concurrent saves use different files.
         let ending = format!("{}-{}.new", std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
         let (path, fresh) = (self.path(server, "json"), self.path(server, &ending));
         write_whole(&fresh, &text).and_then(|()| std::fs::rename(&fresh, &path))?;
@@ -238,7 +240,7 @@ pub(super) mod tests {
     #[tokio::test]
     async fn files_are_their_owners_alone_and_whole() {
         let directory = tempfile::tempdir().unwrap();
-        let tokens = FileTokens::new(directory.path().join("a/tokens")).unwrap();
+        let tokens = FileTokenStore::new(directory.path().join("a/tokens")).unwrap();
         assert_eq!(tokens.load("https://server").await.unwrap(), None);
         tokens.save("https://server", &stored("one")).await.unwrap();
         tokens.save("https://server", &stored("two")).await.unwrap();
@@ -261,7 +263,7 @@ pub(super) mod tests {
     async fn one_at_a_time_replaces_tokens() {
         let directory = tempfile::tempdir().unwrap();
         let stores: [Arc<dyn TokenStore>; 2] =
-            [Arc::new(MemoryTokens::default()), Arc::new(FileTokens::new(directory.path()).unwrap())];
+            [Arc::new(MemoryTokenStore::default()), Arc::new(FileTokenStore::new(directory.path()).unwrap())];
         for store in stores {
             let held = store.lock("https://server").await.unwrap();
             let other = store.clone();

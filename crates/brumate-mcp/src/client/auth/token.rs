@@ -22,7 +22,7 @@ pub(super) struct Identity {
     pub(super) redirect: Option<String>,
     /// When the secret ends, in seconds since 1970.
     pub(super) secret_ends: Option<u64>,
-    /// The server does not know the client any more.
+    /// Whether the server does not know the client any more.
     #[serde(default)]
     pub(super) is_refused: bool,
 }
@@ -37,7 +37,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Whether the access token has ended, or soon will have.
+    /// Returns whether the access token has expired, or soon will.
     pub(super) fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| ends <= now() + EARLY.as_secs())
     }
@@ -87,7 +87,7 @@ pub(super) async fn ask(
     mut form: Vec<(String, String)>,
 ) -> Result<TokenResponse, TokenError> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct TokenEndpointAnswer {
         access_token: Secret,
         token_type: String,
         #[serde(default)]
@@ -95,7 +95,7 @@ pub(super) async fn ask(
         refresh_token: Option<Secret>,
         scope: Option<String>,
     }
-    // Beside a header, too: it is no second proof, and servers of the Python SDK want it.
+    // With a header too: it is no second proof, and servers of the Python SDK require it.
     form.push(("client_id".to_owned(), identity.id.clone()));
     let mut authorization = None;
     match (method(server, identity), &identity.secret) {
@@ -108,29 +108,30 @@ pub(super) async fn ask(
             }
         }
     }
-    let answer: Answer = match outbound.post_form(&server.token_endpoint, &form, authorization.as_deref()).await {
-        Ok(answer) => answer,
-        // A server in trouble takes nothing away.
-        Err(OutboundError::Status(place, status, _)) if status >= 500 || status == 429 => {
-            return Err(TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))));
-        }
-        Err(OutboundError::Status(place, status, body)) => {
-            #[derive(Deserialize)]
-            struct Refusal {
-                error: String,
-                #[serde(default)]
-                error_description: Option<String>,
+    let answer: TokenEndpointAnswer =
+        match outbound.post_form(&server.token_endpoint, &form, authorization.as_deref()).await {
+            Ok(answer) => answer,
+            // A failure of the server does not invalidate the tokens.
+            Err(OutboundError::Status(place, status, _)) if status >= 500 || status == 429 => {
+                return Err(TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))));
             }
-            return Err(match serde_json::from_slice::<Refusal>(&body) {
-                Ok(Refusal { error, error_description }) => {
-                    let text = error_description.map(|text| format!(" ({text})")).unwrap_or_default();
-                    TokenError::Error { code: error, text }
+            Err(OutboundError::Status(place, status, body)) => {
+                #[derive(Deserialize)]
+                struct TokenChallenge {
+                    error: String,
+                    #[serde(default)]
+                    error_description: Option<String>,
                 }
-                Err(_) => TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))),
-            });
-        }
-        Err(error) => return Err(TokenError::Failed(AuthError::of(error))),
-    };
+                return Err(match serde_json::from_slice::<TokenChallenge>(&body) {
+                    Ok(TokenChallenge { error, error_description }) => {
+                        let text = error_description.map(|text| format!(" ({text})")).unwrap_or_default();
+                        TokenError::Error { code: error, text }
+                    }
+                    Err(_) => TokenError::Failed(AuthError(format!("{place}: HTTP {status}"))),
+                });
+            }
+            Err(error) => return Err(TokenError::Failed(AuthError::of(error))),
+        };
     if !answer.token_type.eq_ignore_ascii_case("bearer") {
         return Err(TokenError::Failed(AuthError(format!(
             "the token is of type `{}`, not `Bearer`",
@@ -157,8 +158,8 @@ fn seconds(value: &Value) -> Option<u64> {
     number.is_finite().then_some(number as u64)
 }
 
-/// Returns how a client shows its secret: as the server has chosen when it was registered, else the first of these that the server
-/// knows. A server that says nothing knows the first (RFC 8414).
+/// Returns how a client shows its secret: as the server has chosen when it was registered, else the first of these that
+/// the server knows. A server that says nothing knows the first (RFC 8414).
 fn method<'a>(server: &'a ServerMetadata, identity: &'a Identity) -> &'a str {
     if let Some(method) = &identity.method {
         return method;

@@ -1,17 +1,19 @@
-//! All sessions over HTTP, before 2026-07-28: rmcp's session manager, ours.
+//! The session manager for rmcp: all sessions over HTTP, before 2026-07-28.
 //!
-//! Other than rmcp's own: log messages go to the stream of the request they belong to, a session is idle only while
+//! It differs from the manager of rmcp: log messages go to the stream of their request, a session is idle only while
 //! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
 
-use super::super::Limits;
-use super::super::clients::{Client, SWEEP_EVERY};
-use super::super::output::Reservation;
-use super::super::principal::{Refusal, Scope};
-use super::super::store::{EventStore, Journal};
-use super::super::streams::{STANDALONE, Streams};
-use super::super::unanswerable::{id_in_use, too_many_requests};
-use super::reader::Reader;
-use super::{LEVEL_REQUEST, RequestStream, Session, SessionError};
+use super::super::clients::{Requester, SWEEP_EVERY};
+use super::super::limits::SessionLimits;
+use super::super::request_extensions::RequestStream;
+use super::super::request_scope::{RequestScope, SessionRefusal};
+use super::super::response_body::ResponseReservation;
+use super::super::rpc_errors::{duplicate_id_error, too_many_requests_error};
+use super::super::session_store::SessionJournal;
+use super::super::store::EventStore;
+use super::super::streams::{STANDALONE, SessionStreams};
+use super::reader::StreamReader;
+use super::{LEVEL_REQUEST, Session, SessionError};
 use crate::sync::lock;
 use futures::{Stream, StreamExt as _};
 use rmcp::RoleServer;
@@ -29,27 +31,27 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Messages from the client that wait for the server to take them.
+/// Messages of the client that wait until the server takes them.
 const INBOX: usize = 64;
 
-/// Requests of one session that are not answered yet. More are answered with an error.
+/// The most requests of one session that are not answered yet. Further ones are answered with an error.
 const MAX_RUNNING: usize = 1024;
 
-/// How often the event store is told which sessions are in use, at most.
+/// The least interval at which the event store is told which sessions are in use.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
 
 /// All sessions of one endpoint.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     sessions: Mutex<HashMap<Arc<str>, Arc<Session>>>,
-    limits: Limits,
+    limits: SessionLimits,
     store: Option<Arc<dyn EventStore>>,
     reaping: Mutex<bool>,
     this: Weak<Self>,
 }
 
 impl Sessions {
-    pub(crate) fn new(limits: Limits, store: Option<Arc<dyn EventStore>>) -> Arc<Self> {
+    pub(crate) fn new(limits: SessionLimits, store: Option<Arc<dyn EventStore>>) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             sessions: Mutex::default(),
             limits,
@@ -62,29 +64,29 @@ impl Sessions {
     fn find(&self, id: &Arc<str>) -> Result<Arc<Session>, SessionError> {
         let session = self.look(id).ok_or(SessionError::NotFound)?;
         session.touch();
-        if let Some(credential) = Scope::client().and_then(|client| client.credential) {
+        if let Some(credential) = RequestScope::client().and_then(|client| client.credential) {
             *lock(&session.credential) = Some(credential);
         }
         Ok(session)
     }
 
-    /// The session, if there is one of that name for whoever asks.
+    /// Returns the session, if it belongs to the sender of the request at hand.
     fn look(&self, id: &Arc<str>) -> Option<Arc<Session>> {
         let session = lock(&self.sessions).get(id).cloned()?;
-        Scope::admits(session.principal.as_ref()).then_some(session)
+        RequestScope::admits(session.principal.as_ref()).then_some(session)
     }
 
-    /// Whether there is one of that name, whoever's it is.
+    /// Returns whether there is such a session, of any principal.
     pub(crate) fn knows(&self, id: &str) -> bool {
         lock(&self.sessions).contains_key(id)
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     pub(crate) fn count(&self) -> usize {
         lock(&self.sessions).len()
     }
 
-    /// Waits until no request runs in any of them.
+    /// Waits until no request of any session runs.
     pub(crate) async fn finished(&self) {
         let runs = |session: &Arc<Session>| lock(&session.streams).running() > 0;
         while lock(&self.sessions).values().any(runs) {
@@ -92,15 +94,14 @@ impl Sessions {
         }
     }
 
-    /// Ends all of them.
+    /// Ends all sessions.
     pub(crate) fn end_all(&self) {
         for (_, session) in lock(&self.sessions).drain() {
             session.ended.cancel();
         }
     }
 
-    /// Ends sessions that have been idle for too long or whose token was revoked, and forgets streams that nobody comes back for,
-    /// from now on.
+    /// Starts to end sessions that are idle or whose token was revoked, and to drop expired streams.
     fn reap(&self) {
         let mut reaping = lock(&self.reaping);
         if std::mem::replace(&mut *reaping, true) {
@@ -114,7 +115,7 @@ impl Sessions {
                 tokio::time::sleep(pause).await;
                 let Some(this) = this.upgrade() else { return };
                 let left = this.sweep(idle);
-                // Requests need not wait for the store.
+                // After the sweep, so that requests do not wait for the store.
                 if let Some(store) = &this.store
                     && touched.elapsed() >= (idle / 4).min(TOUCH_EVERY)
                 {
@@ -128,7 +129,7 @@ impl Sessions {
         });
     }
 
-    /// One round of [`Sessions::reap`]. Returns the sessions that are left.
+    /// Does one round of [`Sessions::reap`]. Returns the sessions that are left.
     fn sweep(&self, idle: Duration) -> Vec<Arc<str>> {
         let mut ended = Vec::new();
         let left: Vec<Arc<Session>> = {
@@ -157,13 +158,13 @@ impl Sessions {
         lock(&self.sessions).keys().cloned().collect()
     }
 
-    /// A session of whoever asks, if there is room for one.
+    /// Makes a session for the sender, if there is room for one.
     fn admit(
         &self,
         id: &Arc<str>,
-        streams: Streams,
-        client: Client,
-        journal: Option<Journal>,
+        streams: SessionStreams,
+        client: Requester,
+        journal: Option<SessionJournal>,
         level: Option<String>,
     ) -> Result<SessionTransport, SessionError> {
         self.reap();
@@ -172,7 +173,7 @@ impl Sessions {
             principal: client.principal,
             account: client.account,
             credential: Mutex::new(client.credential),
-            max_message: self.limits.resumption.bytes,
+            max_message: self.limits.resumption.max_bytes,
             streams: Mutex::new(streams),
             inbox: sender,
             initialized: Mutex::default(),
@@ -187,9 +188,9 @@ impl Sessions {
         let mut sessions = lock(&self.sessions);
         let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
         if sessions.len() >= self.limits.sessions
-            || (session.principal.is_some() && mine() >= self.limits.sessions_each)
+            || (session.principal.is_some() && mine() >= self.limits.sessions_per_principal)
         {
-            Scope::refuse(Refusal::TooManySessions);
+            RequestScope::refuse(SessionRefusal::TooManySessions);
             return Err(SessionError::TooMany);
         }
         sessions.insert(id.clone(), session.clone());
@@ -202,7 +203,7 @@ impl Sessions {
     }
 }
 
-/// The stream and the number of an event's id.
+/// Reads the stream and the number of an event id.
 fn event_id(text: &str) -> Option<(u64, u64)> {
     let (stream, number) = text.split_once('-')?;
     Some((stream.parse().ok()?, number.parse().ok()?))
@@ -244,9 +245,9 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(Arc<str>, SessionTransport), SessionError> {
         let id: Arc<str> = crate::random_id().into();
-        let journal = self.store.clone().map(|store| Journal::new(store, id.clone()));
-        let client = Scope::client().ok_or(SessionError::NotFound)?;
-        let streams = Streams::new(self.limits.resumption.clone(), journal.clone(), client.account.clone());
+        let journal = self.store.clone().map(|store| SessionJournal::new(store, id.clone()));
+        let client = RequestScope::client().ok_or(SessionError::NotFound)?;
+        let streams = SessionStreams::new(self.limits.resumption.clone(), journal.clone(), client.account.clone());
         let transport = self.admit(&id, streams, client, journal, None)?;
         Ok((id, transport))
     }
@@ -259,10 +260,10 @@ impl SessionManager for Sessions {
         };
         let Some(stored) = store.session(&id).map_err(failed)? else { return Err(SessionError::NotFound) };
         let streams = store.streams(&id).map_err(failed)?;
-        let journal = Journal::new(store.clone(), id.clone());
-        let client = Scope::client().ok_or(SessionError::NotFound)?;
+        let journal = SessionJournal::new(store.clone(), id.clone());
+        let client = RequestScope::client().ok_or(SessionError::NotFound)?;
         let account = client.account.clone();
-        let streams = Streams::restore(self.limits.resumption.clone(), journal.clone(), streams, account);
+        let streams = SessionStreams::restore(self.limits.resumption.clone(), journal.clone(), streams, account);
         let transport = self.admit(&id, streams, client, Some(journal), stored.level)?;
         tracing::info!(session = %id, "a session of an earlier process goes on");
         Ok(RestoreOutcome::Restored(transport))
@@ -309,24 +310,28 @@ impl SessionManager for Sessions {
         }
         let token = request.request.get_meta().get_progress_token();
         let head = request.request.extensions().get::<http::request::Parts>();
-        let reservation = head.and_then(|head| head.extensions.get::<Reservation>()).cloned();
+        let reservation = head.and_then(|head| head.extensions.get::<ResponseReservation>()).cloned();
         let opened = {
             let mut streams = lock(&session.streams);
             match streams.running() {
-                running if running >= MAX_RUNNING => Err(too_many_requests(&request.id, MAX_RUNNING)),
-                _ => (streams.open(request.id.clone(), token, reservation)).ok_or_else(|| id_in_use(&request.id)),
+                running if running >= MAX_RUNNING => Err(too_many_requests_error(&request.id, MAX_RUNNING)),
+                _ => (streams.open(request.id.clone(), token, reservation))
+                    .ok_or_else(|| duplicate_id_error(&request.id)),
             }
         };
         let stream = match opened {
             Ok(stream) => stream,
-            // A stream of its own for each: the call that has the id does not hear of it.
+            // On a stream of its own: the call that has the id must not get it.
             Err(answer) => {
                 let mut message = ServerSseMessage::default();
                 message.message = Some(Arc::new(answer));
                 return Ok(futures::stream::once(std::future::ready(message)).left_stream());
             }
         };
-        let origin = RequestStream { session: session.clone(), stream };
+        let origin = RequestStream::new(session.ended.clone(), {
+            let session = session.clone();
+            move || lock(&session.streams).detach(stream, None)
+        });
         request.request.extensions_mut().insert(origin);
         let reader = session.read(stream, 0, true).ok_or(SessionError::Ended)?;
         session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
@@ -338,7 +343,7 @@ impl SessionManager for Sessions {
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(request) = &cancelled.params.request_id
         {
-            // Nothing more comes for it, not even an answer.
+            // The stream gets nothing more, not even an answer.
             lock(&self.find(id)?.streams).end(request);
         }
         let begins = matches!(&message, ClientJsonRpcMessage::Notification(notification)
@@ -361,9 +366,9 @@ impl SessionManager for Sessions {
         let session = self.find(id)?;
         let reader = session.read(STANDALONE, 0, false);
         if reader.is_none() {
-            Scope::refuse(Refusal::TooManyStreams);
+            RequestScope::refuse(SessionRefusal::TooManyStreams);
         }
-        Ok(futures::stream::iter(reader).flat_map(Reader::into_stream))
+        Ok(futures::stream::iter(reader).flat_map(StreamReader::into_stream))
     }
 
     async fn resume(
@@ -373,12 +378,12 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let session = self.find(id)?;
         let event = event_id(&last_event_id);
-        // An id that was never given out would skip what comes.
+        // An id that was never sent would skip messages.
         let newest = |stream| lock(&session.streams).newest(stream);
         let known = event.filter(|(stream, after)| newest(*stream).is_some_and(|newest| *after <= newest));
         let reader = known.and_then(|(stream, after)| session.read(stream, after, true));
         if reader.is_none() {
-            Scope::refuse(Refusal::NothingToResume);
+            RequestScope::refuse(SessionRefusal::NothingToResume);
         }
         Ok(reader.ok_or(SessionError::NothingToResume)?.into_stream())
     }

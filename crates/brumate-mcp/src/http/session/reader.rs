@@ -1,21 +1,21 @@
-//! A connection that follows a stream of a session.
+//! Readers: connections that follow a stream of a session.
 
-use super::super::streams::{Next, STANDALONE};
+use super::super::streams::{NextEvent, STANDALONE};
 use super::Session;
 use crate::sync::lock;
 use futures::Stream;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use std::sync::Arc;
 
-/// Standalone streams that may wait behind the one that is read.
+/// The most standalone streams that wait behind the one that is read.
 const MAX_WAITING_READERS: usize = 4;
 
 /// The first protocol version whose clients expect a stream to begin with an empty event (SEP-1699).
 const PRIMED_SINCE: &str = "2025-11-25";
 
 impl Session {
-    /// A stream of messages after `after`, with an empty first one where clients expect it.
-    pub(super) fn read(self: &Arc<Self>, stream: u64, after: u64, replace: bool) -> Option<Reader> {
+    /// Returns a reader for the messages after `after`. It begins with an empty event for clients that expect one.
+    pub(super) fn read(self: &Arc<Self>, stream: u64, after: u64, replace: bool) -> Option<StreamReader> {
         let waits = !replace && stream == STANDALONE;
         if waits {
             let mut waiting = lock(&self.waiting);
@@ -25,7 +25,7 @@ impl Session {
             *waiting += 1;
         }
         let attached = lock(&self.streams).attach(stream, replace);
-        let reader = Reader {
+        let reader = StreamReader {
             session: self.clone(),
             stream,
             reader: attached.unwrap_or_default(),
@@ -37,8 +37,8 @@ impl Session {
     }
 }
 
-/// Follows a stream until it ends or another follows it.
-pub(super) struct Reader {
+/// Reads a stream until it ends or another reader takes it over.
+pub(super) struct StreamReader {
     session: Arc<Session>,
     stream: u64,
     reader: u64,
@@ -47,7 +47,7 @@ pub(super) struct Reader {
     primed: bool,
 }
 
-impl Drop for Reader {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         if self.waits {
             *lock(&self.session.waiting) -= 1;
@@ -59,7 +59,7 @@ impl Drop for Reader {
     }
 }
 
-impl Reader {
+impl StreamReader {
     async fn next(mut self) -> Option<(ServerSseMessage, Self)> {
         let id = |reader: &Self| format!("{}-{}", reader.stream, reader.after);
         if !self.primed {
@@ -71,7 +71,7 @@ impl Reader {
             let changed = {
                 let mut streams = lock(&self.session.streams);
                 match streams.next(self.stream, self.reader, self.after, self.waits) {
-                    Next::Event(event) => {
+                    NextEvent::Event(event) => {
                         drop(streams);
                         self.after = event.number;
                         let mut message = ServerSseMessage::default();
@@ -79,9 +79,9 @@ impl Reader {
                         message.message = Some(event.message);
                         return Some((message, self));
                     }
-                    Next::End => return None,
-                    // Made before the lock is given back: it sees every change after that.
-                    Next::Wait(changed) => changed.notified_owned(),
+                    NextEvent::End => return None,
+                    // Made under the lock, so that it sees every later change.
+                    NextEvent::Wait(changed) => changed.notified_owned(),
                 }
             };
             tokio::select! {

@@ -1,34 +1,35 @@
 //! Streams: what is kept, for whom, and for how long.
 
 use super::super::budget::Budget;
+use super::stream::KEEP_READ;
 use super::*;
-use rmcp::model::{NumberOrString, ServerResult};
+use rmcp::model::{JsonRpcMessage, NumberOrString, ServerJsonRpcMessage, ServerResult};
 use std::time::Duration;
 
-fn message(id: u32) -> Outgoing {
+fn message(id: u32) -> ChargedMessage {
     let message = ServerJsonRpcMessage::response(ServerResult::empty(()), NumberOrString::Number(id.into()));
-    Outgoing::small(message, &account())
+    ChargedMessage::small(message, &account())
 }
 
 fn account() -> Account {
     Budget::default().account(None)
 }
 
-fn streams(bounds: Resumption) -> Streams {
-    Streams::new(bounds, None, account())
+fn streams(bounds: ResumptionLimits) -> SessionStreams {
+    SessionStreams::new(bounds, None, account())
 }
 
-fn bounds(events: usize, bytes: usize, streams: usize) -> Resumption {
-    Resumption { events, bytes, streams, keep: Duration::from_secs(60) }
+fn bounds(events: usize, bytes: usize, streams: usize) -> ResumptionLimits {
+    ResumptionLimits { max_events: events, max_bytes: bytes, max_streams: streams, retention: Duration::from_secs(60) }
 }
 
 fn request(id: u32) -> RequestId {
     NumberOrString::Number(id.into())
 }
 
-fn read(streams: &mut Streams, id: u64, reader: u64, mut after: u64) -> Vec<u64> {
+fn read(streams: &mut SessionStreams, id: u64, reader: u64, mut after: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
-    while let Next::Event(event) = streams.next(id, reader, after, false) {
+    while let NextEvent::Event(event) = streams.next(id, reader, after, false) {
         after = event.number;
         numbers.push(event.number);
     }
@@ -48,16 +49,16 @@ fn a_stream_keeps_its_newest_messages() {
 }
 
 /// Returns the text of an event that is an error.
-fn error_of(event: &Event) -> Option<String> {
+fn error_of(event: &StreamEvent) -> Option<String> {
     match &*event.message {
         JsonRpcMessage::Error(error) => Some(error.error.message.to_string()),
         _ => None,
     }
 }
 
-fn event(streams: &mut Streams, id: u64, reader: u64, after: u64) -> Event {
+fn event(streams: &mut SessionStreams, id: u64, reader: u64, after: u64) -> StreamEvent {
     match streams.next(id, reader, after, false) {
-        Next::Event(event) => event,
+        NextEvent::Event(event) => event,
         other => panic!("{other:?}"),
     }
 }
@@ -74,7 +75,7 @@ fn a_large_answer_goes_to_its_reader_and_is_not_kept() {
     let second = streams.attach(id, true).expect("a stream");
     let text = error_of(&event(&mut streams, id, second, 0)).expect("an error");
     assert!(text.contains("send the request again"), "{text}");
-    assert!(matches!(streams.next(id, second, 1, false), Next::End));
+    assert!(matches!(streams.next(id, second, 1, false), NextEvent::End));
 }
 
 #[test]
@@ -141,8 +142,8 @@ fn a_resumed_stream_has_one_reader() {
     let first = streams.attach(id, true).expect("a stream");
     streams.push(id, message(1));
     let second = streams.attach(id, true).expect("a stream");
-    assert!(matches!(streams.next(id, first, 0, false), Next::End));
-    assert!(matches!(streams.next(id, second, 0, false), Next::Event(_)));
+    assert!(matches!(streams.next(id, first, 0, false), NextEvent::End));
+    assert!(matches!(streams.next(id, second, 0, false), NextEvent::Event(_)));
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn a_second_standalone_reader_waits_for_the_first_to_leave() {
     let first = streams.attach(STANDALONE, false).expect("a stream");
     let second = streams.attach(STANDALONE, false).expect("a stream");
     streams.push(STANDALONE, message(1));
-    assert!(matches!(streams.next(STANDALONE, second, 0, true), Next::Wait(_)));
+    assert!(matches!(streams.next(STANDALONE, second, 0, true), NextEvent::Wait(_)));
     streams.detach(STANDALONE, Some(first));
-    assert!(matches!(streams.next(STANDALONE, second, 0, true), Next::Event(_)));
+    assert!(matches!(streams.next(STANDALONE, second, 0, true), NextEvent::Event(_)));
 }

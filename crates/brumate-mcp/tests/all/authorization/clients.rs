@@ -70,11 +70,11 @@ async fn a_client_is_known_by_its_document() {
 #[tokio::test]
 async fn tokens_outlive_the_process_and_lie_in_the_file_as_hashes() {
     let directory = directory();
-    let world = World::at(directory.path(), |auth| auth.anybody("ada")).await;
+    let world = World::at(directory.path(), |auth| auth.single_user("ada")).await;
     let tokens = world.exchange(&world.code("public", &[]).await, &[]).await.unwrap();
     assert!(SqliteAuth::open(directory.path()).unwrap_err().to_string().contains("another server uses it"));
     drop(world);
-    let world = World::at(directory.path(), |auth| auth.anybody("ada")).await;
+    let world = World::at(directory.path(), |auth| auth.single_user("ada")).await;
     assert!(world.call(&tokens).await.is_ok());
     let next = world.refresh(&tokens, &[]).await.unwrap();
     for file in std::fs::read_dir(directory.path()).unwrap() {
@@ -124,14 +124,14 @@ async fn metadata_say_what_there_is_and_wrong_settings_do_not_start() {
     let directory = self::directory();
     let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE);
     let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
-    assert!(error.contains("nobody can sign in: SqliteAuth::passwords"), "{error}");
+    assert!(error.contains("nobody can sign in: SqliteAuth::password_sign_in"), "{error}");
 }
 
 #[tokio::test]
 async fn an_address_has_its_share_of_requests() {
     let directory = directory();
-    let provider = SqliteAuth::open(directory.path()).unwrap().anybody("ada");
-    let auth = AuthServer::new(ISSUER, provider).resource(RESOURCE).requests_a_minute(3);
+    let provider = SqliteAuth::open(directory.path()).unwrap().single_user("ada");
+    let auth = AuthServer::new(ISSUER, provider).resource(RESOURCE).requests_per_minute(3);
     let http = Http::of(App::new().authorization_server(auth).router());
     let mut statuses = Vec::new();
     for _ in 0..4 {
@@ -141,11 +141,12 @@ async fn an_address_has_its_share_of_requests() {
     assert_eq!(statuses, [200, 200, 200, 429]);
 }
 
-/// The whole way with the crate's own client: it finds the authorization server, registers, authorizes, and steps up for a tool.
+/// The whole way with the crate's own client: it finds the authorization server, registers, authorizes, and steps up
+/// for a tool.
 #[tokio::test]
 async fn our_client_registers_authorizes_and_steps_up() {
     let directory = directory();
-    let provider = SqliteAuth::open(directory.path()).unwrap().anybody("ada");
+    let provider = SqliteAuth::open(directory.path()).unwrap().single_user("ada");
     let url = serve(|url| app(url, provider)).await;
     let pages = Arc::new(Mutex::new(Vec::new()));
     let seen = pages.clone();
@@ -167,7 +168,7 @@ async fn our_client_registers_authorizes_and_steps_up() {
 #[tokio::test]
 async fn tokens_are_introspected_from_elsewhere() {
     let directory = directory();
-    let provider = SqliteAuth::open(directory.path()).unwrap().anybody("ada");
+    let provider = SqliteAuth::open(directory.path()).unwrap().single_user("ada");
     provider.add_client(OAuthClient::public("public", [BACK])).await.unwrap();
     let url = serve(|url| app(url, provider)).await;
     let resource = format!("{url}/mcp");

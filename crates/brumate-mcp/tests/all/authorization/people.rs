@@ -37,7 +37,7 @@ async fn nobody_agrees_for_somebody_else() {
 #[tokio::test]
 async fn people_sign_in_with_a_password_in_a_few_tries() {
     let world = World::new(|auth| {
-        auth.passwords(|name, password| async move { (password == "right").then(|| format!("user of {name}")) })
+        auth.password_sign_in(|name, password| async move { (password == "right").then(|| format!("user of {name}")) })
     })
     .await;
     let (fields, page) = world.page("public", &[]).await;
@@ -56,7 +56,8 @@ async fn people_sign_in_with_a_password_in_a_few_tries() {
     assert_eq!(parameter(&location(&answers[9]), "error").as_deref(), Some("access_denied"));
     // Where something in front says who it is.
     let world =
-        World::new(|auth| auth.signed_in(|head| Some(head.headers.get("x-user")?.to_str().ok()?.to_owned()))).await;
+        World::new(|auth| auth.user_from_request(|head| Some(head.headers.get("x-user")?.to_str().ok()?.to_owned())))
+            .await;
     let answer = world.authorize(&[]).await;
     assert_eq!(world.browse("GET", location(&answer).as_str(), &[]).await.status, StatusCode::FORBIDDEN);
     let world = World { http: world.http.clone().with("x-user", "eve"), ..world };
@@ -79,7 +80,7 @@ fn no_log_has_a_secret() {
     let secrets = tracing::dispatcher::with_default(&dispatch, || {
         runtime.block_on(async {
             let world = World::new(|auth| {
-                auth.passwords(|_, password| async move { (password == "p4ssword").then(|| "ada".to_owned()) })
+                auth.password_sign_in(|_, password| async move { (password == "p4ssword").then(|| "ada".to_owned()) })
             })
             .await;
             let (fields, _) = world.page("post", &[]).await;

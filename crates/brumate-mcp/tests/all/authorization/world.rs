@@ -40,7 +40,7 @@ pub(crate) fn auth_server(issuer: &str, provider: SqliteAuth) -> AuthServer {
         .registration()
         .client_metadata_documents()
         .introspection("resource", Secret::new("resource secret"))
-        .requests_a_minute(10_000)
+        .requests_per_minute(10_000)
 }
 
 pub(crate) fn app(issuer: &str, provider: SqliteAuth) -> App {
@@ -82,7 +82,7 @@ impl World {
     }
 
     pub(crate) async fn anybody() -> Self {
-        Self::new(|auth| auth.anybody("ada")).await
+        Self::new(|auth| auth.single_user("ada")).await
     }
 
     /// Sends what a browser sends, with its cookies.
@@ -240,7 +240,8 @@ pub(crate) fn browser() -> reqwest::Client {
     reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client")
 }
 
-/// A person who agrees to everything, with a browser that follows redirects to `back`. Returns the address it was sent to at last.
+/// A person who agrees to everything, with a browser that follows redirects to `back`. Returns the address it was sent
+/// to at last.
 pub(crate) async fn agree(page: String, back: &str) -> Result<String, AuthError> {
     let failed = |error: &dyn std::fmt::Display| AuthError::new(error.to_string());
     let browser = browser();

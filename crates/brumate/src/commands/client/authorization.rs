@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brumate_mcp::client::{
-    AuthError, Bearer, ClientBuilder, ClientError, ClientRegistration, FileTokens, HttpTarget, OAuth, SseTarget,
+    AuthError, Bearer, ClientBuilder, ClientError, ClientRegistration, FileTokenStore, HttpTarget, OAuth, SseTarget,
     open_in_browser,
 };
 use tokio::sync::Notify;
@@ -89,8 +89,8 @@ fn oauth(options: &ClientAuthorization) -> Result<(OAuth, Asked), String> {
             ));
         }
     });
-    let oauth = match FileTokens::in_config_dir(PROGRAM) {
-        Ok(tokens) => oauth.tokens(tokens),
+    let oauth = match FileTokenStore::in_config_dir(PROGRAM) {
+        Ok(tokens) => oauth.token_store(tokens),
         Err(_) => oauth,
     };
     let registered = match (&options.client_id, &options.client_secret_file) {
@@ -98,13 +98,13 @@ fn oauth(options: &ClientAuthorization) -> Result<(OAuth, Asked), String> {
         (Some(id), None) => Some(ClientRegistration::public(id)),
         (None, _) => None,
     };
-    Ok((registered.into_iter().fold(oauth, OAuth::registered), asked))
+    Ok((registered.into_iter().fold(oauth, OAuth::registration), asked))
 }
 
 /// Forgets the tokens for a server, and who the client is to its authorization server. Tells whether there were any.
 pub(super) async fn log_out(url: &str) -> Result<bool, String> {
-    let tokens = FileTokens::in_config_dir(PROGRAM).map_err(|error| error.to_string())?;
-    OAuth::new(PROGRAM).tokens(tokens).forget(url).await.map_err(|error| error.to_string())
+    let tokens = FileTokenStore::in_config_dir(PROGRAM).map_err(|error| error.to_string())?;
+    OAuth::new(PROGRAM).token_store(tokens).forget(url).await.map_err(|error| error.to_string())
 }
 
 /// Says what an error of credentials can be mended with.

@@ -1,0 +1,10 @@
+//! Who may cache what a server answers.
+
+/// Who may cache an answer (`cacheScope`, since 2026-07-28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheScope {
+    /// Every cache between server and client, for every client.
+    Public,
+    /// The client, for the user of the request.
+    Private,
+}

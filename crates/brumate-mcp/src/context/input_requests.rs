@@ -1,0 +1,72 @@
+//! Input requests of one request, and the answers of earlier rounds (2026-07-28).
+
+use rmcp::model as wire;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// The most input requests that may be open at once.
+pub(super) const MAX_OPEN_INPUT_REQUESTS: usize = 32;
+
+/// The answers of earlier rounds of a request, and the input that this round requests.
+#[derive(Debug, Default)]
+pub(crate) struct InputRequests {
+    rounds: Mutex<InputRounds>,
+    pub(super) asked: Notify,
+}
+
+/// The rounds so far, and the open input requests of this one.
+#[derive(Debug, Default)]
+pub(super) struct InputRounds {
+    pub(super) known: RequestState,
+    /// Answers that came with the request. Answers that the handler does not ask for are dropped.
+    pub(super) fresh: BTreeMap<String, Value>,
+    pub(super) open: BTreeMap<String, wire::InputRequest>,
+    /// How many input requests of each kind this run has made, for requests without a key.
+    counts: BTreeMap<&'static str, usize>,
+}
+
+/// The state that travels from round to round (`requestState`).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RequestState {
+    pub(super) answers: BTreeMap<String, Value>,
+    pub(super) steps: BTreeMap<String, Value>,
+}
+
+impl InputRequests {
+    /// Makes the input requests of a round, with the state of earlier rounds and the answers of this one.
+    pub(crate) fn new(known: RequestState, fresh: BTreeMap<String, Value>) -> Self {
+        Self { rounds: Mutex::new(InputRounds { known, fresh, ..InputRounds::default() }), asked: Notify::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, InputRounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an input request of a kind. Returns its number.
+    pub(super) fn count(&self, kind: &'static str) -> usize {
+        let mut rounds = self.lock();
+        let count = rounds.counts.entry(kind).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Waits until there is an input request without an answer.
+    pub(crate) async fn asked(&self) {
+        loop {
+            let asked = self.asked.notified();
+            if !self.lock().open.is_empty() {
+                return;
+            }
+            asked.await;
+        }
+    }
+
+    /// Takes the open input requests, and returns the state for the next round.
+    pub(crate) fn take(&self) -> (BTreeMap<String, wire::InputRequest>, RequestState) {
+        let mut rounds = self.lock();
+        (std::mem::take(&mut rounds.open), rounds.known.clone())
+    }
+}

@@ -1,0 +1,50 @@
+//! The server's name and capabilities, for `initialize` and `server/discover`.
+
+use super::Handler;
+use crate::tasks::{EXTENSION, TaskSupport};
+use rmcp::model as wire;
+use serde_json::json;
+
+impl Handler {
+    /// Returns the server's name, instructions and capabilities. A capability is there if something of the kind is
+    /// registered.
+    pub(super) fn info(&self) -> wire::ServerConfig {
+        let settings = self.server.settings();
+        let shared = &self.server.shared;
+        let mut capabilities = json!({"logging": {}});
+        if !shared.tools.is_empty() {
+            capabilities["tools"] = json!({"listChanged": true});
+        }
+        if !shared.resources.is_empty() {
+            capabilities["resources"] = json!({"listChanged": true, "subscribe": true});
+        }
+        if !shared.prompts.is_empty() {
+            capabilities["prompts"] = json!({"listChanged": true});
+        }
+        if !shared.completions.is_empty() {
+            capabilities["completions"] = json!({});
+        }
+        let mut extensions = settings.extensions;
+        if shared.tools.find(|served| (served.tool.tasks != TaskSupport::Never).then_some(())).is_some() {
+            extensions.entry(EXTENSION).or_insert_with(|| json!({}));
+        }
+        if !extensions.is_empty() {
+            capabilities["extensions"] = extensions.into();
+        }
+        if !settings.experimental.is_empty() {
+            capabilities["experimental"] = settings.experimental.into();
+        }
+        let capabilities = serde_json::from_value(capabilities).unwrap_or_default();
+        let mut implementation = wire::Implementation::new(settings.name, settings.version);
+        implementation.title = settings.title;
+        implementation.description = settings.description;
+        implementation.website_url = settings.website;
+        implementation.icons = (!settings.icons.is_empty())
+            .then(|| serde_json::to_value(settings.icons).ok().and_then(|icons| serde_json::from_value(icons).ok()))
+            .flatten();
+        let mut info = wire::ServerConfig::new(capabilities);
+        info.server_info = implementation;
+        info.instructions = settings.instructions;
+        info
+    }
+}

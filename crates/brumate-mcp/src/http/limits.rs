@@ -1,0 +1,33 @@
+//! Limits of sessions over HTTP.
+
+use std::time::Duration;
+
+/// Limits of the sessions of one endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionLimits {
+    pub(crate) sessions: usize,
+    pub(crate) sessions_per_principal: usize,
+    pub(crate) idle: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) resumption: ResumptionLimits,
+}
+
+/// Limits of the messages that a session keeps in memory for clients that reconnect with `Last-Event-ID`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ResumptionLimits {
+    /// The most messages of one stream; 256 by default.
+    pub max_events: usize,
+    /// The most bytes of one stream, and of all ended streams together; 4 MiB by default.
+    pub max_bytes: usize,
+    /// The most ended streams; 32 by default.
+    pub max_streams: usize,
+    /// How long an ended stream is kept; 5 minutes by default.
+    pub retention: Duration,
+}
+
+impl Default for ResumptionLimits {
+    fn default() -> Self {
+        Self { max_events: 256, max_bytes: 4 * 1024 * 1024, max_streams: 32, retention: Duration::from_secs(5 * 60) }
+    }
+}

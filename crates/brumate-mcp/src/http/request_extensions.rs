@@ -1,0 +1,90 @@
+//! What the HTTP transports note in the extensions of a request, and what handlers read there.
+
+use crate::auth::Access;
+use crate::principal::Principal;
+use http::request::Parts;
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use std::fmt;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Marks a request without a session: what it sets is forgotten with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatelessRequest;
+
+/// Returns whether a request came over HTTP without a session, in a protocol that has sessions.
+pub(crate) fn is_stateless(request: &RequestContext<RoleServer>) -> bool {
+    request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<StatelessRequest>().is_some())
+}
+
+/// Returns the principal that sends a request; `None` if it has none.
+pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Principal> {
+    request.extensions.get::<Parts>()?.extensions.get()
+}
+
+/// Refuses `logging/setLevel` where there is no session.
+pub(crate) fn require_session_for_log_level(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    if !is_stateless(context) {
+        return Ok(());
+    }
+    let text = "This server keeps no sessions, so a log level would be forgotten with this request. Use protocol 2026-07-28, \
+                where each request names its level, or a server with sessions.";
+    Err(ErrorData::invalid_request(text, None))
+}
+
+/// Marks a request whose sender sees only the tools that it may call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HideUnscopedTools;
+
+/// Returns whether tools that the sender of a request may not call are left out of its list.
+pub(crate) fn hides_unscoped(request: &RequestContext<RoleServer>) -> bool {
+    request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<HideUnscopedTools>().is_some())
+}
+
+/// Returns whether the sender of a request has these scopes. Over other transports than HTTP there are none to have.
+pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) -> bool {
+    let Some(head) = request.extensions.get::<Parts>() else { return true };
+    scopes.is_empty() || head.extensions.get::<Arc<Access>>().is_some_and(|access| access.has_scopes(scopes))
+}
+
+/// Fires when the token of a request is not valid any more.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenRevocation(pub(crate) CancellationToken);
+
+/// Returns the token that fires when the access token of a request is revoked. `None` where requests need no access
+/// token.
+pub(crate) fn revocation(context: &RequestContext<RoleServer>) -> Option<&CancellationToken> {
+    let head = context.extensions.get::<Parts>()?;
+    head.extensions.get::<TokenRevocation>().map(|TokenRevocation(token)| token)
+}
+
+/// The stream of a session that a request came by.
+#[derive(Clone)]
+pub(crate) struct RequestStream {
+    ended: CancellationToken,
+    release: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for RequestStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestStream").finish_non_exhaustive()
+    }
+}
+
+impl RequestStream {
+    /// Makes the stream of a session that `ended` says the end of; `release` ends the connection that reads the stream.
+    pub(crate) fn new(ended: CancellationToken, release: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { ended, release: Arc::new(release) }
+    }
+
+    /// Ends the connection that reads the stream; the client may resume it.
+    pub(crate) fn release(&self) {
+        (self.release)();
+    }
+
+    /// Returns the token that fires when the session ends.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+}
