@@ -60,3 +60,8 @@ pub use request::{Failure, Phases, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
 /// Cancels a run when it is cancelled itself.
 pub use tokio_util::sync::CancellationToken;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -122,6 +122,11 @@ impl Random {
     }
 }
 
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;
