@@ -40,8 +40,10 @@ enum Task {
     Gate(gates::Task),
     /// Run the benchmarks
     Bench(bench::Args),
-    /// Check links and citations of the documents, and NOTICE
+    /// Check links and citations of the documents, and what is generated
     Docs(documents::Args),
+    /// Make the documents a book of HTML, target/book, and check its links
+    Book,
     /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
     Dist(dist::Args),
 }
@@ -54,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Task::Gate(task) => gates::run(&task),
         Task::Bench(args) => bench::run(&args),
         Task::Docs(args) => documents::run(&args),
+        Task::Book => documents::book(),
         Task::Dist(args) => dist::run(&args),
     }
 }
