@@ -39,3 +39,8 @@ pub use machine_spec::{MachineSpec, Mount};
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
 pub use preparing::Preparing;
 pub use session::{CellAndFiles, Session};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -54,3 +54,8 @@ pub use allocator::Trimmer;
 pub use brumate_engine_api as api;
 pub use code::shipped::precompile;
 pub use jail_entry::internal_main;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -50,3 +50,8 @@ pub use pep440_rs::Version;
 pub use requirement::{Requirement, RequirementSource};
 pub use resolve::BundleResolution;
 pub use script::{MAX_SCRIPT_METADATA_BYTES, ScriptMetadata};
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -37,3 +37,8 @@ pub use format::{ReturnMode, result_text};
 pub use handler::{PythonServer, ToolSet};
 pub use serve::{ServeError, serve, serve_stdio};
 pub use traces::Traces;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -63,3 +63,8 @@ pub use request::{Phases, RunError, RunEvent, RunRequest, RunnerSettings};
 pub use runner::Runner;
 /// Token that cancels a run.
 pub use tokio_util::sync::CancellationToken;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,6 +5,7 @@
 //! | [`SEED`] | the seed of everything random; `cargo xtask test` derives it from the commit | 1 |
 //! | [`CACHE`] | the directory of compiled code and images that all tests share | `tmp/cache` in the target directory |
 //! | [`LONG`] | when set, random tests try their full number of cases (`cargo xtask test --long` sets it) | not set |
+//! | [`WRITE_REFERENCE`] | when set, tests of generated documents write them instead of comparing | not set |
 //!
 //! ```
 //! use brumate_test_support::{Random, count};
@@ -16,7 +17,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names the variable with the seed of a run: a decimal number.
 pub const SEED: &str = "BRUMATE_TEST_SEED";
@@ -61,6 +62,33 @@ pub fn cache_directory() -> PathBuf {
 /// Returns `long` in a long run, otherwise `ordinary`.
 pub fn count(ordinary: u64, long: u64) -> u64 {
     if std::env::var_os(LONG).is_some() { long } else { ordinary }
+}
+
+/// Names the variable that has tests of generated documents write them.
+pub const WRITE_REFERENCE: &str = "BRUMATE_WRITE_REFERENCE";
+
+/// Compares a generated document with the file `path`, relative to the repository's root. With [`WRITE_REFERENCE`] set, writes the file.
+///
+/// # Panics
+/// When they differ, with the first line that does, or when the file cannot be written.
+pub fn check_reference(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if std::env::var_os(WRITE_REFERENCE).is_some() {
+        std::fs::write(&file, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", file.display()));
+        return;
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    if found == text {
+        return;
+    }
+    let same = found.lines().zip(text.lines()).take_while(|(found, text)| found == text).count();
+    let (found, text) = (found.lines().nth(same), text.lines().nth(same));
+    panic!(
+        "{path}:{}: is out of date; run this test with {WRITE_REFERENCE}=1 and commit the file\n  there: {}\n  now:   {}",
+        same + 1,
+        found.unwrap_or("(the end)"),
+        text.unwrap_or("(the end)")
+    );
 }
 
 /// Generates the same numbers for the same seed on every host (SplitMix64: Steele, Lea, Flood 2014).
@@ -121,6 +149,11 @@ impl Random {
         &choices[self.index(choices.len())]
     }
 }
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod tests {

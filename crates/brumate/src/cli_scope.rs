@@ -98,7 +98,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Whether a mode takes the option with this id.
-fn takes(mode: &str, id: &str) -> bool {
+pub(crate) fn takes(mode: &str, id: &str) -> bool {
     let groups = MODES.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, groups)| groups);
     GROUPS.iter().any(|(name, ids)| groups.contains(name) && ids.contains(&id))
 }

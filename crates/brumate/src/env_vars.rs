@@ -78,17 +78,17 @@ variables! {
     /// Bytes of files that code may keep in the sandbox; as `--files`.
     FILES = "BRUMATE_FILES" since "0.1.0";
     /// Bytes that code may write to mounted directories; as `--mount-limit`.
-    MOUNT_LIMIT = "BRUMATE_MOUNT_LIMIT" since "0.2.0";
+    MOUNT_LIMIT = "BRUMATE_MOUNT_LIMIT" since "0.1.0";
     /// Time between KeyboardInterrupt and SIGKILL; as `--grace`.
     GRACE = "BRUMATE_GRACE" since "0.1.0";
     /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
     LOG = "BRUMATE_LOG" since "0.1.0";
     /// A level of Python's `logging`, where nothing else says what is logged; servers only.
-    LOG_LEVEL = "LOG_LEVEL" since "0.2.0";
+    LOG_LEVEL = "LOG_LEVEL" since "0.1.0";
     /// As `--timeout`; servers of the interpreter's tools only.
-    KERNEL_TIMEOUT = "KERNEL_TIMEOUT" since "0.2.0";
+    KERNEL_TIMEOUT = "KERNEL_TIMEOUT" since "0.1.0";
     /// As `--session-timeout`; servers of the interpreter's tools only.
-    PLAIN_SESSION_TIMEOUT = "SESSION_TIMEOUT" since "0.2.0";
+    PLAIN_SESSION_TIMEOUT = "SESSION_TIMEOUT" since "0.1.0";
     /// Address of HTTP modes; as `--host`.
     HOST = "BRUMATE_HOST" since "0.1.0";
     /// Port of HTTP modes; as `--port`.
@@ -100,25 +100,25 @@ variables! {
     /// Origins of web pages that are let in, separated by commas; as `--allow-origin`.
     ALLOW_ORIGIN = "BRUMATE_ALLOW_ORIGIN" since "0.1.0";
     /// URL under which clients reach the server; as `--public-url`.
-    PUBLIC_URL = "BRUMATE_PUBLIC_URL" since "0.2.0";
+    PUBLIC_URL = "BRUMATE_PUBLIC_URL" since "0.1.0";
     /// Addresses of proxies, separated by commas; as `--trusted-proxy`.
-    TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.2.0";
+    TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.1.0";
     /// Bearer token of `brumate client`; `--token-file` names a file with one.
-    CLIENT_TOKEN = "BRUMATE_CLIENT_TOKEN" since "0.2.0";
+    CLIENT_TOKEN = "BRUMATE_CLIENT_TOKEN" since "0.1.0";
     /// File of tokens; as `--auth-tokens`.
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
     /// Authorization server whose access tokens are accepted; as `--auth-issuer`.
-    AUTH_ISSUER = "BRUMATE_AUTH_ISSUER" since "0.2.0";
+    AUTH_ISSUER = "BRUMATE_AUTH_ISSUER" since "0.1.0";
     /// URL that access tokens must be issued for; as `--audience`.
-    AUDIENCE = "BRUMATE_AUDIENCE" since "0.2.0";
+    AUDIENCE = "BRUMATE_AUDIENCE" since "0.1.0";
     /// Scopes that access tokens must have, separated by commas; as `--required-scope`.
-    REQUIRED_SCOPE = "BRUMATE_REQUIRED_SCOPE" since "0.2.0";
+    REQUIRED_SCOPE = "BRUMATE_REQUIRED_SCOPE" since "0.1.0";
     /// Introspection endpoint; as `--introspect`.
-    INTROSPECT = "BRUMATE_INTROSPECT" since "0.2.0";
+    INTROSPECT = "BRUMATE_INTROSPECT" since "0.1.0";
     /// Client identifier for it; as `--introspect-client`.
-    INTROSPECT_CLIENT = "BRUMATE_INTROSPECT_CLIENT" since "0.2.0";
+    INTROSPECT_CLIENT = "BRUMATE_INTROSPECT_CLIENT" since "0.1.0";
     /// File with its secret; as `--introspect-secret-file`.
-    INTROSPECT_SECRET_FILE = "BRUMATE_INTROSPECT_SECRET_FILE" since "0.2.0";
+    INTROSPECT_SECRET_FILE = "BRUMATE_INTROSPECT_SECRET_FILE" since "0.1.0";
     /// `true`: nobody needs a token; as `--allow-unauthenticated`.
     ALLOW_UNAUTHENTICATED = "BRUMATE_ALLOW_UNAUTHENTICATED" since "0.1.0";
     /// `true`: no images of what code imports repeatedly; as `--no-learned-images`.

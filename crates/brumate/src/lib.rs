@@ -41,3 +41,8 @@ mod library;
 #[doc(hidden)]
 pub use library::snapshot;
 pub use library::{Builder, Code, Error, Event, Figure, File, Question, RunResult, Sandbox, Session, Stop, init};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,6 +5,8 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod cli;
+#[cfg(test)]
+mod cli_reference;
 mod cli_scope;
 mod commands;
 mod env_vars;

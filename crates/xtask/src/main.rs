@@ -41,10 +41,12 @@ enum Task {
     Gate(gates::Task),
     /// Run the benchmarks
     Bench(bench::Args),
-    /// Check links and citations of the documents, and NOTICE
+    /// Check links and citations of the documents, and what is generated
     Docs(documents::Args),
     /// Check sizes of files and crates, circles of imports, the order of rooms, and lines that stand twice
     Structure,
+    /// Make the documents a book of HTML, target/book, and check its links
+    Book,
     /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
     Dist(dist::Args),
 }
@@ -58,6 +60,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(args) => bench::run(&args),
         Task::Docs(args) => documents::run(&args),
         Task::Structure => structure::check(),
+        Task::Book => documents::book(),
         Task::Dist(args) => dist::run(&args),
     }
 }

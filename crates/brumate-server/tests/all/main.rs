@@ -5,6 +5,7 @@
 mod interpreter;
 mod protocol;
 mod questions;
+mod reference;
 mod resources;
 mod results;
 mod running;

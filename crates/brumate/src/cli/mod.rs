@@ -24,7 +24,7 @@ pub(crate) use packages::{InferChoice, PackageOptions};
 use crate::env_vars;
 
 const ABOUT: &str = "Runs Python code in a sandbox: an MCP server with real CPython, numpy, pandas and matplotlib";
-const EXIT_STATUS: &str = "\
+pub(crate) const EXIT_STATUS: &str = "\
 Exit status:
   0    done
   1    failed; of exec: an exception, or packages that cannot be had

@@ -36,6 +36,7 @@ const SOURCES: &[Gate] = &[
     Gate { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Gate { name: "runtime", run: || runtime::run(&runtime::Task::Verify) },
     Gate { name: "documents", run: documents::check },
+    Gate { name: "book", run: documents::book },
     Gate { name: "ruff", run: gates::ruff },
     Gate { name: "deny", run: gates::deny },
 ];

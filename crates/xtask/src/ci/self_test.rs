@@ -60,6 +60,27 @@ const BREAKS: &[Break] = &[
         named: "no_such_file.rs",
     },
     Break {
+        what: "a document that the table of contents does not name",
+        gate: "documents",
+        file: "docs/SUMMARY.md",
+        change: Change::Replace("- [Shell lines](shell.md)\n", ""),
+        named: "docs/shell.md is missing",
+    },
+    Break {
+        what: "a changelog whose newest version is not that of the packages",
+        gate: "documents",
+        file: "CHANGELOG.md",
+        change: Change::Replace("## [Unreleased]\n", "## [Unreleased]\n\n## [99.0.0] - 2099-01-01\n"),
+        named: "99.0.0 is the newest version",
+    },
+    Break {
+        what: "a chapter of the book that does not exist",
+        gate: "book",
+        file: "docs/SUMMARY.md",
+        change: Change::Append("- [Nothing](no-such-chapter.md)\n"),
+        named: "no-such-chapter.md",
+    },
+    Break {
         what: "a bound that docs/bounds.md has otherwise",
         gate: "documents",
         file: "crates/brumate-mcp/src/http/budget.rs",

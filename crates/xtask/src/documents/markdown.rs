@@ -181,7 +181,7 @@ pub(crate) fn slug(heading: &str) -> String {
 }
 
 /// Returns the values of `id` and `name` attributes.
-fn html_anchors(html: &str) -> Vec<String> {
+pub(crate) fn html_anchors(html: &str) -> Vec<String> {
     let mut anchors = Vec::new();
     for attribute in [" id=\"", " name=\""] {
         for part in html.split(attribute).skip(1) {

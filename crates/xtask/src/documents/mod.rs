@@ -1,11 +1,15 @@
-//! `cargo xtask docs`: checks of the documents; `NOTICE` and `docs/bounds.md` are generated.
+//! `cargo xtask docs`: checks of the documents; `NOTICE` and `docs/bounds.md` are generated. `cargo xtask book` makes a book of them.
 //!
-//! Links and anchors of all Markdown files lead somewhere. Paths, tests and commands that the
+//! Links and anchors of all Markdown files lead somewhere. Each document of `docs/` is in its table of contents. The changelog's
+//! newest version is that of all packages. Paths, tests and commands that the
 //! documents cite exist. Each promise of `SPECIFICATION.md` cites what holds it. With a list of the
 //! tests, those that are cited are run.
 
+mod book;
 mod bounds;
+mod changelog;
 mod citations;
+mod contents;
 pub(crate) mod fault;
 mod links;
 mod listing;
@@ -13,6 +17,8 @@ mod markdown;
 mod notice;
 pub(crate) mod repository;
 mod specification;
+
+pub(crate) use book::make as book;
 
 use crate::workspace;
 use anyhow::{Context, Result};
@@ -50,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Checks links, citations, the specification and `NOTICE`. Prints all faults. Takes less than a second.
+/// Checks links, the table of contents, citations, the specification, the changelog and what is generated. Prints all faults. Takes less than a second.
 ///
 /// # Errors
 /// If there is a fault.
@@ -65,6 +71,8 @@ pub(crate) fn check() -> Result<()> {
     let specification = specification.with_context(|| format!("there is no {}", specification::PATH))?;
     let promises = specification::check(specification, &citations);
     faults.extend(promises.faults);
+    faults.extend(contents::check(&documents));
+    faults.extend(changelog::check(&repository)?);
     faults.extend(notice::check(repository.root())?);
     faults.extend(bounds::check(&repository)?);
     for line in &promises.without_test {

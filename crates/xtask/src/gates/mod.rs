@@ -41,7 +41,7 @@ pub(crate) fn run(task: &Task) -> Result<()> {
 }
 
 /// Installs the PyPI package `requirement` once; returns its program `name`.
-fn tool(name: &str, requirement: &str) -> Result<PathBuf> {
+pub(crate) fn tool(name: &str, requirement: &str) -> Result<PathBuf> {
     let python = python(name, requirement)?;
     Ok(python.with_file_name(name))
 }

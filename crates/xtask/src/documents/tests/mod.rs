@@ -1,6 +1,8 @@
 //! Tests of the checks: each fails for what it is there for.
 
+mod changelog;
 mod citations;
+mod contents;
 mod links;
 mod listing;
 mod notice;
@@ -14,7 +16,11 @@ use tempfile::TempDir;
 
 /// What the fixture's documents may cite.
 const FILES: &[(&str, &str)] = &[
-    ("Cargo.toml", ""),
+    (
+        "Cargo.toml",
+        "[workspace.package]\nversion = \"0.2.0\"\n[workspace.dependencies]\nbrumate-mcp-macros = { version = \"0.2.0\" }\n",
+    ),
+    ("python/src/brumate/__init__.py", "__version__ = \"0.2.0\"\n"),
     ("bench/run.py", "SECTIONS = {\n    \"cold\": cold_start,\n    \"mcp\": mcp_stdio,\n}\n"),
     ("crates/demo/src/lib.rs", "mod wheel;\n"),
     ("crates/demo/src/wheel/mod.rs", "#[cfg(test)]\nmod tests;\n"),
