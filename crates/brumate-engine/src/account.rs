@@ -12,6 +12,9 @@
 
 use wasmtime::ResourceLimiter;
 
+/// Instances of a store: the main module, helpers and side modules.
+const MAX_INSTANCES: usize = 4096;
+
 /// Tables of a store: the interpreter's.
 const MAX_TABLES: usize = 3;
 
@@ -121,7 +124,7 @@ impl ResourceLimiter for Account {
     }
 
     fn instances(&self) -> usize {
-        crate::link::MAX_INSTANCES
+        MAX_INSTANCES
     }
 
     fn memories(&self) -> usize {

@@ -26,6 +26,7 @@
 mod account;
 mod allocator;
 pub mod bundle;
+mod cache_dir;
 mod caps;
 mod channel;
 pub mod client;
@@ -34,8 +35,8 @@ mod engine;
 mod files;
 mod host;
 mod image;
+mod jail;
 mod jail_entry;
-mod kernels;
 #[doc(hidden)]
 pub mod libc;
 mod link;
@@ -43,6 +44,7 @@ mod machine;
 mod memory;
 mod meter;
 mod page_map;
+mod process;
 mod signals;
 mod trace;
 pub mod wire;

@@ -7,7 +7,8 @@ use std::fs::File;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use wasmtime::{AsContextMut, Memory};
 
-use crate::image::file::PAGE_BYTES;
+/// Size of a page of the system, and the unit in which memory is written and compared, in bytes.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Replaces the content of `memory` by that of `file` from `offset` on. Pages are private: what the guest writes stays in
 /// its process, what it does not write is the page cache's, once for all processes.
@@ -164,15 +165,4 @@ fn for_runs(memory: &mut [u8], pages: &[u32], with: impl Fn(&mut [u8])) {
             with(run);
         }
     }
-}
-
-/// Starts to trace what is touched of a linear memory, in a process that does nothing else.
-///
-/// # Errors
-/// When the kernel refuses.
-pub(crate) fn trace(start: *mut u8, length: usize) -> std::io::Result<()> {
-    // SAFETY: the caller names the accessible part of its linear memory, page aligned and mapped for the process's life. The
-    // process is a fork with one thread; while an image is built no system call gets an address of the guest's memory
-    // (chance is off, and output goes through copies).
-    unsafe { crate::trace::begin(start, length) }
 }

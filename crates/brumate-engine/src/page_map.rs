@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use crate::image::file::PAGE_BYTES;
+use crate::memory::PAGE_BYTES;
 
 /// Bits of an entry: in memory, in swap, of a file, mapped by this process alone.
 const PRESENT: u64 = 1 << 63;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::image::file::PAGE_BYTES;
+use crate::memory::PAGE_BYTES;
 
 /// Pages by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +53,17 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
     unsafe { libc::mprotect(start as *mut libc::c_void, PAGE_BYTES, protection) };
 }
 
+/// Starts to trace what is touched of a linear memory of `length` bytes at `start`. For a process that does nothing else, and ends.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn begin_memory(start: *mut u8, length: usize) -> std::io::Result<()> {
+    // SAFETY: the caller names the accessible part of its linear memory, page aligned and mapped for the process's life. The
+    // process is a fork with one thread; while an image is built no system call gets an address of the guest's memory
+    // (chance is off, and output goes through copies).
+    unsafe { begin(start, length) }
+}
+
 /// Starts to trace the `length` bytes at `start`.
 ///
 /// # Errors
@@ -61,7 +72,7 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
 /// # Safety
 /// The range must be page aligned, mapped readable and writable, and accessible to this process for the rest of its life; the
 /// process must have one thread, and must not pass addresses in the range to system calls.
-pub(crate) unsafe fn begin(start: *mut u8, length: usize) -> std::io::Result<()> {
+unsafe fn begin(start: *mut u8, length: usize) -> std::io::Result<()> {
     let map: &'static mut [AtomicU8] = (0..length / PAGE_BYTES).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
     MAP.store(map.as_mut_ptr(), Ordering::Relaxed);
     LENGTH.store(length, Ordering::Relaxed);
@@ -105,7 +116,7 @@ pub(crate) fn restart() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What has been touched since [`begin`].
+/// Returns the pages that have been touched since [`begin_memory`].
 pub(crate) fn pages() -> Pages {
     let mut pages = Pages::default();
     let map = MAP.load(Ordering::Relaxed);

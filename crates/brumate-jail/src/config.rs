@@ -14,13 +14,13 @@ pub const CONTROL_FD: RawFd = 3;
 pub const MAX_KEPT_DESCRIPTORS: usize = 1024;
 
 /// How long a zygote stays for its machines' last wills after its server has vanished.
-pub const LAST_WILL: Duration = Duration::from_secs(30);
+pub const CRASH_SNAPSHOT_TIME: Duration = Duration::from_secs(30);
 
 /// What the warden gives the zygote to end by itself after that.
 const WARDEN_MARGIN: Duration = Duration::from_secs(5);
 
 /// Longest time a dead server's machines may take over their last will.
-pub const MAX_LAST_WILL: Duration = Duration::from_secs(600);
+pub const MAX_CRASH_SNAPSHOT_TIME: Duration = Duration::from_secs(600);
 
 /// Which process is to be jailed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +110,7 @@ pub struct JailConfig {
     /// Kernel limits.
     pub limits: JailLimits,
     /// How long the jail may live on when the server has vanished: machines write their images then.
-    pub last_will: Duration,
+    pub crash_snapshot_time: Duration,
     /// Try each wall by itself before the next one hides it, and report what was found (`doctor`, tests).
     pub self_check: bool,
 }
@@ -130,8 +130,8 @@ impl JailConfig {
             keep: Vec::new(),
             host_id: None,
             limits: JailLimits::of(profile),
-            last_will: match profile {
-                Profile::Zygote => LAST_WILL + WARDEN_MARGIN,
+            crash_snapshot_time: match profile {
+                Profile::Zygote => CRASH_SNAPSHOT_TIME + WARDEN_MARGIN,
                 Profile::Compile => Duration::ZERO,
             },
             self_check: false,
@@ -160,7 +160,7 @@ impl JailConfig {
         if !(0..=19).contains(&self.limits.nice) {
             return bad("niceness lies outside 0..=19");
         }
-        if self.last_will > MAX_LAST_WILL {
+        if self.crash_snapshot_time > MAX_CRASH_SNAPSHOT_TIME {
             return bad("the last will takes too long");
         }
         Ok(())
@@ -186,7 +186,7 @@ mod tests {
             |c| c.keep = vec![c.limits.open_files as RawFd],
             |c| c.host_id = Some(0),
             |c| c.limits.nice = -1,
-            |c| c.last_will = MAX_LAST_WILL + Duration::from_secs(1),
+            |c| c.crash_snapshot_time = MAX_CRASH_SNAPSHOT_TIME + Duration::from_secs(1),
         ];
         for (index, change) in cases.iter().enumerate() {
             let mut config = JailConfig::default();

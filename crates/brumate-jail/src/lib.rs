@@ -39,7 +39,8 @@ mod warden;
 use std::io;
 
 pub use config::{
-    CONTROL_FD, JailConfig, JailLimits, LAST_WILL, MAX_KEPT_DESCRIPTORS, MAX_LAST_WILL, Profile, Require,
+    CONTROL_FD, CRASH_SNAPSHOT_TIME, JailConfig, JailLimits, MAX_CRASH_SNAPSHOT_TIME, MAX_KEPT_DESCRIPTORS, Profile,
+    Require,
 };
 pub use limits::start_alarm_in;
 pub use limits::{CPU_GRACE_SECONDS, MachineLimits, start_alarm, start_cpu_timer, stop_alarm, stop_cpu_timer};

@@ -118,7 +118,7 @@ pub(super) fn split(alone: &SingleThreaded, server: Server, config: &JailConfig)
     match sys::fork(alone).map_err(|source| JailError::Os { step: "forking the jail", source })? {
         Side::Parent(jail) => {
             drop(own);
-            let status = guard(&server, jail, config.last_will).unwrap_or(WARDEN_FAILED);
+            let status = guard(&server, jail, config.crash_snapshot_time).unwrap_or(WARDEN_FAILED);
             sys::exit_now(status)
         }
         Side::Child => {
@@ -133,7 +133,7 @@ pub(super) fn split(alone: &SingleThreaded, server: Server, config: &JailConfig)
 }
 
 /// The warden's whole life. The error means that the jail was killed because it could not be guarded.
-fn guard(server: &Server, jail: Pid, last_will: Duration) -> Result<i32, JailError> {
+fn guard(server: &Server, jail: Pid, crash_snapshot_time: Duration) -> Result<i32, JailError> {
     let ready = prepare(server, jail);
     let pidfd = match ready {
         Ok(pidfd) => pidfd,
@@ -152,7 +152,7 @@ fn guard(server: &Server, jail: Pid, last_will: Duration) -> Result<i32, JailErr
             break;
         }
         if deadline.is_none() && server.is_gone()? {
-            deadline = Some(Instant::now() + last_will);
+            deadline = Some(Instant::now() + crash_snapshot_time);
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {

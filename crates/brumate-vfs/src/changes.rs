@@ -13,48 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Vfs;
 use super::inode::{Inode, Inodes};
+use super::marks::Marks;
 use super::restore::RestoreError;
-
-/// Places of the arena that were asked for to be changed, one bit each.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Marks {
-    words: Vec<u64>,
-    /// How often that was.
-    times: u64,
-}
-
-impl Marks {
-    pub(super) fn set(&mut self, index: u32) {
-        let word = (index / u64::BITS) as usize;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
-        self.words[word] |= 1 << (index % u64::BITS);
-        self.times += 1;
-    }
-
-    /// All places below `end`.
-    pub(super) fn up_to(end: usize) -> Marks {
-        let mut words = vec![u64::MAX; end / u64::BITS as usize];
-        words.push((1 << (end % u64::BITS as usize)) - 1);
-        Marks { words, times: 0 }
-    }
-
-    pub(super) fn has(&self, index: u32) -> bool {
-        self.words.get((index / u64::BITS) as usize).is_some_and(|word| word >> (index % u64::BITS) & 1 == 1)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
-        let some = self.words.iter().zip(0u32..).filter(|(word, _)| **word != 0);
-        some.flat_map(|(&word, number)| {
-            (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * u64::BITS + bit)
-        })
-    }
-}
 
 /// Inodes that differ, by place. Places beyond the base's are all among them, in order.
 #[derive(Serialize, Deserialize)]
@@ -103,7 +63,7 @@ impl Vfs {
     /// # Errors
     /// None in practice.
     pub fn state(&mut self) -> Result<State, postcard::Error> {
-        let times = self.inodes.changed.times;
+        let times = self.inodes.changed.times();
         let rest = self.without_inodes(|_, rest| postcard::to_allocvec(rest))?;
         Ok(State { rest, times })
     }
@@ -146,25 +106,5 @@ impl Vfs {
         vfs.line = base.line;
         vfs.inodes.apply(changes)?;
         Ok(vfs)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Marks;
-
-    #[test]
-    fn marks_are_kept_in_order() {
-        let mut marks = Marks::default();
-        assert!(marks.is_empty());
-        for index in [200, 3, 64, 3, 63] {
-            marks.set(index);
-        }
-        assert!(!marks.is_empty());
-        assert_eq!(marks.iter().collect::<Vec<_>>(), [3, 63, 64, 200]);
-        assert!(marks.has(64) && !marks.has(65) && !marks.has(1000));
-        for end in [0, 1, 63, 64, 65, 130] {
-            assert_eq!(Marks::up_to(end).iter().collect::<Vec<_>>(), (0..end as u32).collect::<Vec<_>>());
-        }
     }
 }

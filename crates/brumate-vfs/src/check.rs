@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use super::Vfs;
-use super::changes::Marks;
 use super::fds::{DescriptionId, Target};
 use super::inode::{Content, Directory, Inode, InodeId, Kind};
 use super::layers::LayerRecord;
 use super::limits::{DIRECTORY_DEPTH_MAX, MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PAGE, PIPE_CAPACITY};
+use super::marks::Marks;
 use super::resolve::Node;
 use super::restore::{RestoreError, is_clean};
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
-use super::changes::Marks;
 use super::chunks::Chunks;
 use super::flags::FileType;
 use super::host::HostId;
 use super::layers::LayerFile;
 use super::limits::PAGE;
+use super::marks::Marks;
 use super::quota::Quota;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;

@@ -47,6 +47,7 @@ mod length;
 pub mod limits;
 mod listing;
 mod mapping;
+mod marks;
 pub mod mount;
 mod open;
 mod pipe;

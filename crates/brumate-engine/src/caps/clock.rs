@@ -1,12 +1,8 @@
 //! Clocks and sleeping.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
-
-/// Set by the interrupt signal's handler; cleared by the wait that it ends, and when an execution starts.
-pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Longest single sleep before the clock is read again.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);

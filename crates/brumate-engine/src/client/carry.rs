@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::images::Images;
-use super::sleep;
+use super::session_file;
 
 /// Copies the images that the sleeping sessions in these files began with from a cache to the directory `to`, which is made with mode
 /// 0700 when there are any. Returns how many there were. A file that is no session, or whose image is not in the cache, is passed
@@ -21,7 +21,7 @@ pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<
         return Ok(0);
     }
     let images = Images::open(cache_dir)?;
-    let mut wanted: HashSet<[u8; 32]> = sessions.iter().filter_map(|path| sleep::base_of(path).ok()).collect();
+    let mut wanted: HashSet<[u8; 32]> = sessions.iter().filter_map(|path| session_file::base_of(path).ok()).collect();
     let mut count = 0;
     for (name, mut file, header) in images.all() {
         if wanted.remove(&header.id) {

@@ -9,26 +9,26 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
 
-use super::ProgressFn;
 use super::channel::pair;
 use super::compiler_process::{Failure, Process};
 use super::error::Error;
-use super::prepare::report_to;
+use super::memory_file::{MAX_CODE, memory_file, seal};
+use super::progress::{ProgressFn, report_to};
 use super::spawn::spawn;
-use super::tiers::Unoptimized;
 use super::turns::Turns;
+use super::unoptimized::Unoptimized;
 use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
 use crate::code::compile::{self, Kind, Tier};
-use crate::code::process::{Limits, Order};
+use crate::code::process::Order;
 use crate::code::shipped;
+use crate::jail::CompileLimits;
 use crate::wire::ModuleKey;
 use brumate_module::gate;
 
@@ -53,9 +53,6 @@ const NICE: i32 = 5;
 /// The `nice` value of processes that work before anybody needs the result.
 pub(super) const AHEAD_NICE: i32 = 19;
 
-/// Largest compiled module, in bytes.
-const MAX_CODE: u64 = 1 << 30;
-
 /// The urgency of work for the compiler or the builder of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
@@ -66,19 +63,19 @@ pub(crate) enum Urgency {
 }
 
 impl Urgency {
-    fn limits(self) -> Limits {
+    fn limits(self) -> CompileLimits {
         match self {
-            Urgency::Needed => Limits::NONE,
-            Urgency::Ahead => Limits { nice: AHEAD_NICE, ..Limits::NONE },
+            Urgency::Needed => CompileLimits::NONE,
+            Urgency::Ahead => CompileLimits { nice: AHEAD_NICE, ..CompileLimits::NONE },
         }
     }
 }
 
 /// Marks, as long as it lives, that a run waits for the compiler.
 #[derive(Debug)]
-pub(crate) struct Need<'a>(&'a watch::Sender<usize>);
+pub(crate) struct WaitingRun<'a>(&'a watch::Sender<usize>);
 
-impl Drop for Need<'_> {
+impl Drop for WaitingRun<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|needs| *needs = needs.saturating_sub(1));
     }
@@ -112,7 +109,7 @@ impl std::fmt::Debug for Compilers {
 
 /// The run that asks for a module of its own to be compiled, and what is left of its limits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asker<'a> {
+pub(crate) struct CompileRequester<'a> {
     /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
     /// The urgency of what it asks for.
@@ -125,7 +122,7 @@ pub(crate) struct Asker<'a> {
 
 /// The result of compiling a guest's own module, and its cost.
 #[derive(Debug)]
-pub(crate) struct Charged {
+pub(crate) struct GuestModule {
     pub(crate) file: Result<Arc<File>, Error>,
     /// CPU time that it took.
     pub(crate) cpu: Duration,
@@ -174,9 +171,9 @@ impl Compilers {
     }
 
     /// Marks that a run waits for the compiler until the value is dropped.
-    pub(crate) fn need(&self) -> Need<'_> {
+    pub(crate) fn need(&self) -> WaitingRun<'_> {
         self.needs.send_modify(|needs| *needs += 1);
-        Need(&self.needs)
+        WaitingRun(&self.needs)
     }
 
     /// Waits until no run waits for the compiler.
@@ -266,7 +263,7 @@ impl Compilers {
             return Ok(file);
         }
         let cpu_seconds = Some(WHEEL_CPU.as_secs());
-        let limits = Limits { memory: Some(WHEEL_MEMORY), cpu_seconds, one_core: false, nice: NICE };
+        let limits = CompileLimits { memory: Some(WHEEL_MEMORY), cpu_seconds, one_core: false, nice: NICE };
         let mut process = self.start(limits).await?;
         let mut output = File::from(memory_file("module")?);
         let order = Order { kind: Kind::Side, trust: Trust::Layer, tier: Tier::Optimized, bytes };
@@ -278,9 +275,9 @@ impl Compilers {
     }
 
     /// The compiled module that a guest brought. It is not kept: a guest must not fill the disk.
-    pub(crate) async fn of_guest(&self, bytes: &[u8], asker: Asker<'_>) -> Charged {
+    pub(crate) async fn of_guest(&self, bytes: &[u8], requester: CompileRequester<'_>) -> GuestModule {
         const NAME: &str = "a module of the guest";
-        let free = |file| Charged { file, cpu: Duration::ZERO };
+        let free = |file| GuestModule { file, cpu: Duration::ZERO };
         // It may have the bytes of a wheel.
         if let Some(file) = self.cache.get(&compile::key(bytes)) {
             return free(Ok(file));
@@ -289,14 +286,14 @@ impl Compilers {
         if bytes.len() > gate::GUEST.bytes {
             return failed(format!("a module of {} bytes is larger than allowed ({})", bytes.len(), gate::GUEST.bytes));
         }
-        let _place = self.guests.enter(asker.principal).await;
-        let (memory, cpu) = (asker.memory.min(GUEST_MEMORY), asker.cpu.min(GUEST_CPU));
+        let _place = self.guests.enter(requester.principal).await;
+        let (memory, cpu) = (requester.memory.min(GUEST_MEMORY), requester.cpu.min(GUEST_CPU));
         if cpu.is_zero() {
             return failed("no CPU time is left to compile it".to_owned());
         }
         // The kernel counts whole seconds; a part of one would be none.
         let limits =
-            Limits { memory: Some(memory), cpu_seconds: Some(cpu.as_secs().max(1)), one_core: true, nice: NICE };
+            CompileLimits { memory: Some(memory), cpu_seconds: Some(cpu.as_secs().max(1)), one_core: true, nice: NICE };
         let began = Instant::now();
         let compiled = async {
             let mut process = self.start(limits).await?;
@@ -310,10 +307,10 @@ impl Compilers {
         };
         match compiled.await {
             // One thread takes no more CPU time than time passes.
-            Ok((cpu, file)) => Charged { file, cpu: cpu.min(began.elapsed()) },
+            Ok((cpu, file)) => GuestModule { file, cpu: cpu.min(began.elapsed()) },
             Err(error) => {
                 let most = Duration::from_secs(limits.cpu_seconds.unwrap_or(0));
-                Charged { file: Err(error), cpu: began.elapsed().min(most) }
+                GuestModule { file: Err(error), cpu: began.elapsed().min(most) }
             }
         }
     }
@@ -329,7 +326,7 @@ impl Compilers {
         Some(idle.swap_remove(found).1)
     }
 
-    async fn start(&self, limits: Limits) -> Result<Process, Error> {
+    async fn start(&self, limits: CompileLimits) -> Result<Process, Error> {
         let (channel, theirs) = pair()?;
         let child = spawn(&self.program, "compile", theirs)?;
         let process = Process { channel, child };
@@ -351,34 +348,8 @@ impl Compilers {
     }
 }
 
-/// A file in memory for a jailed process to write into.
-pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
-    use rustix::fs::{MemfdFlags, memfd_create};
-    Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
-}
-
-/// Makes what was compiled from a guest's bytes unchangeable.
-fn seal(output: File, memory: u64) -> Result<Arc<File>, Error> {
-    use rustix::fs::{SealFlags, SeekFrom, fcntl_add_seals, seek};
-    fcntl_add_seals(&output, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)
-        .map_err(std::io::Error::from)?;
-    let failed = |reason: &str| Error::Compile { name: "a module of the guest".to_owned(), reason: reason.to_owned() };
-    let length = output.metadata()?.len();
-    if length > memory.min(MAX_CODE) {
-        return Err(failed("too much code"));
-    }
-    // A hole would become memory when it is read.
-    if length > 0 && seek(&output, SeekFrom::Hole(0)).map_err(std::io::Error::from)? < length {
-        return Err(failed("its code has holes"));
-    }
-    Ok(Arc::new(output))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     #[tokio::test]
@@ -398,36 +369,5 @@ mod tests {
         assert!(poll!(&mut free).is_pending());
         drop(two);
         assert!(poll!(&mut free).is_ready());
-    }
-
-    /// A compiler's output, and the descriptor of it that the compiler keeps.
-    fn output() -> (File, File) {
-        let output = File::from(memory_file("module").unwrap());
-        let theirs = output.try_clone().unwrap();
-        (output, theirs)
-    }
-
-    #[test]
-    fn a_compiler_cannot_change_what_was_taken_from_it() {
-        let (output, mut theirs) = output();
-        theirs.write_all(b"code").unwrap();
-        let taken = seal(output, 4096).unwrap();
-        theirs.write_at(b"evil", 0).unwrap_err();
-        theirs.write_at(b"more", 4).unwrap_err();
-        theirs.set_len(0).unwrap_err();
-        theirs.set_len(1 << 30).unwrap_err();
-        let mut content = [0; 4];
-        taken.read_exact_at(&mut content, 0).unwrap();
-        assert_eq!((&content, taken.metadata().unwrap().len()), (b"code", 4));
-    }
-
-    #[test]
-    fn code_that_costs_more_than_its_run_may_have_is_refused() {
-        let (output, mut theirs) = output();
-        theirs.write_all(&[1; 4097]).unwrap();
-        assert!(seal(output, 4096).unwrap_err().to_string().contains("too much code"));
-        let (output, theirs) = self::output();
-        theirs.set_len(1 << 20).unwrap();
-        assert!(seal(output, 1 << 30).unwrap_err().to_string().contains("holes"));
     }
 }

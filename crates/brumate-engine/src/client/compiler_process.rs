@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::channel::AsyncChannel;
 use super::error::{Error, cut};
 use super::spawn::Child;
-use crate::code::process::{Answer, Limits, Order};
+use crate::code::process::{Answer, Order};
+use crate::jail::CompileLimits;
 
 /// Longest compilation of one module.
 const WALL: Duration = Duration::from_secs(300);
@@ -54,7 +55,7 @@ impl Process {
     }
 
     /// The limit that ended the process, if one did.
-    pub(super) async fn explain(mut self, failure: Failure, name: &str, limits: Limits) -> Error {
+    pub(super) async fn explain(mut self, failure: Failure, name: &str, limits: CompileLimits) -> Error {
         if failure.cpu.is_some() {
             return failure.error;
         }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::channel::AsyncChannel;
-use super::compiler::{Asker, Urgency};
+use super::compiler::{CompileRequester, Urgency};
 use super::mounted::{self, Mounted, Plan};
 use super::mounts::Mounts;
 use super::pool::Pool;
-use super::sleep::{Header, SessionId};
+use super::session_file::{Header, SessionId};
 use super::stop::{Answer, Clock, Interrupter, StandsStill};
 use super::zygote::{answer, compiles_bundle};
-use super::{Shared, will};
+use super::{Shared, crash_snapshot};
 use crate::api::{Event, InstallRequest, Layer};
 use crate::bundle;
 use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
@@ -28,8 +28,8 @@ pub(super) struct Conversation<'a> {
     pub(super) mounted: &'a Mounted,
     pub(super) pool: &'a Pool,
     pub(super) session: SessionId,
-    /// Beside this path the machine leaves its last will.
-    pub(super) will: Option<&'a Path>,
+    /// The machine writes its crash snapshot beside this path.
+    pub(super) crash_snapshot: Option<&'a Path>,
     pub(super) clock: &'a Clock,
     pub(super) interrupter: &'a Interrupter,
     pub(super) dropped: &'a mut u64,
@@ -55,9 +55,9 @@ const WAKING_CPU: Duration = Duration::from_secs(60);
 impl Compiling {
     /// Returns the time for one question. All questions of an execution share its time, of which `spent` is used; outside of an execution each has
     /// all of it.
-    fn asker(&self, spent: Option<Duration>) -> Asker<'_> {
+    fn requester(&self, spent: Option<Duration>) -> CompileRequester<'_> {
         let cpu = spent.map_or(self.cpu.max(WAKING_CPU), |spent| self.cpu.saturating_sub(spent));
-        Asker { principal: &self.principal, urgency: Urgency::Needed, memory: self.memory, cpu }
+        CompileRequester { principal: &self.principal, urgency: Urgency::Needed, memory: self.memory, cpu }
     }
 }
 
@@ -169,8 +169,8 @@ impl Conversation<'_> {
                 FromMachine::Module(request) => {
                     let compiles_bundle = compiles_bundle(&self.shared.compilers, &request);
                     let find = |id: &_| self.mounted.find(id);
-                    let asker = self.compiling.asker(spent);
-                    let answered = answer(&self.shared.compilers, &find, asker, request);
+                    let requester = self.compiling.requester(spent);
+                    let answered = answer(&self.shared.compilers, &find, requester, request);
                     // Compiling the bundle, once, is not the guest's time; everything else is.
                     let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                         pauses -= 1;
@@ -222,10 +222,10 @@ impl Conversation<'_> {
         if plan.is_empty() && !matches!(reply, InstallReply::Done { .. }) {
             return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
         }
-        // Whoever reads the will must know of all that the state may need, whenever this process ends.
-        if let Some(path) = self.will.filter(|_| !plan.is_empty()) {
+        // Whoever reads the crash snapshot must know of all that the state may need, whenever this process ends.
+        if let Some(path) = self.crash_snapshot.filter(|_| !plan.is_empty()) {
             let header = Header::new(self.pool, self.session, plan.before_and_after());
-            if let Err(error) = will::write_header(path.to_owned(), header).await {
+            if let Err(error) = crash_snapshot::write_header(path.to_owned(), header).await {
                 let reply = InstallReply::Refused(error.to_string());
                 return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
             }

@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// The cache cannot be used.
     #[error(transparent)]
-    Cache(#[from] crate::code::cache::CacheError),
+    Cache(#[from] crate::cache_dir::CacheError),
     /// A sleeping session cannot be woken by this version of Brumate on this host; its files can be had ([`super::Sandbox::recover`]). The
     /// text says why.
     #[error("{0}")]

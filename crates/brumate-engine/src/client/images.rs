@@ -15,10 +15,11 @@ use sha2::{Digest, Sha256};
 
 use crate::api::Image;
 use crate::bundle;
-use crate::code::cache::{CacheError, hex, lock, private_directory, publish};
+use crate::cache_dir::{CacheError, hex, lock, private_directory, publish};
 use crate::code::compile::TRANSLATION;
-use crate::image::file::{self, FORMAT, GuestFiles, Header, Origin};
-use crate::link::trampoline_module;
+use crate::code::trampoline::trampoline_module;
+use crate::files::GuestFiles;
+use crate::image::file::{self, FORMAT, Header, Origin};
 
 /// Ending of an image's name.
 const SUFFIX: &str = ".image";

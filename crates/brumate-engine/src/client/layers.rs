@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::mounted::{Plan, check, messages};
 use super::session::Session;
 use super::stop::Interrupter;
-use super::{sleep, will};
+use super::{crash_snapshot, hibernate};
 use crate::api::{Layer, LayerId};
 use crate::wire::{FromMachine, ToMachine};
 
@@ -87,8 +87,8 @@ impl Machine {
 
     /// If there is a last will, says in it that these layers will be needed.
     pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), Error> {
-        match &self.will {
-            Some(path) => will::write_header(path.clone(), self.header_with(layers)).await,
+        match &self.crash_snapshot {
+            Some(path) => crash_snapshot::write_header(path.clone(), self.header_with(layers)).await,
             None => Ok(()),
         }
     }
@@ -123,12 +123,12 @@ impl Session {
 }
 
 /// The layers that [`Sandbox::wake_session`](super::Sandbox::wake_session) of `path` wants in
-/// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A last will that is newer takes the file's place first, as in
+/// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A crash snapshot that is newer takes the file's place first, as in
 /// [`Sandbox::wake`](super::Sandbox::wake).
 ///
 /// # Errors
 /// [`Error::Image`] when the file is of another version of Brumate or of a session that still runs, or is no session;
 /// [`Error::Io`] when it cannot be read.
 pub async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
-    sleep::layers_of(path).await
+    hibernate::layers_of(path).await
 }

@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 
 use super::blank::{Blank, greet};
 use super::channel::{AsyncChannel, pair};
-use super::compiler::memory_file;
+use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::{Error, cut};
-use super::machine::Machine;
-use super::sleep::SessionId;
+use super::machine::{Machine, take};
+use super::memory_file::memory_file;
+use super::session_file::new_session;
 use super::stop::Interrupter;
 use crate::api::{Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine, WireError};
@@ -35,6 +36,23 @@ impl Paused {
 }
 
 impl Machine {
+    /// Another machine in the place of this one, which has ended and had changed nothing: of the same image and session, with
+    /// the same limits, directories and crash snapshot, and with no standard input.
+    ///
+    /// # Errors
+    /// Those of [`Machine::start`].
+    pub(super) async fn again(&self, crash_snapshot: Option<&CrashSnapshotFiles>) -> Result<Machine, Error> {
+        let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
+        let blank = take(&pool, self.limits, None, &mounts).await?;
+        let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
+        machine.compiling.principal = self.compiling.principal.clone();
+        machine.mount(&self.layers()).await?;
+        if let Some(files) = crash_snapshot {
+            machine.tell_crash_snapshot(files).await?;
+        }
+        Ok(machine)
+    }
+
     /// Forks this machine, which must not be running code. Memory is shared until one of the two writes to it; files,
     /// descriptors and everything else are copies.
     ///
@@ -46,7 +64,7 @@ impl Machine {
         Ok(other)
     }
 
-    /// Forks what takes over when this machine ends: the same session, with the same last will. When it is `idle`, the two share
+    /// Forks what takes over when this machine ends: the same session, with the same crash snapshot. When it is `idle`, the two share
     /// all memory they can.
     ///
     /// # Errors
@@ -142,7 +160,7 @@ impl Machine {
         self.tell(&ToMachine::Follow, &[file.as_fd(), page_map.as_fd()]).await
     }
 
-    /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's last will.
+    /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's crash snapshot.
     async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<Paused, Error> {
         let greeted = tokio::time::timeout(self.shared.patience.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
@@ -153,7 +171,7 @@ impl Machine {
         let mut machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
         machine.mounted.set(self.layers());
         machine.compiling.principal = self.compiling.principal.clone();
-        machine.will = self.will.clone().filter(|_| checkpoint);
+        machine.crash_snapshot = self.crash_snapshot.clone().filter(|_| checkpoint);
         Ok(Paused { machine })
     }
 
@@ -191,7 +209,7 @@ impl Machine {
     pub(super) async fn thaw(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
         match self.converse(&ToMachine::Thaw { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Thawed { failed: None, revoked, layers } => {
-                // A will may name more than there were.
+                // A crash snapshot may name more than there were.
                 let mut mounted = self.layers();
                 mounted.retain(|layer| layers.contains(&layer.id()));
                 self.mounted.set(mounted);
@@ -209,16 +227,6 @@ fn increments() -> std::io::Result<OwnedFd> {
     rustix::fs::ftruncate(&file, FILE_BYTES)?;
     fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
     Ok(file)
-}
-
-/// The id of a session that is no other's.
-///
-/// # Errors
-/// When the kernel has no randomness.
-pub(super) fn new_session() -> Result<SessionId, Error> {
-    let mut id = SessionId::default();
-    crate::caps::random(&mut id).map_err(|errno| Error::Io(errno.into()))?;
-    Ok(id)
 }
 
 /// Longest a machine may take to write or read an image.

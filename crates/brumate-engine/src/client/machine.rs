@@ -14,17 +14,15 @@ use super::blank::Blank;
 use super::channel::AsyncChannel;
 use super::conversation::{Compiling, Conversation};
 use super::error::{Died, EXIT_TIMEOUT, Error, cut};
-use super::files;
-use super::lifecycle::new_session;
+use super::file_checks;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
 use super::pool::Pool;
-use super::sleep::SessionId;
+use super::session_file::{Header, SessionId, new_session};
 use super::stop::{Clock, Interrupter, Process};
-use super::will::WillFiles;
 use super::zygote::Exit;
-use crate::api::{Analysis, Event, Execute, FileInfo, Limits, MachineSpec, Outcome, StopReason};
-use crate::wire::{Ending, FromMachine, ToMachine, WireError};
+use crate::api::{Analysis, Event, Execute, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason};
+use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -50,8 +48,8 @@ pub struct Machine {
     pub(super) session: SessionId,
     /// Wheels that it has mounted.
     pub(super) mounted: Mounted,
-    /// Beside this path it leaves its last will.
-    pub(super) will: Option<PathBuf>,
+    /// It writes its crash snapshot beside this path.
+    pub(super) crash_snapshot: Option<PathBuf>,
     /// Where the next checkpoint that it forks by itself speaks; it has the other end.
     pub(super) spare: Option<AsyncChannel>,
     /// It was told how its checkpoints can follow.
@@ -72,23 +70,6 @@ impl Machine {
         let mut machine = Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?);
         machine.compiling.principal = spec.principal.clone();
         machine.mount(&spec.layers).await?;
-        Ok(machine)
-    }
-
-    /// Another machine in the place of this one, which has ended and had changed nothing: of the same image and session, with
-    /// the same limits, directories and last will, and with no standard input.
-    ///
-    /// # Errors
-    /// Those of [`Machine::start`].
-    pub(super) async fn again(&self, will: Option<&WillFiles>) -> Result<Machine, Error> {
-        let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
-        let blank = take(&pool, self.limits, None, &mounts).await?;
-        let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
-        machine.compiling.principal = self.compiling.principal.clone();
-        machine.mount(&self.layers()).await?;
-        if let Some(will) = will {
-            machine.tell_will(will).await?;
-        }
         Ok(machine)
     }
 
@@ -119,7 +100,7 @@ impl Machine {
             pool,
             session,
             mounted,
-            will: None,
+            crash_snapshot: None,
             spare: None,
             followed: false,
             compiling: Compiling {
@@ -173,7 +154,7 @@ impl Machine {
         directory: Option<&str>,
         checkpoint: Option<Option<BorrowedFd<'_>>>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
-        let list = directory.map(files::checked).transpose()?;
+        let list = directory.map(file_checks::checked).transpose()?;
         let number = self.interrupter().number();
         let question =
             ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
@@ -183,7 +164,7 @@ impl Machine {
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
             return Err(self.misbehaved("an answer to another question").await);
         };
-        if !files::are_new_files(&outcome.new_files) {
+        if !file_checks::are_new_files(&outcome.new_files) {
             return Err(self.misbehaved("new files that cannot be").await);
         }
         outcome.stopped = outcome.stopped.or(stopped);
@@ -197,6 +178,33 @@ impl Machine {
             _ => return Err(self.misbehaved("a listing of files that nobody asked for, or none").await),
         };
         Ok((*outcome, listed))
+    }
+
+    /// What the machine answered when it was asked for the files below `directory`.
+    ///
+    /// # Errors
+    /// As [`Machine::list_files`].
+    pub(super) async fn listing(
+        &mut self,
+        directory: &str,
+        reply: Result<FileReply, String>,
+    ) -> Result<Vec<FileInfo>, Error> {
+        match reply {
+            Ok(FileReply::List(files)) if file_checks::is_listing(&files) => Ok(files),
+            Ok(FileReply::List(_)) => Err(self.misbehaved("a listing of files that cannot be").await),
+            Ok(_) => Err(self.misbehaved("an answer to another question").await),
+            Err(reason) => Err(file_checks::refused(directory, cut(reason))),
+        }
+    }
+
+    /// What the server vouches for about this machine's session.
+    pub(super) fn header(&self) -> Header {
+        self.header_with(self.layers().iter().map(Layer::id).collect())
+    }
+
+    /// As [`Machine::header`], if these were its layers.
+    pub(super) fn header_with(&self, layers: Vec<LayerId>) -> Header {
+        Header::new(&self.pool, self.session, layers)
     }
 
     /// Asks a machine and hears it out until it answers, within `wall` and the grace time.
@@ -237,7 +245,7 @@ impl Machine {
             mounted: &self.mounted,
             pool: &self.pool,
             session: self.session,
-            will: self.will.as_deref(),
+            crash_snapshot: self.crash_snapshot.as_deref(),
             clock: &clock,
             interrupter,
             dropped: &mut dropped,
@@ -344,7 +352,7 @@ impl Machine {
 const UNSEEN: u64 = 4 << 20;
 
 /// A machine of `pool` that has been told what it is for.
-async fn take(
+pub(super) async fn take(
     pool: &Arc<Pool>,
     limits: Limits,
     stdin: Option<BorrowedFd<'_>>,

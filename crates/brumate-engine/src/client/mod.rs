@@ -10,13 +10,18 @@ mod channel;
 pub(crate) mod compiler;
 mod compiler_process;
 mod conversation;
+mod crash_recovery;
+mod crash_snapshot;
 mod error;
+mod file_checks;
 mod files;
 mod footprint;
+mod hibernate;
 mod images;
 mod layers;
 mod lifecycle;
 mod machine;
+mod memory_file;
 mod mounted;
 mod mounts;
 mod page_map;
@@ -25,15 +30,17 @@ mod pool;
 mod pools;
 mod prepare;
 mod probe;
+mod progress;
 mod session;
-mod sleep;
+mod session_file;
+mod session_files;
 mod spawn;
 mod stop;
 mod temporary;
 mod tiers;
 mod transaction;
 mod turns;
-mod will;
+mod unoptimized;
 mod zygote;
 
 use std::collections::HashMap;
@@ -46,15 +53,14 @@ use tokio::sync::Mutex;
 
 pub use carry::{copy_images, take_images};
 pub use error::{Died, Error};
+pub use hibernate::{Woken, check_asleep};
 pub use layers::layers_of;
 pub use lifecycle::Paused;
 pub use machine::Machine;
-pub(crate) use mounts::host_stat;
 pub use patience::Patience;
-pub use prepare::Progress;
 pub use probe::probe;
+pub use progress::{Progress, ProgressFn};
 pub use session::Session;
-pub use sleep::{Woken, check_asleep};
 pub use stop::Interrupter;
 pub use tiers::Tiers;
 
@@ -62,18 +68,15 @@ use crate::api::{Image, MachineSpec};
 use crate::bundle;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind};
+use crate::code::trampoline::trampoline_module;
 use crate::engine::{Purpose, engine};
-use crate::link::trampoline_module;
 use compiler::{Compilers, Urgency};
 use images::Images;
 use pool::Pool;
-use tiers::Unoptimized;
+use unoptimized::Unoptimized;
 
 /// Attempts to start a machine when zygotes die.
 const ATTEMPTS: usize = 3;
-
-/// Receives progress of long work.
-pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Machines kept ready per image.
 pub const DEFAULT_READY: usize = 2;

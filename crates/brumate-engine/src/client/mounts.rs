@@ -6,7 +6,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, openat2};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Timespec, Timestamps, openat2};
 use rustix::io::Errno;
 
 use super::error::Error;
@@ -75,7 +75,7 @@ impl Grant {
         match operation {
             Op::Stat { path } => {
                 let fd = self.beneath(&path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
-                Ok((MountReply::Stat(host_stat(&rustix::fs::fstat(&fd)?)), None))
+                Ok((MountReply::Stat(HostStat::from(&rustix::fs::fstat(&fd)?)), None))
             }
             Op::List { path } => {
                 let fd = self.beneath(&path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
@@ -200,22 +200,6 @@ fn list(fd: &OwnedFd) -> Result<Vec<(Vec<u8>, u32, u64)>, Errno> {
         entries.push((name.to_vec(), mode, entry.ino()));
     }
     Ok(entries)
-}
-
-/// The attributes that are passed on.
-pub(crate) fn host_stat(stat: &Stat) -> HostStat {
-    let time = |seconds: i64, nanoseconds: u64| {
-        seconds.saturating_mul(1_000_000_000).saturating_add(i64::try_from(nanoseconds).unwrap_or(0))
-    };
-    HostStat {
-        inode: stat.st_ino,
-        mode: stat.st_mode,
-        links: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
-        size: u64::try_from(stat.st_size).unwrap_or(0),
-        accessed: time(stat.st_atime, stat.st_atime_nsec),
-        modified: time(stat.st_mtime, stat.st_mtime_nsec),
-        changed: time(stat.st_ctime, stat.st_ctime_nsec),
-    }
 }
 
 /// The symbolic name of an error, where the guest has one of the same name.

@@ -5,30 +5,20 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::compiler::{Urgency, memory_file};
+use super::compiler::Urgency;
 use super::error::Error;
 use super::images::Verified;
+use super::memory_file::memory_file;
+use super::progress::report_to;
 use super::zygote::{Ingredients, build};
-use super::{ProgressFn, Shared, compile_prelude};
+use super::{Shared, compile_prelude};
 use crate::api::Image;
 use crate::bundle::{self, NativeModule};
 use crate::code::compile::{self, Kind};
-use crate::link::trampoline_module;
+use crate::code::trampoline::trampoline_module;
 
 /// Wheels that import another one if it is there, without requiring it.
 const OPTIONAL: [(&str, &str); 1] = [("scikit-learn", "pandas")];
-
-/// How far compiling has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Modules done.
-    pub done: usize,
-    /// Modules in all.
-    pub total: usize,
-    /// What is being compiled.
-    pub name: String,
-}
 
 /// The main module and the trampoline, compiled.
 pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), Error> {
@@ -182,11 +172,4 @@ async fn lock(shared: &Shared) -> Result<std::os::fd::OwnedFd, Error> {
 
 fn report(shared: &Shared, done: usize, total: usize, name: &str) {
     report_to(shared.progress.as_ref(), done, total, name);
-}
-
-/// Tells who listens, if somebody does.
-pub(super) fn report_to(progress: Option<&ProgressFn>, done: usize, total: usize, name: &str) {
-    if let Some(progress) = progress {
-        progress(Progress { done, total, name: name.to_owned() });
-    }
 }

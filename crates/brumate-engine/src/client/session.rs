@@ -11,25 +11,25 @@ use std::time::Duration;
 
 use tokio::sync::{MutexGuard, mpsc, watch};
 
+use super::Sandbox;
+use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::Error;
 use super::lifecycle::Paused;
 use super::machine::Machine;
 use super::stop::Interrupter;
 use super::transaction::Transaction;
-use super::will::WillFiles;
-use super::{Sandbox, Woken};
 use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
 
 /// A session. Dropping it ends its processes.
 #[derive(Debug)]
 pub struct Session {
-    state: Arc<tokio::sync::Mutex<State>>,
+    state: Arc<tokio::sync::Mutex<SessionState>>,
     /// Stops the machine that runs at present.
     interrupter: Arc<Mutex<Interrupter>>,
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
     pub(super) checkpoint: Option<Paused>,
@@ -46,10 +46,10 @@ pub(super) struct State {
     /// The checkpoint stays that of the state before it.
     pub(super) transaction: Option<Transaction>,
     /// Last, so that it is dropped when nobody is left who could write it.
-    pub(super) will: Option<WillFiles>,
+    pub(super) crash_snapshot: Option<CrashSnapshotFiles>,
 }
 
-impl State {
+impl SessionState {
     /// Waits for the checkpoint that the machine sees to by itself, if it does. One that has not come to be is asked for again.
     pub(super) async fn meet(&mut self) {
         if !self.expected {
@@ -109,7 +109,7 @@ impl State {
 
 /// What was seen of a session that may not be in use.
 struct Quiet {
-    /// As in [`State`].
+    /// As in [`SessionState`].
     changes: u64,
     /// There is a checkpoint of that state.
     checkpoint: bool,
@@ -134,9 +134,10 @@ impl Session {
         let interrupter = Arc::new(Mutex::new(machine.interrupter()));
         let changes = watch::Sender::default();
         let seen = changes.subscribe();
-        let (checkpoint, outdated, will) = (None, None, None);
+        let (checkpoint, outdated, crash_snapshot) = (None, None, None);
         let (expected, kept, transaction) = (false, !fresh, None);
-        let state = State { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, will };
+        let state =
+            SessionState { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, crash_snapshot };
         let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         if !fresh {
             session.keep_later(seen);
@@ -200,7 +201,7 @@ impl Session {
     }
 
     /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
-    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, State>, Error> {
+    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, SessionState>, Error> {
         let mut state = self.state.lock().await;
         state.stands()?;
         match state.transaction {
@@ -212,12 +213,12 @@ impl Session {
     }
 
     /// The session, whatever it does; for what needs no checkpoint.
-    pub(super) async fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) async fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().await
     }
 
     /// The state is another one from now on. The old checkpoint follows, or the next is forked, while nobody waits.
-    pub(super) fn moved_on(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn moved_on(&self, mut state: MutexGuard<'_, SessionState>) {
         if let Some(transaction) = &mut state.transaction {
             transaction.change();
             return;
@@ -228,7 +229,7 @@ impl Session {
 
     /// The present checkpoint is none any more; it follows, or another one is forked, if the session needs one, while nobody
     /// waits.
-    pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, SessionState>) {
         state.outdated = state.checkpoint.take().or(state.outdated.take());
         state.changes.send_modify(|changes| *changes += 1);
         if !state.fresh && !std::mem::replace(&mut state.kept, true) {
@@ -239,7 +240,7 @@ impl Session {
     /// After an attempt to change something: the state is another now, also when files were changed in part only.
     pub(super) async fn changed(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, SessionState>,
         result: Result<(), Error>,
     ) -> Result<(), Error> {
         match result {
@@ -252,7 +253,7 @@ impl Session {
     }
 
     /// Rolls back when the machine has ended.
-    pub(super) async fn judge<T>(&self, state: &mut State, result: Result<T, Error>) -> Result<T, Error> {
+    pub(super) async fn judge<T>(&self, state: &mut SessionState, result: Result<T, Error>) -> Result<T, Error> {
         match result {
             Err(Error::MachineDied { reason, output_dropped, peak_memory_bytes }) => {
                 let lost = Error::MachineDied { reason: reason.clone(), output_dropped, peak_memory_bytes };
@@ -270,7 +271,7 @@ impl Session {
     }
 
     /// The checkpoint takes over from a machine that has ended, or whose state counts no more; false when that fails.
-    pub(super) async fn take_over(&self, state: &mut State) -> bool {
+    pub(super) async fn take_over(&self, state: &mut SessionState) -> bool {
         state.meet().await;
         let machine = match state.checkpoint.take() {
             Some(checkpoint) => checkpoint.resume().await,
@@ -278,12 +279,12 @@ impl Session {
                 if let Some(transaction) = &state.transaction {
                     state.machine.mounted.set(transaction.layers().to_vec());
                 }
-                state.machine.again(state.will.as_ref()).await
+                state.machine.again(state.crash_snapshot.as_ref()).await
             }
             None => return false,
         };
         let Ok(machine) = machine else { return false };
-        // The will may name what the cell had installed.
+        // The crash snapshot may name what the cell had installed.
         machine.mounted.mark_wide();
         *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
         state.machine = machine;
@@ -367,15 +368,5 @@ impl Sandbox {
         let fresh = spec.stdin.is_none();
         let machine = self.machine(spec).await?;
         Ok(if fresh { Session::of(machine, true) } else { Session::new(machine) })
-    }
-
-    /// Wakes a sleeping session; see [`Sandbox::wake`]. Also returns the guest paths of host directories that are not
-    /// granted any more.
-    ///
-    /// # Errors
-    /// Those of [`Sandbox::wake`].
-    pub async fn wake_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
-        let Woken { machine, revoked } = self.wake(path, spec).await?;
-        Ok((Session::new(machine), revoked))
     }
 }

@@ -4,8 +4,7 @@
 //! when no run waits for the compiler, and then replaces the zygotes that have loaded baseline code. After a single run another process
 //! does that for the next one.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::Weak;
 
 use tokio::sync::mpsc;
 
@@ -14,9 +13,6 @@ use super::{Sandbox, Shared, prepare};
 use crate::bundle;
 use crate::code::compile::baseline_key;
 use crate::wire::ModuleKey;
-
-/// Modules that may wait to be optimized. The bundle has fewer; what is beyond keeps its baseline code.
-const MAX_UNOPTIMIZED: usize = 4096;
 
 /// Whether modules of wheels that a run waits for are compiled to baseline code first, in half the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,35 +24,6 @@ pub enum Tiers {
     Background,
     /// Yes; another process is to call [`Sandbox::optimize`] when [`Sandbox::uses_baseline_code`].
     Deferred,
-}
-
-/// Modules that are in use in the baseline tier. At most those of the bundle.
-#[derive(Debug)]
-pub(crate) struct Unoptimized {
-    known: Mutex<BTreeSet<ModuleKey>>,
-    /// Sends them to [`optimize`].
-    keys: mpsc::Sender<ModuleKey>,
-}
-
-impl Unoptimized {
-    /// Returns an empty set, and the receiver of what is added to it.
-    pub(crate) fn new() -> (Unoptimized, mpsc::Receiver<ModuleKey>) {
-        let (keys, receiver) = mpsc::channel(MAX_UNOPTIMIZED);
-        (Unoptimized { known: Mutex::default(), keys }, receiver)
-    }
-
-    /// Whether no baseline code was handed out.
-    fn is_empty(&self) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
-
-    /// Adds a module whose baseline code is handed out. It is sent once.
-    pub(super) fn add(&self, key: ModuleKey) {
-        if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
-            // The receiver ends with the sandbox.
-            let _ = self.keys.try_send(key);
-        }
-    }
 }
 
 impl Sandbox {
@@ -97,23 +64,5 @@ pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::Receiver<Modu
         let Some(shared) = shared.upgrade() else { return };
         shared.compilers.rest();
         shared.replace_zygotes().await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_module_is_sent_once() {
-        let (unoptimized, mut keys) = Unoptimized::new();
-        unoptimized.add([1; 32]);
-        unoptimized.add([1; 32]);
-        unoptimized.add([2; 32]);
-        drop(unoptimized);
-        assert_eq!(
-            (keys.blocking_recv(), keys.blocking_recv(), keys.blocking_recv()),
-            (Some([1; 32]), Some([2; 32]), None)
-        );
     }
 }

@@ -4,7 +4,7 @@
 //! [`Session::commit`] the checkpoint stays that of the state before; [`Session::roll_back`] lets it take over.
 
 use super::error::{Died, Error};
-use super::session::{Session, State};
+use super::session::{Session, SessionState};
 use crate::api::Layer;
 
 /// The state of a transaction.
@@ -48,7 +48,7 @@ fn rolled_back(reason: Died) -> Error {
     Error::RolledBack { reason, output_dropped: 0, peak_memory_bytes: None }
 }
 
-impl State {
+impl SessionState {
     /// Checks that no transaction has failed: whoever goes on in it would work on the state before.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
-use super::compiler::{AHEAD_NICE, Asker, Charged, Compilers, Urgency};
+use super::compiler::{AHEAD_NICE, CompileRequester, Compilers, GuestModule, Urgency};
 use super::error::{Error, cut};
 use super::mounted;
 use super::patience::Patience;
@@ -127,8 +127,9 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
                 let compiles_bundle = compiles_bundle(ingredients.compilers, &request);
                 let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
                 let cpu = BUILD_CPU.saturating_sub(spent);
-                let asker = Asker { principal: OPERATOR, urgency: ingredients.urgency, memory: BUILD_MEMORY, cpu };
-                let answered = answer(ingredients.compilers, &find, asker, request);
+                let requester =
+                    CompileRequester { principal: OPERATOR, urgency: ingredients.urgency, memory: BUILD_MEMORY, cpu };
+                let answered = answer(ingredients.compilers, &find, requester, request);
                 let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                     pauses -= 1;
                     clock.paused(answered).await
@@ -343,7 +344,7 @@ pub(crate) fn compiles_bundle(compilers: &Compilers, request: &ModuleRequest) ->
 pub(crate) async fn answer(
     compilers: &Compilers,
     find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
-    asker: Asker<'_>,
+    requester: CompileRequester<'_>,
     request: ModuleRequest,
 ) -> (ModuleReply, Option<Arc<File>>, Duration) {
     let shared = match request {
@@ -352,7 +353,7 @@ pub(crate) async fn answer(
                 Ok(file)
             } else if let Some(module) = crate::bundle::native_module(&key) {
                 match module.read() {
-                    Ok(bytes) => compilers.on_demand(&bytes, module.name(), asker.urgency).await,
+                    Ok(bytes) => compilers.on_demand(&bytes, module.name(), requester.urgency).await,
                     Err(reason) => return (ModuleReply::Failed(reason), None, Duration::ZERO),
                 }
             } else {
@@ -366,11 +367,12 @@ pub(crate) async fn answer(
             };
             // Otherwise the guest has another file there, or says so.
             let Some(bytes) = bytes else { return (ModuleReply::Unknown, None, Duration::ZERO) };
-            compilers.of_wheel(&bytes, &origin.path, asker.principal).await
+            compilers.of_wheel(&bytes, &origin.path, requester.principal).await
         }
         ModuleRequest::Bytes { bytes, memory, cpu } => {
-            let asker = Asker { memory: asker.memory.min(memory), cpu: asker.cpu.min(cpu), ..asker };
-            let Charged { file, cpu } = compilers.of_guest(&bytes, asker).await;
+            let requester =
+                CompileRequester { memory: requester.memory.min(memory), cpu: requester.cpu.min(cpu), ..requester };
+            let GuestModule { file, cpu } = compilers.of_guest(&bytes, requester).await;
             let (file, failed) = match file {
                 Ok(file) => (Some(file), None),
                 Err(error) => (None, Some(reason(error))),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
-use crate::code::cache::hex;
+use crate::cache_dir::hex;
 use crate::engine::common_features;
 use crate::wire::ModuleKey;
 use brumate_module::{Options, dylink, gate, translate};

@@ -3,9 +3,9 @@
 pub(crate) mod cache;
 pub(crate) mod compile;
 pub(crate) mod process;
-pub(crate) mod publish;
 pub(crate) mod remote;
 pub(crate) mod shipped;
 mod source;
+pub(crate) mod trampoline;
 
 pub(crate) use source::{Compiled, ModuleSource};

@@ -12,28 +12,11 @@ use wasmtime::Engine;
 use super::compile::{Kind, Tier, Trust, compile};
 use crate::channel::Channel;
 use crate::engine::{Purpose, engine};
+use crate::jail::{CompileLimits, enter_compile};
 use crate::meter::cpu_time;
 use crate::wire::WireError;
 
-/// Limits of a compiler's process, kept by the kernel. They are set before it reads what it compiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Limits {
-    /// Private writable memory, in bytes.
-    pub(crate) memory: Option<u64>,
-    /// CPU time in whole seconds.
-    pub(crate) cpu_seconds: Option<u64>,
-    /// One thread, on one core that all such processes share.
-    pub(crate) one_core: bool,
-    /// Other work on this host goes first.
-    pub(crate) nice: i32,
-}
-
-impl Limits {
-    /// None.
-    pub(crate) const NONE: Limits = Limits { memory: None, cpu_seconds: None, one_core: false, nice: 0 };
-}
-
-/// Server → compiler, after its [`Limits`]; the output file follows.
+/// Server → compiler, after its [`CompileLimits`]; the output file follows.
 #[derive(Debug, Serialize)]
 pub(crate) struct Order<'a> {
     pub(crate) kind: Kind,
@@ -71,11 +54,11 @@ pub(crate) fn main(socket: OwnedFd) -> ExitCode {
 
 fn serve(channel: &Channel) -> Result<(), WireError> {
     // From the server, before anything of a stranger's.
-    let (limits, _): (Limits, _) = channel.receive()?;
+    let (limits, _): (CompileLimits, _) = channel.receive()?;
     if limits.one_core {
         share_a_core();
     }
-    let jailed = crate::jail_entry::enter_compile(limits);
+    let jailed = enter_compile(limits);
     let mut engines = Engines { one_core: limits.one_core, baseline: None, optimized: None };
     loop {
         let (job, fds): (Job, _) = channel.receive()?;

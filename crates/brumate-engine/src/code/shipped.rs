@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::bundle;
-use crate::code::cache::hex;
+use crate::cache_dir::hex;
 use crate::code::compile::{self, Kind, Trust};
+use crate::code::trampoline::trampoline_module;
 use crate::engine::{COMMON_PROCESSORS, Purpose, engine, is_common_processor};
-use crate::link::trampoline_module;
 use crate::wire::ModuleKey;
 
 /// Name of the file beside the code that says what it was compiled for.

@@ -305,7 +305,7 @@ impl HostFile for OpenFile {
 
     fn stat(&mut self) -> Result<HostStat, Errno> {
         let found = rustix::fs::fstat(&self.fd).map_err(errno)?;
-        stat(&crate::client::host_stat(&found))
+        stat(&(&found).into())
     }
 
     fn set_len(&mut self, len: u64) -> Result<(), Errno> {

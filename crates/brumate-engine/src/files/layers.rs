@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::api::{LayerId, PACKAGES};
-use crate::code::cache::hex;
+use crate::cache_dir::hex;
 use crate::memory::Mapped;
 use crate::wire::{LayerInfo, LayerProblem, Origin};
 use brumate_vfs::{Archive, ArchiveLimits, Vfs, Wheel};

@@ -9,13 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{Quota, join_host_directories, mount_host_directories};
 pub(crate) use installs::Installs;
-pub(crate) use streams::{connect_events, event_sink, set_stdin};
+pub(crate) use streams::{EVENT_FD, connect_events, event_sink, set_stdin};
 
 use crate::api::PACKAGES;
 use crate::bundle;
 use crate::caps::output::Output;
-use crate::image::ImageError;
-use crate::image::file::GuestFiles;
 use brumate_vfs::device::Random;
 use brumate_vfs::mount::Conflict;
 use brumate_vfs::{
@@ -33,6 +31,14 @@ pub(crate) const HOME: &str = "/home/user";
 /// Home and working directory of sessions: the driver goes there with the first of them.
 pub(crate) const WORKSPACE: &str = "/workspace";
 
+/// Files of the driver, by the names of their layers.
+pub(crate) type GuestFiles = Vec<(String, Vec<u8>)>;
+
+/// Saved files that contradict themselves, or were made from another bundle; says what is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("files: {0}")]
+pub(crate) struct DamagedFiles(String);
+
 /// The file system of an interpreter about to boot.
 ///
 /// # Errors
@@ -45,16 +51,16 @@ pub(crate) fn file_system(output: &Arc<Mutex<Output>>) -> Result<Vfs, String> {
 ///
 /// # Errors
 /// When it contradicts itself.
-pub(crate) fn reopen(vfs: &mut Vfs) -> Result<(), ImageError> {
-    vfs.reopen().map_err(|error| ImageError::Damaged(format!("files: {error}")))
+pub(crate) fn reopen(vfs: &mut Vfs) -> Result<(), DamagedFiles> {
+    vfs.reopen().map_err(|error| DamagedFiles(error.to_string()))
 }
 
 /// The file system out of an image, before [`reopen`]. Granted host directories are missing in it; standard input is empty.
 ///
 /// # Errors
 /// When it is damaged, or was made from another bundle.
-pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
-    let vfs = postcard::from_bytes(saved).map_err(|error| ImageError::Damaged(format!("files: {error}")))?;
+pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
+    let vfs = postcard::from_bytes(saved).map_err(|error| DamagedFiles(error.to_string()))?;
     attached(vfs, output)
 }
 
@@ -62,8 +68,8 @@ pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs,
 ///
 /// # Errors
 /// As [`restored`].
-pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
-    let vfs = Vfs::continue_from(base, saved).map_err(|error| ImageError::Damaged(format!("files: {error}")))?;
+pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
+    let vfs = Vfs::continue_from(base, saved).map_err(|error| DamagedFiles(error.to_string()))?;
     attached(vfs, output)
 }
 
@@ -80,9 +86,9 @@ pub(crate) fn set_guest_files(files: GuestFiles) {
 }
 
 /// Joins a file system with the bundle, the clock and its devices.
-fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, ImageError> {
+fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
     vfs.set_clock(Box::new(crate::caps::clock::realtime));
-    let layers = Layers::of_bundle().map_err(|what| ImageError::Damaged(format!("files: {what}")))?;
+    let layers = Layers::of_bundle().map_err(|what| DamagedFiles(what))?;
     for (_, name, archive) in &layers.archives {
         vfs.attach_archive(name.as_bytes(), archive);
     }

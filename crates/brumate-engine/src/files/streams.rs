@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::api::{Event, StreamName};
 use crate::caps::output::{Output, Question, Sink as EventSink};
 use crate::channel::Channel;
-use crate::machine::EVENT_FD;
 use crate::wire::{FromMachine, ToMachine};
 use brumate_abi::errno::Errno;
 use brumate_vfs::device::{Null, Sink};
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
+
+/// Descriptor number of the driver's event channel: high, so that the first file a program opens is 3, as on Linux.
+pub(crate) const EVENT_FD: i32 = 1000;
 
 /// Installs descriptors 0, 1, 2 and the event channel. Standard input is empty until [`set_stdin`].
 pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), Errno> {

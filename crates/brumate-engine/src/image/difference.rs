@@ -9,10 +9,8 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::file::PAGE_BYTES;
-use super::{Base, ImageError, Record};
-use crate::machine::Frozen;
-use crate::memory::Mapped;
+use super::{Base, ImageError, Record, SavedState};
+use crate::memory::{Mapped, PAGE_BYTES};
 use crate::page_map::{Entries, Entry};
 
 /// Compression level: fast, because a session is written while someone may wait for its memory.
@@ -45,7 +43,7 @@ pub(crate) fn write(
     base: &Base,
     memory: &[u8],
     page_map: Option<&File>,
-    frozen: Frozen,
+    frozen: SavedState,
 ) -> Result<(), ImageError> {
     let original = Mapped::new(&base.file, super::file::HEADER_BYTES, base.header.memory).map_err(failed)?;
     let own = page_map.and_then(|map| private_pages(map, memory));
@@ -109,7 +107,7 @@ pub(crate) struct Reader<'a> {
 /// # Errors
 /// When it is damaged.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-pub(crate) fn read(from: &File) -> Result<(Frozen, Reader<'_>), ImageError> {
+pub(crate) fn read(from: &File) -> Result<(SavedState, Reader<'_>), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let mut stream = zstd::Decoder::new(from).map_err(damaged)?;
     let mut word = [0; 8];
@@ -121,7 +119,7 @@ pub(crate) fn read(from: &File) -> Result<(Frozen, Reader<'_>), ImageError> {
     let mut bytes = Vec::new();
     (&mut stream).take(length).read_to_end(&mut bytes).map_err(damaged)?;
     let head: Head = postcard::from_bytes(&bytes).map_err(|error| ImageError::Damaged(error.to_string()))?;
-    Ok((Frozen { record: head.record, vfs: head.files }, Reader { stream, runs: head.runs }))
+    Ok((SavedState { record: head.record, vfs: head.files }, Reader { stream, runs: head.runs }))
 }
 
 impl Reader<'_> {

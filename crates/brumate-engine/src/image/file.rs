@@ -11,16 +11,13 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::ImageError;
-use crate::machine::Frozen;
-use crate::memory::Mapped;
+use super::{ImageError, SavedState};
+use crate::files::GuestFiles;
+use crate::memory::{Mapped, PAGE_BYTES};
 use crate::trace::Pages;
 
 /// Size of the header, in bytes: one page.
 pub(crate) const HEADER_BYTES: u64 = 4096;
-
-/// Unit in which memory is written and compared, in bytes.
-pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Version of this layout and of everything an image holds.
 pub(crate) const FORMAT: u32 = 3;
@@ -69,9 +66,6 @@ pub(crate) struct Origin {
     pub(crate) runtime: [u8; 32],
 }
 
-/// Files of the driver, by the names of their layers.
-pub(crate) type GuestFiles = Vec<(String, Vec<u8>)>;
-
 impl Header {
     /// Length of the file.
     fn end(&self) -> u64 {
@@ -83,7 +77,7 @@ impl Header {
 ///
 /// # Errors
 /// When it cannot be captured, or the file not written.
-pub(crate) fn write(file: &File, memory: &[u8], frozen: &Frozen) -> Result<(), ImageError> {
+pub(crate) fn write(file: &File, memory: &[u8], frozen: &SavedState) -> Result<(), ImageError> {
     let failed = |error: io::Error| ImageError::Engine(format!("writing the image: {error}"));
     let metadata = postcard::to_allocvec(frozen).map_err(|error| ImageError::Engine(error.to_string()))?;
     for (index, page) in memory.chunks(PAGE_BYTES).enumerate() {
@@ -205,7 +199,7 @@ pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
 ///
 /// # Errors
 /// When the image is damaged.
-pub(crate) fn read(file: &File) -> Result<(Header, Frozen, Pages, GuestFiles), ImageError> {
+pub(crate) fn read(file: &File) -> Result<(Header, SavedState, Pages, GuestFiles), ImageError> {
     let damaged = |error: io::Error| ImageError::Damaged(error.to_string());
     let header = header(file).map_err(damaged)?;
     let mut metadata = vec![0; header.metadata as usize];

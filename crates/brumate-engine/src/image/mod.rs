@@ -18,6 +18,7 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::DamagedFiles;
 use crate::files::layers::Given;
 use crate::libc::ffi::ClosuresRecord;
 use crate::link::Place;
@@ -45,6 +46,13 @@ pub(crate) struct Record {
     pub(crate) monotonic: u64,
     /// Addresses of the driver's module and functions.
     pub(crate) driver: Driver,
+}
+
+/// State beside the linear memory: the record, and the file system in its own serialised form.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedState {
+    pub(crate) record: Record,
+    pub(crate) vfs: Vec<u8>,
 }
 
 /// A loaded side module.
@@ -149,5 +157,11 @@ pub(crate) enum ImageError {
 impl From<wasmtime::Error> for ImageError {
     fn from(error: wasmtime::Error) -> ImageError {
         ImageError::Engine(format!("{error:#}"))
+    }
+}
+
+impl From<DamagedFiles> for ImageError {
+    fn from(error: DamagedFiles) -> ImageError {
+        ImageError::Damaged(error.to_string())
     }
 }

@@ -7,6 +7,7 @@ mod dynlink;
 pub(crate) mod ffi;
 mod files;
 
+mod kernels;
 mod memory;
 mod misc;
 mod mmap;
@@ -39,6 +40,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
     dynlink::define(&mut linker)?;
     ffi::define(&mut linker)?;
     misc::define(&mut linker)?;
-    crate::kernels::define(&mut linker)?;
+    kernels::define(&mut linker)?;
     Ok(linker)
 }

@@ -3,8 +3,8 @@
 use wasmtime::{Caller, Linker};
 
 use super::{dirs, files};
+use crate::files::EVENT_FD;
 use crate::host::{Host, split};
-use crate::machine::EVENT_FD;
 
 const ENV: &str = "env";
 const WASI: &str = "wasi_snapshot_preview1";

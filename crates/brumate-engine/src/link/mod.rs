@@ -19,12 +19,9 @@ pub(crate) use dlopen::{dlopen, dlsym};
 pub(crate) use instantiate::{Got, Linked, Place, instantiate};
 pub(crate) use main_module::instantiate_main;
 pub(crate) use symbols::{function_slot, index_table};
-pub(crate) use trampoline::{Helper, trampoline_module};
+pub(crate) use trampoline::Helper;
 
 use crate::wire::{ModuleKey, Origin};
-
-/// Instances one machine may hold: the main module, helpers and side modules.
-pub(crate) const MAX_INSTANCES: usize = 4096;
 
 /// Side modules one machine may load.
 pub(crate) const MAX_LIBRARIES: usize = 1500;

@@ -7,13 +7,13 @@ use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
 use super::python::Python;
 use super::surroundings::Globals;
-use super::{EVENT_FD, Machine, MachineError, call, fault};
+use super::{Machine, MachineError, call, fault};
 use crate::account::Account;
 use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
 use crate::caps::output::Output;
 use crate::code::ModuleSource;
-use crate::files::{DRIVER, HOME, SITE_PACKAGES, STDLIB, file_system};
+use crate::files::{DRIVER, EVENT_FD, HOME, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
 use crate::link::{self, Helper, Libraries};

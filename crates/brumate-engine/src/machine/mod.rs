@@ -12,15 +12,12 @@ use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
 
 pub(crate) use boot::Prelude;
 use python::Python;
-pub(crate) use restore::{Frozen, join};
+pub(crate) use restore::join;
 use surroundings::Globals;
 pub(crate) use surroundings::Surroundings;
 
 use crate::caps::output::Output;
 use crate::host::{GuestExit, Host, guest};
-
-/// Descriptor number of the driver's event channel: high, so that the first file a program opens is 3, as on Linux.
-pub(crate) const EVENT_FD: i32 = 1000;
 
 /// Why a call into the guest failed.
 #[derive(Debug, thiserror::Error)]

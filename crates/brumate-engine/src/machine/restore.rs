@@ -15,7 +15,7 @@ use crate::code::ModuleSource;
 use crate::files;
 use crate::files::layers::Given;
 use crate::host::guest;
-use crate::image::{self, Base, ImageError, Record};
+use crate::image::{self, Base, ImageError, Record, SavedState};
 use crate::memory;
 use crate::trace::Pages;
 use crate::wire::LayerProblem;
@@ -37,13 +37,6 @@ const FIRST_RUNS: [&str; 2] = ["1+1", "x = 1\nprint(x)"];
 const LATER_RUNS: [&str; 3] = ["1+1", "x = 1\nprint(x)", "y = [i * 2 for i in range(10)]\ny"];
 const LATER_ROUNDS: usize = 4;
 
-/// State beside the linear memory: the record, and the file system in its own serialised form.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Frozen {
-    pub(crate) record: Record,
-    pub(crate) vfs: Vec<u8>,
-}
-
 impl Machine {
     /// A machine that goes on where the one in an image was. Its memory is `file` from `offset` on, shared with every
     /// other process that maps it until it is written to.
@@ -54,7 +47,7 @@ impl Machine {
         engine: &Engine,
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
-        frozen: &Frozen,
+        frozen: &SavedState,
         (file, offset): (&File, u64),
         layers: &[Given],
     ) -> Result<Machine, ImageError> {
@@ -78,20 +71,20 @@ impl Machine {
     ///
     /// # Errors
     /// When it holds something that no image can.
-    pub(crate) fn freeze(&mut self) -> Result<Frozen, ImageError> {
+    pub(crate) fn freeze(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = postcard::to_allocvec(&self.store.data().vfs);
-        Ok(Frozen { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+        Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
     }
 
     /// As [`Machine::freeze`] for a session: of the files only what differs from the base's.
     ///
     /// # Errors
     /// As [`Machine::freeze`].
-    pub(crate) fn freeze_changes(&mut self) -> Result<Frozen, ImageError> {
+    pub(crate) fn freeze_changes(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = self.store.data_mut().vfs.save_changes();
-        Ok(Frozen { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+        Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
     }
 
     fn record(&mut self) -> Result<Record, ImageError> {
@@ -148,7 +141,7 @@ impl Machine {
     pub(crate) fn trace_run(&mut self, shell: bool) -> Result<Pages, MachineError> {
         let memory = self.memory.data_mut(&mut self.store);
         let (start, length) = (memory.as_mut_ptr(), memory.len());
-        memory::trace(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
+        crate::trace::begin_memory(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
         self.refresh_fork()?;
         // As a server of sessions asks for them.
         let cell = |code: &str| Execute {

@@ -8,9 +8,9 @@ use super::*;
 use crate::api::Event;
 use crate::code::cache::ModuleCache;
 use crate::code::compile::{self, Kind, Trust};
+use crate::code::trampoline::trampoline_module;
 use crate::code::{Compiled, ModuleSource};
 use crate::engine::{Purpose, engine};
-use crate::link::trampoline_module;
 use crate::wire::{ModuleKey, Origin};
 
 /// Compiles in this process, with the cache that all tests share.

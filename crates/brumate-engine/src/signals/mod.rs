@@ -9,13 +9,18 @@
 
 #![expect(unsafe_code, reason = "installs signal handlers")]
 
+mod blocked;
+mod queue;
 pub(crate) mod timer;
 
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::caps::clock::INTERRUPTED;
+pub(crate) use blocked::block_interrupt;
+pub(crate) use queue::queue;
+
+/// Set by the interrupt signal's handler; cleared by the wait that it ends, and when an execution starts.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Python's SIGINT.
 const SIGINT: i32 = 2;
@@ -23,43 +28,6 @@ const SIGINT: i32 = 2;
 /// The signal that stops an execution.
 pub(crate) fn number() -> libc::c_int {
     libc::SIGRTMIN()
-}
-
-/// `siginfo_t` as a queued signal has it, on 64-bit Linux (`<asm-generic/siginfo.h>`).
-#[repr(C)]
-struct Queued {
-    signo: libc::c_int,
-    errno: libc::c_int,
-    code: libc::c_int,
-    _gap: libc::c_int,
-    /// Who sends it; of no concern to a machine.
-    pid: libc::pid_t,
-    uid: libc::uid_t,
-    value: u64,
-    _rest: [u64; 12],
-}
-
-const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
-
-/// The server's side: asks the machine behind `pidfd` to stop an execution of its.
-///
-/// # Errors
-/// The kernel's: `ESRCH` when it has ended, `EAGAIN` when too many are queued.
-pub(crate) fn queue(pidfd: BorrowedFd<'_>, execution: u64) -> std::io::Result<()> {
-    let info = Queued {
-        signo: number(),
-        errno: 0,
-        code: libc::SI_QUEUE,
-        _gap: 0,
-        pid: 0,
-        uid: 0,
-        value: execution,
-        _rest: [0; 12],
-    };
-    // SAFETY: the kernel reads `info`, which has the size and layout of a `siginfo_t`; the descriptor is open.
-    let sent =
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), number(), &raw const info, 0_u32) };
-    if sent == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 /// Addresses of `_Py_emscripten_signal_in_memory` and `_Py_emscripten_signal_clock` in this process.
@@ -276,148 +244,5 @@ pub(crate) fn returned_from_c() {
     }
 }
 
-/// While it lives the interrupt signals are delivered only inside [`Blocked::pause`].
-pub(crate) struct Blocked {
-    before: libc::sigset_t,
-}
-
-/// Blocks the interrupt signals.
-pub(crate) fn block_interrupt() -> Blocked {
-    // SAFETY: plain calls on sets that live on this stack; the process is single-threaded.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, number());
-        libc::sigaddset(&raw mut set, libc::SIGPROF);
-        libc::sigaddset(&raw mut set, libc::SIGALRM);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-        Blocked { before }
-    }
-}
-
-impl Blocked {
-    /// Waits for `duration` or a signal.
-    pub(crate) fn pause(&self, duration: Duration) {
-        let timeout = libc::timespec {
-            tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: duration.subsec_nanos().into(),
-        };
-        // SAFETY: no descriptors are passed; the timeout and the mask live across the call.
-        unsafe {
-            libc::ppoll(std::ptr::null_mut(), 0, &raw const timeout, &raw const self.before);
-        }
-    }
-
-    /// Waits for `fds` to become ready, for a signal, or for `timeout` (`None`: for ever). True when something is ready.
-    pub(crate) fn poll(&self, fds: &mut [libc::pollfd], timeout: Option<Duration>) -> bool {
-        let timeout = timeout.map(|duration| libc::timespec {
-            tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: duration.subsec_nanos().into(),
-        });
-        let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the slice, the timeout and the mask live across the call.
-        unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, pointer, &raw const self.before) > 0 }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: restores the mask saved by `block_interrupt`.
-        unsafe {
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::os::fd::AsFd;
-
-    use rustix::process::{PidfdFlags, getpid, pidfd_open};
-
-    use super::*;
-
-    /// Asks this process, and waits until the handler, on whatever thread, has heard it. A signal before it that another thread handles may
-    /// be the last to be written down; then it is asked again.
-    fn stop(execution: u64) {
-        const PATIENCE: usize = 100_000;
-        let pidfd = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
-        queue(pidfd.as_fd(), execution).unwrap();
-        for turn in 1.. {
-            if STOPPED.load(ORDER) == execution {
-                return;
-            }
-            if turn % PATIENCE == 0 {
-                queue(pidfd.as_fd(), execution).unwrap();
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    /// Waits until an interrupt is written; takes it, as CPython would.
-    fn taken() {
-        while !pending() {
-            std::thread::yield_now();
-        }
-        forget_pending();
-    }
-
-    /// One test: the handlers are the process's.
-    #[test]
-    fn a_stop_means_one_execution() {
-        install();
-        let words: &'static mut [i32; 2] = Box::leak(Box::new([0; 2]));
-        set_words((&raw mut words[0]).cast(), (&raw mut words[1]).cast());
-        // Before it begins; during it, again and again; after it.
-        stop(1);
-        assert!(!pending());
-        arm(1);
-        taken();
-        stop(1);
-        taken();
-        assert!(!disarm());
-        stop(1);
-        arm(2);
-        assert!(!pending(), "it came too late");
-        assert!(!disarm());
-        // None takes the place of another.
-        let pidfd = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
-        let written = WRITTEN.load(Ordering::Relaxed);
-        for execution in 1..=20 {
-            queue(pidfd.as_fd(), execution).unwrap();
-        }
-        stop(21);
-        assert_eq!(WRITTEN.load(Ordering::Relaxed), written, "none of them runs");
-        arm(21);
-        taken();
-        // One that is taken in a callback is said again when C returns, once.
-        let callback = Callback::begin();
-        callback.end();
-        returned_from_c();
-        assert!(!pending(), "there was none");
-        let callback = Callback::begin();
-        stop(0);
-        assert!(!pending(), "it means nobody");
-        stop(21);
-        while !pending() {
-            std::thread::yield_now();
-        }
-        callback.end();
-        returned_from_c();
-        assert!(pending(), "it is still to be seen");
-        let callback = Callback::begin();
-        taken();
-        callback.end();
-        returned_from_c();
-        taken();
-        returned_from_c();
-        assert!(!pending());
-        // A fork's executions are counted anew.
-        disarm();
-        forget_stops();
-        arm(21);
-        assert!(!pending());
-        disarm();
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ impl Worker {
         }
         self.cold = idle;
         self.begin_fork(checkpoint);
-        match crate::zygote::sys::fork_sibling() {
+        match crate::process::fork_sibling() {
             Ok(Some(_)) => {
                 // The other process has it.
                 drop(socket);
@@ -70,9 +70,9 @@ impl Worker {
             Some(following) if checkpoint => following.inherited(),
             following => *following = None,
         }
-        match &mut self.will {
-            Some(will) if checkpoint => will.swap(),
-            will => *will = None,
+        match &mut self.crash_snapshot {
+            Some(files) if checkpoint => files.swap(),
+            files => *files = None,
         }
     }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustix::mm::{Advice, madvise};
 
 use super::written::MAX_MEMORY;
-use crate::image::file::PAGE_BYTES;
+use crate::memory::PAGE_BYTES;
 use crate::page_map::Entries;
 
 /// Pages that are kept in mind at most: of the linear memory, and of what the machine itself writes.

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::io::pwritev;
 
-use crate::image::file::PAGE_BYTES;
+use crate::memory::PAGE_BYTES;
 
 /// Pages of an increment at most: what changes more is forked anew in less time.
 pub(crate) const MAX_PAGES: usize = 1280;

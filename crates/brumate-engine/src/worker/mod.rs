@@ -1,50 +1,39 @@
 //! What a forked machine does: serve its socket.
 
 mod checkpoint;
+mod crash_snapshot;
+mod execute;
 mod files;
 mod fork;
 mod hot_pages;
+mod image;
 pub(crate) mod increment;
 pub(crate) mod limits;
-mod will;
 mod written;
 
 use std::fs::File;
-use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::process::Pid;
 
-use crate::api::{Ended, Execute, Limits, MAX_LAYERS, Outcome, StopReason};
+use crate::api::{Limits, MAX_LAYERS};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
-use crate::files::WORKSPACE;
 use crate::files::layers::{self as files_of_layers, Given};
 use crate::files::{Installs, Quota};
 use crate::host::GuestExit;
-use crate::image::{self, Base, ImageError};
+use crate::image::Base;
 use crate::machine::{Machine, MachineError};
-use crate::meter::{Meter, cpu_time};
-use crate::wire::{
-    Ending, FileReply, FileRequest, FromMachine, HEADER, ModuleRequest, ToMachine, WireError, decode, encode,
-};
+use crate::meter::Meter;
+use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
 use brumate_jail::MachineLimits;
-use brumate_vfs::Vfs;
-use brumate_vfs::restore::RestoreError;
 
 use checkpoint::{Following, Since};
+use crash_snapshot::{CrashSnapshot, Phase};
 use hot_pages::HotPages;
 use increment::Torn;
-use will::{Phase, Will};
-
-/// Answer of the driver's `execute`.
-#[derive(serde::Deserialize)]
-struct Executed {
-    ended: Ended,
-}
 
 /// Serves one machine until its server goes away.
 ///
@@ -74,7 +63,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         hot: HotPages::default(),
         busy: false,
         generation: 0,
-        will: None,
+        crash_snapshot: None,
         forks: 0,
         spare: None,
         following: None,
@@ -87,7 +76,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         match next {
             Ok(()) => next = worker.serve_one(),
             Err(Failure::Wire(error)) => {
-                worker.last_will();
+                worker.write_crash_snapshot();
                 return Err(error);
             }
             Err(Failure::Machine(error)) => {
@@ -133,15 +122,6 @@ fn ending(error: MachineError) -> Ending {
     }
 }
 
-/// Why a file of another session cannot be written.
-struct Unwritten(String);
-
-impl From<RestoreError> for Unwritten {
-    fn from(error: RestoreError) -> Unwritten {
-        Unwritten(error.to_string())
-    }
-}
-
 struct Worker {
     machine: ManuallyDrop<Machine>,
     base: Arc<Base>,
@@ -168,7 +148,7 @@ struct Worker {
     busy: bool,
     /// Changes of the state that the server was told of.
     generation: u64,
-    will: Option<Will>,
+    crash_snapshot: Option<CrashSnapshot>,
     /// Checkpoints forked so far; in a checkpoint, which one it is.
     forks: u64,
     /// The socket of the next checkpoint.
@@ -180,31 +160,6 @@ struct Worker {
 }
 
 impl Worker {
-    /// Goes the way of a first request and its answer, without the guest: what a fork shares of code and memory comes page by
-    /// page, when it is used for the first time.
-    fn rehearse(&mut self) -> Result<(), WireError> {
-        self.start(self.limits, None, Vec::new());
-        self.rehearse_messages()
-    }
-
-    /// The part of [`Worker::rehearse`] that comes again with every request.
-    fn rehearse_messages(&self) -> Result<(), WireError> {
-        let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
-        decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
-        let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
-        let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
-        if let ToMachine::Execute { request, .. } = decode(&encode(&question, 0)?[HEADER..])? {
-            // Cannot fail: it has been a request before.
-            drop(serde_json::to_string(&*request));
-        }
-        let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
-        if let Ok(Executed { ended }) = serde_json::from_str(answer) {
-            let outcome = Box::new(self.outcome(ended, cpu_time(), false));
-            encode(&FromMachine::Done { outcome, listed: None }, 0)?;
-        }
-        Ok(())
-    }
-
     /// Receives what makes this machine the caller's.
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
         self.limits = limits;
@@ -242,64 +197,11 @@ impl Worker {
         self.machine.host().vfs.set_quota(limits.file_bytes, limits.inodes);
     }
 
-    /// Becomes the session that `from` describes.
-    fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
-        self.generation = generation;
-        let (mounts, channel, quota) = (&self.mounts, &self.channel, &self.quota);
-        let output = self.machine.output().clone();
-        let given = std::mem::take(&mut self.given);
-        let join = |vfs: &mut Vfs| {
-            crate::files::connect_events(vfs, &output, channel);
-            crate::machine::join(vfs, &given)?;
-            Ok(crate::files::join_host_directories(vfs, mounts, channel, quota))
-        };
-        let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
-            Ok(revoked) => {
-                self.mounted = true;
-                self.set_file_limits();
-                self.machine.refresh()?;
-                (None, revoked, files_of_layers::present(&self.machine.host().vfs))
-            }
-            Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
-        };
-        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked, layers })?)
-    }
-
-    /// Writes the files of the session that `from` describes to this one's working directory.
-    fn recover(&mut self, from: &File) -> Result<(), String> {
-        let (frozen, _) = image::difference::read(from).map_err(|error| error.to_string())?;
-        let vfs = &mut self.machine.host().vfs;
-        let place = vfs.place_of(WORKSPACE.as_bytes());
-        let taken = brumate_vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
-            let path = format!("{WORKSPACE}/{}", piece.path);
-            let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
-            written.map_err(|errno| Unwritten(format!("{}: {errno}", piece.path)))
-        });
-        taken.map(drop).map_err(|Unwritten(reason)| reason)
-    }
-
-    fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
-        let frozen = self.machine.freeze_changes()?;
-        image::difference::write(to, &self.base, self.machine.memory(), page_map, frozen)
-    }
-
-    /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
-    fn last_will(&mut self) {
-        let Some(will) = self.will.take() else { return };
-        if self.busy || (self.paused && (will.is_left_to_machine() || self.catch_up().is_err())) {
-            return;
-        }
-        // The last request's limits are not this one's.
-        limits::lift();
-        // Whoever wakes the session finds what was written, or what slept before.
-        let _ = will.write(self.generation, |to| self.freeze(to, None));
-    }
-
     /// From here on the state is one that the server does not know; if it vanishes, so does this machine.
     fn begin_change(&mut self) {
         self.busy = true;
-        if let Some(will) = &self.will {
-            will.tell(Phase::Busy);
+        if let Some(files) = &self.crash_snapshot {
+            files.set_phase(Phase::Busy);
         }
         crate::signals::watch(&*self.channel.socket());
     }
@@ -309,8 +211,8 @@ impl Worker {
         crate::signals::unwatch();
         self.busy = false;
         self.generation = self.generation.saturating_add(1);
-        if let Some(will) = &self.will {
-            will.tell(Phase::Idle);
+        if let Some(files) = &self.crash_snapshot {
+            files.set_phase(Phase::Idle);
         }
     }
 
@@ -318,12 +220,12 @@ impl Worker {
         let (request, fds) = self.channel.receive_request()?;
         let mut fds = fds.into_iter();
         if self.paused {
-            let ToMachine::Resume = request else { return Err(WireError::MissingDescriptor.into()) };
+            let ToMachine::Resume = request else { return Err(WireError::UnexpectedMessage.into()) };
             self.catch_up().map_err(|Torn| WireError::Closed)?;
             self.paused = false;
             self.machine.refresh()?;
-            if let Some(will) = &self.will {
-                will.tell(Phase::Idle);
+            if let Some(files) = &self.crash_snapshot {
+                files.set_phase(Phase::Idle);
             }
             return Ok(());
         }
@@ -371,7 +273,7 @@ impl Worker {
                 }
             }
             ToMachine::Layers { layers, .. } => {
-                // Twice: a last will may name what was about to come.
+                // Twice: a crash snapshot may name what was about to come.
                 if self.given.len() + layers.len() > 2 * MAX_LAYERS {
                     return Err(WireError::TooLarge(layers.len()).into());
                 }
@@ -393,10 +295,10 @@ impl Worker {
                 let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
                 self.fork(socket, checkpoint, idle)?;
             }
-            ToMachine::Will => {
-                let will = Will::new(fds).ok_or(WireError::MissingDescriptor)?;
-                will.tell(Phase::Idle);
-                self.will = Some(will);
+            ToMachine::CrashSnapshot => {
+                let files = CrashSnapshot::new(fds).ok_or(WireError::MissingDescriptor)?;
+                files.set_phase(Phase::Idle);
+                self.crash_snapshot = Some(files);
             }
             ToMachine::Follow => {
                 self.following = Some(Following::new(fds).ok_or(WireError::MissingDescriptor)?);
@@ -430,7 +332,7 @@ impl Worker {
             | ToMachine::Install { .. }
             | ToMachine::Module(_)
             | ToMachine::Mount(_) => {
-                return Err(WireError::MissingDescriptor.into());
+                return Err(WireError::UnexpectedMessage.into());
             }
         }
         Ok(())
@@ -438,45 +340,6 @@ impl Worker {
 
     fn serve_files(&mut self, request: FileRequest) -> Result<FileReply, String> {
         files::serve(&mut self.machine.host().vfs, request)
-    }
-
-    fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
-        let text =
-            serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
-        let channel = self.channel.clone();
-        self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
-        self.machine.host().account.refused = false;
-        let since = self.machine.host().vfs.last_change();
-        let before = cpu_time();
-        crate::signals::arm(number);
-        self.meter.begin(self.limits.cpu, self.limits.grace);
-        let answer = self.machine.call_driver("execute", &text);
-        self.meter.end();
-        let cpu_limit = crate::signals::disarm();
-        let answer = answer?;
-        let executed: Executed = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
-        let mut outcome = self.outcome(executed.ended, before, cpu_limit);
-        let except = request.session.then_some(crate::files::WORKSPACE);
-        (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
-        if request.script {
-            // The driver puts the script there.
-            let script = format!("{}/{}", crate::files::HOME, request.file_name);
-            outcome.new_files.retain(|file| file.path != script);
-        }
-        Ok(outcome)
-    }
-
-    /// What is told of an execution that began at the CPU time `before` and has ended.
-    fn outcome(&self, ended: Ended, before: Duration, cpu_limit: bool) -> Outcome {
-        Outcome {
-            ended,
-            stopped: cpu_limit.then_some(StopReason::CpuLimit),
-            output_dropped: self.lock_output().end(),
-            peak_memory_bytes: self.machine.memory_bytes(),
-            cpu: cpu_time().saturating_sub(before),
-            new_files: Vec::new(),
-            more_new_files: 0,
-        }
     }
 
     fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::Output> {
@@ -489,7 +352,7 @@ fn modules_over_machine(channel: Arc<Channel>, meter: Arc<Meter>) -> RemoteModul
         channel.send(&FromMachine::Module(request))?;
         match channel.receive_request()? {
             (ToMachine::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
-            _ => Err(WireError::MissingDescriptor),
+            _ => Err(WireError::UnexpectedMessage),
         }
     };
     RemoteModules::new(Box::new(ask), meter)

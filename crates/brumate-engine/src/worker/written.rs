@@ -4,8 +4,8 @@
 
 use std::fs::File;
 
-use crate::image::file::PAGE_BYTES;
 use crate::memory;
+use crate::memory::PAGE_BYTES;
 use crate::page_map::Entries;
 
 /// Largest linear memory that is gone through, in bytes: in more of it cells take so long that nothing of this counts.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use rustix::process::Pid;
 
-use super::sys::{self, Children};
 use crate::channel::Channel;
+use crate::process::{self, Children};
 use crate::wire::{FromInit, WireError};
 
 /// Forks. Returns in the new process, which is to be the zygote, with the number of the one that stays behind: zygote and
@@ -20,14 +20,14 @@ use crate::wire::{FromInit, WireError};
 /// When no process can be made.
 pub(super) fn stay_behind(reports: OwnedFd) -> Result<Pid, String> {
     let init = rustix::process::getpid();
-    match sys::fork() {
+    match process::fork() {
         Ok(Some(_)) => {
-            sys::close_all_but(&reports);
-            sys::install_child_signal();
+            process::close_all_but(&reports);
+            process::install_child_signal();
             // The server, if it is there, sees the end of the connection.
             let _ = report_deaths(&Channel::new(reports));
-            wait_for_last_wills();
-            sys::exit_now(0)
+            wait_for_crash_snapshots();
+            process::exit_now(0)
         }
         Ok(None) => match brumate_jail::die_with_parent(init) {
             Ok(true) => Ok(init),
@@ -41,12 +41,12 @@ pub(super) fn stay_behind(reports: OwnedFd) -> Result<Pid, String> {
 /// Tells the server of every process that ends, until none is left or the server is gone.
 fn report_deaths(reports: &Channel) -> Result<(), WireError> {
     loop {
-        match sys::reap() {
-            Children::Ended(sys::Ended { pid, signal, peak_memory_bytes }) => {
+        match process::reap() {
+            Children::Ended(process::Ended { pid, signal, peak_memory_bytes }) => {
                 reports.send(&FromInit::Exited { pid, signal, peak_memory_bytes })?;
             }
             // The server says nothing here: what can be read is the end.
-            Children::Alive if sys::wait_readable_or_child(&reports.socket()) => return Ok(()),
+            Children::Alive if process::wait_readable_or_child(&reports.socket()) => return Ok(()),
             Children::Alive => {}
             Children::None => return Ok(()),
         }
@@ -54,17 +54,17 @@ fn report_deaths(reports: &Channel) -> Result<(), WireError> {
 }
 
 /// Machines whose server is gone write their last wills, or have nothing to write, and end.
-fn wait_for_last_wills() {
-    let deadline = Instant::now() + brumate_jail::LAST_WILL;
+fn wait_for_crash_snapshots() {
+    let deadline = Instant::now() + brumate_jail::CRASH_SNAPSHOT_TIME;
     loop {
-        match sys::reap() {
+        match process::reap() {
             Children::Ended(_) => {}
             Children::Alive => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return;
                 }
-                sys::wait_child(left);
+                process::wait_child(left);
             }
             Children::None => return,
         }

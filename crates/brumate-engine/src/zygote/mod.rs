@@ -9,7 +9,6 @@
 
 mod init;
 mod pages;
-pub(crate) mod sys;
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -22,8 +21,8 @@ use rustix::process::{Pid, WaitOptions};
 
 use crate::api::MAX_LAYERS;
 use crate::channel::Channel;
-use crate::code::publish::load_huge;
 use crate::code::remote::{RemoteModules, load};
+use crate::engine::publish::load_huge;
 use crate::engine::{Purpose, engine};
 use crate::files;
 use crate::image::{self, Base};
@@ -77,7 +76,7 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                 Err(reason) => channel.send(&FromZygote::Failed(reason)),
             }
         }
-        _ => Err(WireError::MissingDescriptor),
+        _ => Err(WireError::UnexpectedMessage),
     }
 }
 
@@ -101,7 +100,7 @@ struct Loaded {
 fn enter(given: &Given, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
     let mut keep = vec![given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()];
     keep.extend(reports.map(AsRawFd::as_raw_fd));
-    crate::jail_entry::enter_zygote(require_jail, &keep, reports.is_none())
+    crate::jail::enter_zygote(require_jail, &keep, reports.is_none())
 }
 
 /// The layers of the image, in the jail: what they hold is read here.
@@ -184,7 +183,7 @@ const SHELL: &str = "IPython";
 
 /// Finds out, in a fork, what a run touches, and adds it to the image. `shell`: the run is a notebook's cell.
 fn trace(mut machine: Machine, file: &File, shell: bool) -> Result<(), String> {
-    match sys::fork() {
+    match crate::process::fork() {
         Ok(Some(child)) => {
             let ended = rustix::process::waitpid(Some(child), WaitOptions::empty());
             match ended {
@@ -196,7 +195,7 @@ fn trace(mut machine: Machine, file: &File, shell: bool) -> Result<(), String> {
             let traced = machine.trace_run(shell).map_err(|error| error.to_string());
             let written =
                 traced.and_then(|pages| image::file::write_pages(file, &pages).map_err(|error| error.to_string()));
-            sys::exit_now(i32::from(written.is_err()))
+            crate::process::exit_now(i32::from(written.is_err()))
         }
         Err(errno) => Err(errno.to_string()),
     }
@@ -207,7 +206,7 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
         channel.send(&FromZygote::Module(request))?;
         match channel.receive()? {
             (ToZygote::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
-            _ => Err(WireError::MissingDescriptor),
+            _ => Err(WireError::UnexpectedMessage),
         }
     };
     // No execution runs here.
@@ -218,15 +217,15 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
 fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>, init: Pid) -> Result<(), WireError> {
     loop {
         let (request, fds) = channel.receive()?;
-        let ToZygote::Fork = request else { return Err(WireError::MissingDescriptor) };
+        let ToZygote::Fork = request else { return Err(WireError::UnexpectedMessage) };
         let Some(socket) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
-        match sys::fork_sibling() {
+        match crate::process::fork_sibling() {
             Ok(Some(_)) => {}
             Ok(None) => {
                 // The machine: of the zygote's connection nothing stays.
                 channel.replace(socket);
                 let ended = crate::worker::main(machine, base, channel.clone(), init);
-                sys::exit_now(i32::from(ended.is_err()))
+                crate::process::exit_now(i32::from(ended.is_err()))
             }
             Err(errno) => channel.send(&FromZygote::ForkFailed(errno.to_string()))?,
         }

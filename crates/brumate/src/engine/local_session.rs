@@ -82,7 +82,7 @@ impl Session for LocalSession {
     }
 
     fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { self.0.set_will(path).await.map_err(engine_error) })
+        Box::pin(async move { self.0.enable_crash_recovery(path).await.map_err(engine_error) })
     }
 
     fn interrupter(&self) -> Arc<dyn Interrupter> {

@@ -160,7 +160,7 @@ async fn machines_hold_what_was_given_to_them_and_nothing_to_write_to_but_their_
     let layers = vec![layer(here, "held", "1.0", &[("held.py", b"x = 7\n")], "")];
     let session = sandbox.session(MachineSpec { layers, ..MachineSpec::default() }).await.expect("a session");
     let file = here.join("session");
-    session.set_will(&file).await.expect("a will");
+    session.enable_crash_recovery(&file).await.expect("a will");
     say(&session, "import held").await;
     let Jail { warden, within } = jail(&before);
     for pid in std::iter::once(warden).chain(within.iter().copied()) {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
 
 use super::PACKED;
-use crate::code::cache::{CacheError, lock, private_directory, publish};
+use crate::cache_dir::{CacheError, lock, private_directory, publish};
 use crate::memory::Mapped;
 
 /// The compressed bundle.

@@ -84,7 +84,7 @@ fn to_machine() -> Vec<ToMachine> {
     messages.extend([Some(text()), None].map(|text| ToMachine::Input { question: u64::MAX, text }));
     messages.extend([
         ToMachine::Fork { checkpoint: true, idle: true },
-        ToMachine::Will,
+        ToMachine::CrashSnapshot,
         ToMachine::Keep,
         ToMachine::Recover,
         ToMachine::Thaw { generation: u64::MAX },

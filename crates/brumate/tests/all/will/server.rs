@@ -113,7 +113,7 @@ async fn serve(file: &Path) {
         say(&session, BEGIN).await;
         session
     };
-    session.set_will(file).await.expect("a will");
+    session.enable_crash_recovery(file).await.expect("a will");
     let told = say(&session, PROOF).await;
     let mut numbers = told.split_whitespace().filter_map(|word| word.parse().ok());
     let mut known = Known { cells: numbers.next().unwrap(), uploads: numbers.next().unwrap() };
@@ -137,7 +137,7 @@ async fn serve(file: &Path) {
             "forks" => {
                 let other = session.fork().await.expect("a fork");
                 say(&other, NEXT).await;
-                other.set_will(&file.with_extension("other")).await.expect("a will of its own");
+                other.enable_crash_recovery(&file.with_extension("other")).await.expect("a will of its own");
                 say(&other, NEXT).await;
                 known.tell();
                 std::mem::forget(other);

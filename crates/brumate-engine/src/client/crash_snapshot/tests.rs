@@ -30,14 +30,14 @@ impl Left {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session");
         if let Some((session, content, generation)) = asleep {
-            sleep::complete(&path, &header(session), &mut content.as_bytes(), generation).unwrap();
+            session_file::complete(&path, &header(session), &mut content.as_bytes(), generation).unwrap();
         }
         let files = create(&path, &header(1)).unwrap().unwrap();
         for (slot, content) in files.slots.iter().zip(slots) {
             (&*slot).write_all(content).unwrap();
         }
         // As if by SIGKILL: the lock goes, the files stay.
-        let WillFiles { slots, .. } = &files;
+        let CrashSnapshotFiles { slots, .. } = &files;
         flock(&slots[0], FlockOperation::Unlock).unwrap();
         std::mem::forget(files);
         Left { _directory: directory, path }

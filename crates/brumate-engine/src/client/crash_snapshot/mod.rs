@@ -1,4 +1,4 @@
-//! Last wills: what sessions leave behind when their server vanishes.
+//! Crash snapshots: the files in which sessions survive the end of their server.
 //!
 //! Beside the file `path` in which a session sleeps lie, while it lives, `path.will` with the header that the server vouches
 //! for, and `path.will-0` and `path.will-1`, to which the session's processes hold descriptors and nothing else. The machine
@@ -8,37 +8,32 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use super::compiler::memory_file;
 use super::error::Error;
-use super::machine::Machine;
-use super::session::Session;
-use super::sleep::{Header, copy_checked, look, trailer};
-use super::{sleep, temporary};
+use super::session_file::{self, Header, copy_checked, look, trailer};
+use super::temporary;
 use crate::image::sealed::Trailer;
-use crate::wire::ToMachine;
-use brumate_jail::LAST_WILL;
+use brumate_jail::CRASH_SNAPSHOT_TIME;
 
 /// How long to wait for processes of a server that has vanished: as long as they may take, and as long again as the kernel
 /// may take to end them.
-const PATIENCE: Duration = Duration::from_secs(LAST_WILL.as_secs() + 15);
+const OWNER_TIMEOUT: Duration = Duration::from_secs(CRASH_SNAPSHOT_TIME.as_secs() + 15);
 
 /// How often to look whether they have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// The files of a session that lives. Removed when dropped: a session whose server ends it leaves no will.
+/// The files of a session that lives. Removed when dropped: a session whose server ends it leaves no crash snapshot.
 #[derive(Debug)]
-pub(super) struct WillFiles {
-    path: PathBuf,
-    slots: [File; 2],
+pub(super) struct CrashSnapshotFiles {
+    pub(super) path: PathBuf,
+    pub(super) slots: [File; 2],
 }
 
-impl Drop for WillFiles {
+impl Drop for CrashSnapshotFiles {
     fn drop(&mut self) {
         remove(&self.path);
     }
@@ -59,14 +54,14 @@ fn slot_paths(path: &Path) -> [PathBuf; 2] {
     [beside(path, ".will-0"), beside(path, ".will-1")]
 }
 
-/// Removes a will. What cannot be removed is overwritten by the next.
+/// Removes a crash snapshot. What cannot be removed is overwritten by the next.
 fn remove(path: &Path) {
     let [first, second] = slot_paths(path);
     // The first last: as long as it is there it is locked.
     for file in [header_path(path), second, first] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, path = %file.display(), "a last will cannot be removed");
+                tracing::warn!(%error, path = %file.display(), "a crash snapshot cannot be removed");
             }
             _ => {}
         }
@@ -81,7 +76,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Locks the first file of a will; false when someone has it open, or it has been removed meanwhile.
+/// Locks the first file of a crash snapshot; false when someone has it open, or it has been removed meanwhile.
 fn lock(first: &File) -> io::Result<bool> {
     match flock(first, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(rustix::fs::fstat(first)?.st_nlink > 0),
@@ -90,12 +85,12 @@ fn lock(first: &File) -> io::Result<bool> {
     }
 }
 
-/// Tries `work` until it is not told that the will is in use.
-async fn when_free<T: Send + 'static>(
+/// Tries `work` until it is not told that the crash snapshot is in use.
+pub(super) async fn when_free<T: Send + 'static>(
     path: &Path,
     work: impl Fn(&Path) -> Result<Option<T>, Error> + Clone + Send + 'static,
 ) -> Result<T, Error> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + OWNER_TIMEOUT;
     loop {
         let (path, work) = (path.to_owned(), work.clone());
         let tried = tokio::task::spawn_blocking(move || work(&path)).await;
@@ -109,8 +104,8 @@ async fn when_free<T: Send + 'static>(
     }
 }
 
-/// Makes the files of a session's will, empty. `None` while another session has them.
-fn create(path: &Path, header: &Header) -> Result<Option<WillFiles>, Error> {
+/// Makes the files of a session's crash snapshot, empty. `None` while another session has them.
+pub(super) fn create(path: &Path, header: &Header) -> Result<Option<CrashSnapshotFiles>, Error> {
     let [first, second] = slot_paths(path);
     let first = open(&first, true)?;
     if !lock(&first)? {
@@ -118,7 +113,7 @@ fn create(path: &Path, header: &Header) -> Result<Option<WillFiles>, Error> {
     }
     let slots = [first, open(&second, true)?];
     // From here on they are removed when something fails.
-    let files = WillFiles { path: path.to_owned(), slots };
+    let files = CrashSnapshotFiles { path: path.to_owned(), slots };
     for slot in &files.slots {
         slot.set_len(0)?;
     }
@@ -134,7 +129,7 @@ fn put_header(path: &Path, header: &Header) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces the header of a will that is this process's.
+/// Replaces the header of a crash snapshot that is this process's.
 ///
 /// # Errors
 /// When the disk refuses.
@@ -143,11 +138,11 @@ pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), Er
     Ok(written.map_err(io::Error::other)??)
 }
 
-/// If there is a last will for `path`, waits until it is written, and puts it in the place of `path` when it is newer. No
-/// will is left then.
+/// If there is a crash snapshot for `path`, waits until it is written, and puts it in the place of `path` when it is newer. None
+/// is left then.
 ///
 /// # Errors
-/// When the session still runs, or the disk refuses; the will stays then.
+/// When the session still runs, or the disk refuses; it stays then.
 pub(super) async fn adopt(path: &Path) -> Result<(), Error> {
     when_free(path, try_adopt).await
 }
@@ -172,22 +167,22 @@ fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
         return Ok(None);
     }
     let header = Header::read(&mut header)?;
-    if let Some((slot, will)) = newest(&slots) {
+    if let Some((slot, written)) = newest(&slots) {
         let newer = match look(path) {
-            Some((session, generation)) if session == header.session => will.generation > generation,
+            Some((session, generation)) if session == header.session => written.generation > generation,
             // Damaged, or of a session that was there before.
             _ => true,
         };
         if newer {
             let mut file = open(slot, false)?;
-            sleep::complete(path, &header, &mut io::Read::take(&mut file, will.payload), will.generation)?;
+            session_file::complete(path, &header, &mut io::Read::take(&mut file, written.payload), written.generation)?;
         }
     }
     remove(path);
     Ok(Some(()))
 }
 
-/// The newer one of the wills that are whole.
+/// Returns the newer one of the crash snapshots that are whole.
 fn newest(slots: &[PathBuf; 2]) -> Option<(&Path, Trailer)> {
     let whole = |path: &Path| {
         let mut file = open(path, false).ok()?;
@@ -195,60 +190,16 @@ fn newest(slots: &[PathBuf; 2]) -> Option<(&Path, Trailer)> {
         copy_checked(&mut file, &trailer, BufWriter::new(io::sink())).ok()?;
         Some(trailer)
     };
-    let wills = slots.iter().filter_map(|path| Some((path.as_path(), whole(path)?)));
-    wills.max_by_key(|(_, trailer)| trailer.generation)
+    let found = slots.iter().filter_map(|path| Some((path.as_path(), whole(path)?)));
+    found.max_by_key(|(_, trailer)| trailer.generation)
 }
 
-/// Removes a will that nobody writes: `path` has become another session, or a newer state.
+/// Removes a crash snapshot that nobody writes: `path` has become another session, or a newer state.
 pub(super) fn discard(path: &Path) {
     if let Ok(first) = open(&slot_paths(path)[0], false)
         && matches!(lock(&first), Ok(true))
     {
         remove(path);
-    }
-}
-
-impl Machine {
-    /// Lets this machine and the checkpoints that are forked from now on leave a will beside `path`.
-    async fn set_will(&mut self, path: &Path) -> Result<WillFiles, Error> {
-        let header = self.header();
-        let files = when_free(path, move |path| create(path, &header)).await?;
-        self.tell_will(&files).await?;
-        Ok(files)
-    }
-
-    /// Lets this machine and its checkpoints write the will whose files these are.
-    pub(super) async fn tell_will(&mut self, files: &WillFiles) -> Result<(), Error> {
-        let phase = memory_file("will")?;
-        let [first, second] = &files.slots;
-        self.will = Some(files.path.clone());
-        self.tell(&ToMachine::Will, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
-    }
-}
-
-impl Session {
-    /// From now on the session outlives its server: when that vanishes, however it ends, the session's processes write its
-    /// last acknowledged state beside `path` and end. [`Sandbox::wake`](super::Sandbox::wake) of `path` finds it there. A
-    /// session that is dropped leaves none. A will that lies there already is overwritten.
-    ///
-    /// `path` is where the session is put to sleep, or would be; nothing needs to be there. The processes get descriptors, no
-    /// path.
-    ///
-    /// # Errors
-    /// [`Error::Image`] when another session has its will there and still runs, [`Error::Io`] when the files cannot be made,
-    /// those of [`Session::execute`] when the machine has ended.
-    pub async fn set_will(&self, path: &Path) -> Result<(), Error> {
-        let mut state = self.ready().await?;
-        if state.will.as_ref().is_some_and(|will| will.path == path) {
-            return Ok(());
-        }
-        let will = state.machine.set_will(path).await;
-        let will = self.judge(&mut state, will).await?;
-        // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
-        let old = state.will.replace(will);
-        self.renew_checkpoint(state);
-        drop(old);
-        Ok(())
     }
 }
 

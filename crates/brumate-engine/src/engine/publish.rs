@@ -75,7 +75,7 @@ pub(crate) fn load_huge(engine: &Engine, file: &File) -> Result<Module, String> 
     file.read_exact_at(&mut memory[..length], 0).map_err(failed)?;
     HUGE_START.store(memory.as_mut_ptr().expose_provenance(), Ordering::Relaxed);
     HUGE_LENGTH.store(memory.len(), Ordering::Relaxed);
-    // SAFETY: as in `super::remote::load` for the content. The memory is leaked, so it lives for ever, and this function
+    // SAFETY: as in `code::remote::load` for the content. The memory is leaked, so it lives for ever, and this function
     // gives up its only reference to it.
     let module = unsafe { Module::deserialize_raw(engine, NonNull::from(&mut memory[..length])) };
     module.map_err(|error| format!("{error:#}"))

@@ -1,4 +1,4 @@
-//! A machine's last will: what it writes of itself when its server vanishes.
+//! A machine's crash snapshot: what it writes of itself when its server vanishes.
 //!
 //! The server gives three descriptors, once per session; forks inherit them. Two are files, one for the machine and one for
 //! its checkpoint: whoever takes over writes to its own, and its next checkpoint gets the other one back. The third is a byte
@@ -27,26 +27,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(super) enum Phase {
     /// It works at something that changes its state, or it has failed.
     Busy = 0,
-    /// It waits, or it writes its will.
+    /// It waits, or it writes its crash snapshot.
     Idle = 1,
-    /// Its will is written.
+    /// Its crash snapshot is written.
     Written = 2,
 }
 
-/// Where a last will goes.
+/// The files that a crash snapshot is written to.
 #[derive(Debug)]
-pub(super) struct Will {
+pub(super) struct CrashSnapshot {
     own: File,
     /// The checkpoint's; in a checkpoint, its machine's.
     other: File,
     phase: File,
 }
 
-impl Will {
+impl CrashSnapshot {
     /// Takes over what the server gave; `None` when something is missing.
-    pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<Will> {
+    pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<CrashSnapshot> {
         let mut files = fds.into_iter().map(File::from);
-        Some(Will { own: files.next()?, other: files.next()?, phase: files.next()? })
+        Some(CrashSnapshot { own: files.next()?, other: files.next()?, phase: files.next()? })
     }
 
     /// In a checkpoint, right after it was forked.
@@ -55,8 +55,8 @@ impl Will {
     }
 
     /// Tells the checkpoint.
-    pub(super) fn tell(&self, phase: Phase) {
-        // One byte of memory: should that fail, the checkpoint does too much at worst, and the newer will is taken.
+    pub(super) fn set_phase(&self, phase: Phase) {
+        // One byte of memory: should that fail, the checkpoint does too much at worst, and the newer snapshot is taken.
         let _ = self.phase.write_all_at(&[phase as u8], 0);
     }
 
@@ -91,14 +91,14 @@ impl Will {
         generation: u64,
         write: impl FnOnce(&mut Sealing<&File>) -> Result<(), ImageError>,
     ) -> Result<(), ImageError> {
-        let failed = |error: std::io::Error| ImageError::Engine(format!("the last will: {error}"));
+        let failed = |error: std::io::Error| ImageError::Engine(format!("the crash snapshot: {error}"));
         self.own.set_len(0).and_then(|()| self.own.rewind()).map_err(failed)?;
         let mut sealing = Sealing::new(&self.own);
         write(&mut sealing)?;
         sealing.flush().and_then(|()| sealing.seal(generation)).map_err(failed)?;
         // It is whole already for whoever reads it; this is for a machine that loses power next.
         let synced = self.own.sync_data();
-        self.tell(Phase::Written);
+        self.set_phase(Phase::Written);
         synced.map_err(failed)
     }
 }
@@ -107,23 +107,23 @@ impl Will {
 mod tests {
     use super::*;
 
-    fn will(directory: &std::path::Path) -> Will {
+    fn snapshot(directory: &std::path::Path) -> CrashSnapshot {
         let file = |name: &str| {
             let path = directory.join(name);
             std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
         };
-        Will { own: file("own"), other: file("other"), phase: file("phase") }
+        CrashSnapshot { own: file("own"), other: file("other"), phase: file("phase") }
     }
 
     #[test]
     fn a_checkpoint_writes_unless_its_machine_does() {
         let directory = tempfile::tempdir().unwrap();
-        let (machine, mut checkpoint) = (will(directory.path()), will(directory.path()));
+        let (machine, mut checkpoint) = (snapshot(directory.path()), snapshot(directory.path()));
         checkpoint.swap();
         assert!(!checkpoint.is_left_to_machine(), "nothing was told");
-        machine.tell(Phase::Busy);
+        machine.set_phase(Phase::Busy);
         assert!(!checkpoint.is_left_to_machine());
-        machine.tell(Phase::Idle);
+        machine.set_phase(Phase::Idle);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| checkpoint.is_left_to_machine());
             machine.write(7, |to| to.write_all(b"state").map_err(|_| ImageError::Damaged("disk".to_owned()))).unwrap();
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn what_fails_is_not_sealed() {
         let directory = tempfile::tempdir().unwrap();
-        let will = will(directory.path());
-        will.tell(Phase::Idle);
-        let failed = will.write(7, |to| {
+        let snapshot = snapshot(directory.path());
+        snapshot.set_phase(Phase::Idle);
+        let failed = snapshot.write(7, |to| {
             to.write_all(b"half").unwrap();
             Err(ImageError::Damaged("full".to_owned()))
         });

@@ -11,7 +11,7 @@ use rustix::process::Pid;
 ///
 /// # Errors
 /// The kernel's: `EAGAIN`, `ENOMEM`.
-pub(super) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
+pub(crate) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
     // SAFETY: this process is single-threaded (a zygote's engine compiles nothing and starts no thread), so the child has
     // every lock in a consistent state and may go on running ordinary code.
     let pid = unsafe { libc::fork() };
@@ -44,7 +44,7 @@ pub(crate) fn fork_sibling() -> Result<Option<Pid>, rustix::io::Errno> {
 }
 
 /// Ends this process without tidying up: freeing what a fork shares would first copy it.
-pub(super) fn exit_now(status: i32) -> ! {
+pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: ends the process; no code of it runs afterwards.
     unsafe { libc::_exit(status) }
 }
@@ -52,7 +52,7 @@ pub(super) fn exit_now(status: i32) -> ! {
 extern "C" fn on_child(_: libc::c_int) {}
 
 /// Makes a child's death interrupt [`wait_readable_or_child`], and only that.
-pub(super) fn install_child_signal() {
+pub(crate) fn install_child_signal() {
     // SAFETY: a zeroed sigaction is valid and the handler does nothing; the mask is this thread's own.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -67,7 +67,7 @@ pub(super) fn install_child_signal() {
 }
 
 /// Waits until `socket` is readable (true) or a child has ended (false). Never misses one: the signal is blocked outside.
-pub(super) fn wait_readable_or_child(socket: &impl AsFd) -> bool {
+pub(crate) fn wait_readable_or_child(socket: &impl AsFd) -> bool {
     let socket: BorrowedFd<'_> = socket.as_fd();
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one pollfd and an empty mask that live across the call.
@@ -79,7 +79,7 @@ pub(super) fn wait_readable_or_child(socket: &impl AsFd) -> bool {
 }
 
 /// Waits until a child has ended, or for `timeout`.
-pub(super) fn wait_child(timeout: Duration) {
+pub(crate) fn wait_child(timeout: Duration) {
     let timeout = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
@@ -94,17 +94,17 @@ pub(super) fn wait_child(timeout: Duration) {
 
 /// A child that has ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) pid: i32,
+pub(crate) struct Ended {
+    pub(crate) pid: i32,
     /// The signal that killed it.
-    pub(super) signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
     /// Most memory that it had resident, in bytes.
-    pub(super) peak_memory_bytes: u64,
+    pub(crate) peak_memory_bytes: u64,
 }
 
 /// Children, as [`reap`] finds them.
 #[derive(Debug)]
-pub(super) enum Children {
+pub(crate) enum Children {
     Ended(Ended),
     /// They all go on.
     Alive,
@@ -113,7 +113,7 @@ pub(super) enum Children {
 }
 
 /// Buries a child that has ended, if there is one.
-pub(super) fn reap() -> Children {
+pub(crate) fn reap() -> Children {
     let mut status = 0;
     // SAFETY: a zeroed rusage is valid; both results live across the call, which does not wait.
     let (pid, usage) = unsafe {
@@ -136,7 +136,7 @@ pub(super) fn reap() -> Children {
 /// Closes every descriptor but the standard streams and `keep`, whoever owns it.
 ///
 /// For a process that goes on with nothing else.
-pub(super) fn close_all_but(keep: &impl AsFd) {
+pub(crate) fn close_all_but(keep: &impl AsFd) {
     let keep = keep.as_fd().as_raw_fd();
     for (first, last) in [(3, keep - 1), (keep + 1, libc::c_int::MAX)] {
         // SAFETY: plain numbers; nothing that owns one of these descriptors is used again.

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "enables features of the processor in wasmtime")]
 
+pub(crate) mod publish;
+
 use wasmtime::{Collector, Config, Engine, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
 /// Native stack a guest may use, in bytes.
@@ -104,7 +106,7 @@ fn config(purpose: Purpose) -> Config {
         config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
     }
     if purpose == Purpose::Run {
-        config.with_custom_code_memory(Some(crate::code::publish::publisher()));
+        config.with_custom_code_memory(Some(publish::publisher()));
     }
     config
 }

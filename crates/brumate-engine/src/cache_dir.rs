@@ -1,0 +1,92 @@
+//! Directories of the cache on disk: private ones, with a lock, in which files appear whole.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+/// Why the cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// The directory cannot be made or read.
+    #[error("cannot use the cache directory {path}: {source}")]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The disk is full, or its quota is used up.
+    #[error(
+        "no space is left in the cache directory {0}: free some (it needs about 1 GB), or choose another one with --cache-dir"
+    )]
+    Full(PathBuf),
+    /// Others may write to the directory.
+    #[error(
+        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
+    )]
+    NotPrivate(PathBuf),
+}
+
+impl CacheError {
+    /// Returns the error for the system's answer about the cache in `path`.
+    pub(crate) fn of(path: &Path, source: std::io::Error) -> CacheError {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => CacheError::Full(path.to_owned()),
+            _ => CacheError::Io { path: path.to_owned(), source },
+        }
+    }
+}
+
+/// Makes and opens the last of `directories`, all of which lie in `root` and must belong to this user alone.
+///
+/// # Errors
+/// When one cannot be made, or others may write to it.
+pub(crate) fn private_directory(root: &Path, directories: &[&Path]) -> Result<OwnedFd, CacheError> {
+    let path = directories.last().copied().unwrap_or(root);
+    let io = |source: std::io::Error| CacheError::of(path, source);
+    let mut builder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path).map_err(io)?;
+    for private in std::iter::once(root).chain(directories.iter().copied()) {
+        let metadata = std::fs::metadata(private).map_err(io)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            return Err(CacheError::NotPrivate(private.to_owned()));
+        }
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| io(errno.into()))
+}
+
+/// Gives a written file its name in a directory of the cache. It is complete or not there, also after a loss of power.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn publish(file: tempfile::NamedTempFile, name: &Path, directory: &OwnedFd) -> std::io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(name).map_err(|error| error.error)?;
+    Ok(rustix::fs::fsync(directory)?)
+}
+
+/// Takes the lock of a directory of the cache; held as long as the descriptor lives.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn lock(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, CacheError> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let locked = rustix::fs::openat(directory, "lock", flags, Mode::RUSR | Mode::WUSR)
+        .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
+    locked.map_err(|errno| CacheError::of(path, errno.into()))
+}
+
+/// Writes bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

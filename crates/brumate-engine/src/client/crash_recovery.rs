@@ -1,0 +1,55 @@
+//! Crash recovery of machines and sessions: who writes a [crash snapshot](super::crash_snapshot), and where.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use super::crash_snapshot::{CrashSnapshotFiles, create, when_free};
+use super::error::Error;
+use super::machine::Machine;
+use super::memory_file::memory_file;
+use super::session::Session;
+use crate::wire::ToMachine;
+
+impl Machine {
+    /// Lets this machine and the checkpoints that are forked from now on write a crash snapshot beside `path`.
+    async fn enable_crash_recovery(&mut self, path: &Path) -> Result<CrashSnapshotFiles, Error> {
+        let header = self.header();
+        let files = when_free(path, move |path| create(path, &header)).await?;
+        self.tell_crash_snapshot(&files).await?;
+        Ok(files)
+    }
+
+    /// Lets this machine and its checkpoints write the crash snapshot in these files.
+    pub(super) async fn tell_crash_snapshot(&mut self, files: &CrashSnapshotFiles) -> Result<(), Error> {
+        let phase = memory_file("crash-snapshot")?;
+        let [first, second] = &files.slots;
+        self.crash_snapshot = Some(files.path.clone());
+        self.tell(&ToMachine::CrashSnapshot, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
+    }
+}
+
+impl Session {
+    /// Makes the session survive the end of its server. When the server vanishes, however it ends, the session's processes write
+    /// its last acknowledged state, the crash snapshot, beside `path` and end. [`Sandbox::wake`](super::Sandbox::wake) of `path`
+    /// finds it there. A session that is dropped leaves none. A crash snapshot that lies there already is overwritten.
+    ///
+    /// `path` is where the session is put to sleep, or would be; nothing needs to be there. The processes get descriptors, no
+    /// path.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when another session has its crash snapshot there and still runs, [`Error::Io`] when the files cannot be made,
+    /// those of [`Session::execute`] when the machine has ended.
+    pub async fn enable_crash_recovery(&self, path: &Path) -> Result<(), Error> {
+        let mut state = self.ready().await?;
+        if state.crash_snapshot.as_ref().is_some_and(|files| files.path == path) {
+            return Ok(());
+        }
+        let files = state.machine.enable_crash_recovery(path).await;
+        let files = self.judge(&mut state, files).await?;
+        // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
+        let old = state.crash_snapshot.replace(files);
+        self.renew_checkpoint(state);
+        drop(old);
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! The file of a session on disk: header, payload, trailer.
+//!
+//! | part | written by | content |
+//! |---|---|---|
+//! | header | the server | version of Brumate, base image, session, wheels |
+//! | payload | the session's machine | what differs from the base image; only a machine in the jail reads it |
+//! | trailer | the server | length and checksum of the payload, number of changes so far |
+//!
+//! The file appears by `rename` after `fsync`: at every instant its name stands for the old session or the new one.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::memory_file::memory_file;
+use super::pool::Pool;
+use super::temporary;
+use crate::api::bounded;
+use crate::api::{Layer, LayerId, MAX_LAYERS};
+use crate::image::file::FORMAT;
+use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
+
+/// Largest sleeping session, in bytes.
+pub(super) const MAX_SESSION: u64 = 4 << 30;
+
+/// Largest header, in bytes.
+const MAX_HEADER: usize = 512 << 10;
+
+/// Layers in a header.
+const MAX_KNOWN: usize = 2 * MAX_LAYERS;
+
+const MAGIC: [u8; 8] = *b"brumate\x1c";
+
+/// What tells sessions apart. A checkpoint is the session it is one of; a fork is another.
+pub(super) type SessionId = [u8; 16];
+
+/// What the server vouches for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Header {
+    magic: [u8; 8],
+    format: u32,
+    /// Version of the Brumate that wrote it.
+    version: String,
+    /// Modules of the base image.
+    pub(super) modules: Vec<String>,
+    /// SHA-256 of the base image.
+    pub(super) base: [u8; 32],
+    /// Whose state it is.
+    pub(super) session: SessionId,
+    /// Wheels that are mounted; in a last will perhaps also those that were, or were about to be.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_KNOWN>")]
+    pub(super) layers: Vec<LayerId>,
+    /// Wheels that are mounted in the base image.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+    pub(super) base_layers: Vec<LayerId>,
+}
+
+/// Returns the id of a new session.
+///
+/// # Errors
+/// When the kernel has no randomness.
+pub(super) fn new_session() -> Result<SessionId, Error> {
+    let mut id = SessionId::default();
+    crate::caps::random(&mut id).map_err(|errno| Error::Io(errno.into()))?;
+    Ok(id)
+}
+
+/// Makes `path` the file of a session whose machine wrote `payload`. Returns its size once it is durable.
+///
+/// # Errors
+/// When the payload is too large, or the disk refuses; what `path` was before is untouched.
+pub(super) fn store(path: &Path, header: &Header, mut payload: File, generation: u64) -> io::Result<u64> {
+    let length = payload.seek(SeekFrom::End(0))?;
+    if length > MAX_SESSION {
+        return Err(io::Error::other("the session is too large to be kept"));
+    }
+    payload.rewind()?;
+    // The machine may still hold its descriptor: what counts is what is read here, once.
+    complete(path, header, &mut payload.take(length), generation)
+}
+
+/// Makes `path` a sleeping session: header, payload, trailer. Returns its size once it is durable.
+///
+/// # Errors
+/// When the disk refuses; what `path` was before is untouched.
+pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, generation: u64) -> io::Result<u64> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = temporary::file(directory)?;
+    let encoded = header.encode()?;
+    file.write_all(&encoded)?;
+    let mut sealing = Sealing::new(BufWriter::new(file.as_file()));
+    io::copy(payload, &mut sealing)?;
+    let trailer = sealing.seal(generation)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(directory)?.sync_all()?;
+    Ok((encoded.len() + TRAILER_BYTES) as u64 + trailer.payload)
+}
+
+impl Header {
+    /// The header of a session on machines of `pool`.
+    pub(super) fn new(pool: &Pool, session: SessionId, layers: Vec<LayerId>) -> Header {
+        Header {
+            magic: MAGIC,
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            modules: pool.image().modules().to_vec(),
+            base: pool.base().id,
+            session,
+            layers,
+            base_layers: pool.image().layers().iter().map(Layer::id).collect(),
+        }
+    }
+
+    /// Length, and content.
+    pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = postcard::to_extend(self, vec![0; 4]).map_err(io::Error::other)?;
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads one; what follows it is not touched.
+    ///
+    /// # Errors
+    /// [`Error::Image`] when it is none, [`Error::Outdated`] when it is of another format.
+    pub(super) fn read(from: &mut impl Read) -> Result<Header, Error> {
+        let mut length = [0; 4];
+        from.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MAX_HEADER {
+            return Err(damaged("its header is too long"));
+        }
+        let mut encoded = vec![0; length];
+        from.read_exact(&mut encoded).map_err(|_| damaged("it is too short"))?;
+        let header: Header = postcard::from_bytes(&encoded).map_err(|_| damaged("its header does not decode"))?;
+        if header.magic != MAGIC {
+            return Err(damaged("it is something else"));
+        }
+        if header.format != FORMAT {
+            return Err(header.outdated("which has another format"));
+        }
+        Ok(header)
+    }
+
+    /// Says that this Brumate cannot wake the session.
+    pub(super) fn outdated(&self, why: &str) -> Error {
+        // The text comes out of a file.
+        let version: String = self.version.escape_debug().take(MAX_VERSION).collect();
+        let own = env!("CARGO_PKG_VERSION");
+        Error::Outdated(format!("Brumate {version} put it to sleep, {why}; this is Brumate {own}"))
+    }
+}
+
+/// Characters of a version that are shown.
+const MAX_VERSION: usize = 32;
+
+#[cfg(test)]
+impl Header {
+    /// The header of some session.
+    pub(super) fn example(session: SessionId) -> Header {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let (modules, layers) = (Vec::new(), Vec::new());
+        let base_layers = Vec::new();
+        Header { magic: MAGIC, format: FORMAT, version, modules, base: [7; 32], session, layers, base_layers }
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Image(format!("the sleeping session is damaged: {what}"))
+}
+
+/// Reads the trailer of a payload that begins at `start` of `file`, and leaves `file` there. Its bytes are not checked yet.
+///
+/// # Errors
+/// When the payload is not of the length it should be, or longer than any may be.
+pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut bytes = [0; TRAILER_BYTES];
+    let at =
+        end.checked_sub(TRAILER_BYTES as u64).filter(|&at| at >= start).ok_or_else(|| damaged("it is too short"))?;
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut bytes)?;
+    let trailer = Trailer::decode(&bytes).filter(|trailer| trailer.payload == at - start);
+    let trailer = trailer.ok_or_else(|| damaged("it is not whole"))?;
+    if trailer.payload > MAX_SESSION {
+        return Err(damaged("its length is impossible"));
+    }
+    file.seek(SeekFrom::Start(start))?;
+    Ok(trailer)
+}
+
+/// Copies a payload, which begins where `file` stands, and checks it.
+///
+/// # Errors
+/// When it is damaged, or `to` refuses.
+pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -> Result<(), Error> {
+    let mut sealing = Sealing::new(to);
+    io::copy(&mut file.take(trailer.payload), &mut sealing)?;
+    let (copied, mut to) = sealing.finish(trailer.generation);
+    to.flush()?;
+    if copied == *trailer { Ok(()) } else { Err(damaged("its checksum is wrong")) }
+}
+
+/// Opens a sleeping session and reads its header; what follows comes next.
+pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), Error> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let mut file = File::open(path)?;
+        Ok::<_, Error>((Header::read(&mut file)?, file))
+    });
+    opened.await.map_err(io::Error::other)?
+}
+
+/// Reads and checks what follows the header; returns what the machine wrote, in memory, and how many changes it had seen.
+pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
+    let start = file.stream_position()?;
+    let trailer = trailer(&mut file, start)?;
+    let mut payload = File::from(memory_file("session")?);
+    copy_checked(&mut file, &trailer, &payload)?;
+    payload.rewind()?;
+    Ok((payload, trailer.generation))
+}
+
+/// The id of the base image of the session asleep in `path`.
+///
+/// # Errors
+/// [`Error::Image`] when the file is damaged, [`Error::Outdated`] when it is of another format, [`Error::Io`] when it cannot be read.
+pub(super) fn base_of(path: &Path) -> Result<[u8; 32], Error> {
+    Ok(Header::read(&mut File::open(path)?)?.base)
+}
+
+/// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.
+pub(super) fn look(path: &Path) -> Option<(SessionId, u64)> {
+    let mut file = File::open(path).ok()?;
+    let header = Header::read(&mut file).ok()?;
+    let start = file.stream_position().ok()?;
+    let trailer = trailer(&mut file, start).ok()?;
+    copy_checked(&mut file, &trailer, io::sink()).ok()?;
+    Some((header.session, trailer.generation))
+}

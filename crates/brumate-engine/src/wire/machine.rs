@@ -1,0 +1,173 @@
+//! Messages between the server and a machine.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    FileReply, FileRequest, InstallReply, LAYERS_AT_ONCE, LayerInfo, LayerProblem, MAX_LIST, ModuleReply,
+    ModuleRequest, MountReply, MountRequest,
+};
+use crate::api::{Analysis, Event, Execute, LayerId, Limits, MAX_LAYERS, Outcome, bounded};
+
+/// Server → machine.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToMachine {
+    /// First message; with `stdin`, one descriptor follows.
+    Start {
+        /// Limits of this machine.
+        limits: Limits,
+        /// A descriptor for standard input follows.
+        stdin: bool,
+        /// Granted host directories: guest path, read-only.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
+        mounts: Vec<(String, bool)>,
+    },
+    /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
+    /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
+    Fork {
+        /// It is this machine's checkpoint, and shares its crash snapshot; otherwise it has none.
+        checkpoint: bool,
+        /// Nobody has used the session for a while: memory counts for more than time.
+        idle: bool,
+    },
+    /// Where to write crash snapshots: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
+    /// that both share.
+    CrashSnapshot,
+    /// Layers to be mounted or, before [`ToMachine::Thaw`], to be joined. The descriptors follow, in order: of each the archive
+    /// and, if it has any, the bytecode.
+    Layers {
+        /// For the answer to this question; by itself otherwise.
+        question: Option<u64>,
+        /// Which ones.
+        #[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")]
+        layers: Vec<LayerInfo>,
+    },
+    /// Take these layers away and mount those that were given; answered by [`FromMachine::Mounted`].
+    Remount {
+        /// What goes.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        remove: Vec<LayerId>,
+    },
+    /// To a machine that was forked from another: go on, with an identity of its own.
+    Resume,
+    /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
+    /// the machine's own page map (proc_pid_pagemap(5)).
+    Follow,
+    /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`ToMachine::Execute`] with a
+    /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
+    Keep,
+    /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
+    /// own page map (proc_pid_pagemap(5)).
+    Freeze,
+    /// Become what the descriptor that follows describes.
+    Thaw {
+        /// Changes of the session so far.
+        generation: u64,
+    },
+    /// Take over the files in the working directory of what the descriptor that follows describes; answered by
+    /// [`FromMachine::Recovered`].
+    Recover,
+    /// Parse a source text.
+    Analyze(String),
+    /// Run one.
+    Execute {
+        /// Which of this machine's executions, counted from 1: a stop names it.
+        number: u64,
+        /// What.
+        request: Box<Execute>,
+        /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
+        list: Option<String>,
+        /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`ToMachine::Fork`]; then say which
+        /// ([`FromMachine::Followed`], [`FromMachine::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
+        /// forked so: the machine keeps it until then.
+        checkpoint: bool,
+    },
+    /// Answer to [`Event::InputRequest`].
+    Input {
+        /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
+        question: u64,
+        /// A line without its end; `None` is the end of the input.
+        text: Option<String>,
+    },
+    /// Answer to [`Event::Install`].
+    Install {
+        /// To which question of this execution; they are counted together with those for input.
+        question: u64,
+        /// What goes when the layers come that were given for it.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        remove: Vec<LayerId>,
+        /// What the guest is told.
+        reply: InstallReply,
+    },
+    /// An operation on the guest's files.
+    Files(FileRequest),
+    /// Answer to [`FromMachine::Module`].
+    Module(ModuleReply),
+    /// Answer to [`FromMachine::Mount`].
+    Mount(MountReply),
+}
+
+/// Machine → server.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromMachine {
+    /// Forked and ready; the kernel adds the sender's credentials.
+    Hello {
+        /// Its process, as it sees itself.
+        pid: i32,
+    },
+    /// Answer to [`ToMachine::Fork`]; the reason, if it failed. Also comes after a [`ToMachine::Execute`] with a checkpoint.
+    Forked(Option<String>),
+    /// After a [`ToMachine::Execute`]: the checkpoint is still good.
+    Followed,
+    /// Answer to [`ToMachine::Freeze`]: changes of the session so far, or why it cannot be kept.
+    Frozen(Result<u64, String>),
+    /// Answer to [`ToMachine::Thaw`].
+    Thawed {
+        /// Why it failed; the machine is of no use then.
+        failed: Option<String>,
+        /// Guest paths of host directories that are not granted any more.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
+        revoked: Vec<String>,
+        /// Layers that it has mounted.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        layers: Vec<LayerId>,
+    },
+    /// Answer to [`ToMachine::Recover`]: why it failed, if it did.
+    Recovered(Option<String>),
+    /// Answer to [`ToMachine::Remount`], or what came of a [`ToMachine::Install`] with layers.
+    Mounted(Result<(), LayerProblem>),
+    /// Answer to [`ToMachine::Analyze`].
+    Analyzed(Analysis),
+    /// Something happened while code runs.
+    Event(Event),
+    /// Answer to [`ToMachine::Execute`].
+    Done {
+        /// What came of it.
+        outcome: Box<Outcome>,
+        /// The files, if they were asked for, or why they cannot be listed.
+        listed: Option<Result<FileReply, String>>,
+    },
+    /// Answer to [`ToMachine::Files`], or why it was refused.
+    Files(Result<FileReply, String>),
+    /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
+    Ended {
+        /// How.
+        ending: Ending,
+        /// Output bytes dropped until then.
+        output_dropped: u64,
+    },
+    /// The machine needs a compiled module.
+    Module(ModuleRequest),
+    /// An operation on a granted host directory.
+    Mount(MountRequest),
+}
+
+/// Why a guest's process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// `os._exit` or C's `exit`.
+    Exit(i32),
+    /// `abort`, a fatal Python error.
+    Abort,
+    /// A wasm trap: memory fault, stack exhausted, bad indirect call.
+    Trap(String),
+}

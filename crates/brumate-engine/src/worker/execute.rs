@@ -1,0 +1,81 @@
+//! Executions, and the rehearsal of a first one.
+
+use std::time::Duration;
+
+use super::{Failure, Worker, files};
+use crate::api::{Ended, Execute, Outcome, StopReason};
+use crate::machine::MachineError;
+use crate::meter::cpu_time;
+use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
+
+/// Answer of the driver's `execute`.
+#[derive(serde::Deserialize)]
+struct Executed {
+    ended: Ended,
+}
+
+impl Worker {
+    /// Goes the way of a first request and its answer, without the guest: what a fork shares of code and memory comes page by
+    /// page, when it is used for the first time.
+    pub(super) fn rehearse(&mut self) -> Result<(), WireError> {
+        self.start(self.limits, None, Vec::new());
+        self.rehearse_messages()
+    }
+
+    /// The part of [`Worker::rehearse`] that comes again with every request.
+    pub(super) fn rehearse_messages(&self) -> Result<(), WireError> {
+        let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
+        decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
+        let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
+        let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
+        if let ToMachine::Execute { request, .. } = decode(&encode(&question, 0)?[HEADER..])? {
+            // Cannot fail: it has been a request before.
+            drop(serde_json::to_string(&*request));
+        }
+        let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
+        if let Ok(Executed { ended }) = serde_json::from_str(answer) {
+            let outcome = Box::new(self.outcome(ended, cpu_time(), false));
+            encode(&FromMachine::Done { outcome, listed: None }, 0)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
+        let text =
+            serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
+        let channel = self.channel.clone();
+        self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
+        self.machine.host().account.refused = false;
+        let since = self.machine.host().vfs.last_change();
+        let before = cpu_time();
+        crate::signals::arm(number);
+        self.meter.begin(self.limits.cpu, self.limits.grace);
+        let answer = self.machine.call_driver("execute", &text);
+        self.meter.end();
+        let cpu_limit = crate::signals::disarm();
+        let answer = answer?;
+        let executed: Executed = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
+        let mut outcome = self.outcome(executed.ended, before, cpu_limit);
+        let except = request.session.then_some(crate::files::WORKSPACE);
+        (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
+        if request.script {
+            // The driver puts the script there.
+            let script = format!("{}/{}", crate::files::HOME, request.file_name);
+            outcome.new_files.retain(|file| file.path != script);
+        }
+        Ok(outcome)
+    }
+
+    /// What is told of an execution that began at the CPU time `before` and has ended.
+    pub(super) fn outcome(&self, ended: Ended, before: Duration, cpu_limit: bool) -> Outcome {
+        Outcome {
+            ended,
+            stopped: cpu_limit.then_some(StopReason::CpuLimit),
+            output_dropped: self.lock_output().end(),
+            peak_memory_bytes: self.machine.memory_bytes(),
+            cpu: cpu_time().saturating_sub(before),
+            new_files: Vec::new(),
+            more_new_files: 0,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Images of a session: written from this machine, and read into it.
+
+use std::fs::File;
+use std::io::Write;
+
+use super::{Failure, Worker, limits};
+use crate::files::WORKSPACE;
+use crate::files::layers as files_of_layers;
+use crate::image::{self, ImageError};
+use crate::wire::FromMachine;
+use brumate_vfs::Vfs;
+use brumate_vfs::restore::RestoreError;
+
+/// Why a file of another session cannot be written.
+struct Unwritten(String);
+
+impl From<RestoreError> for Unwritten {
+    fn from(error: RestoreError) -> Unwritten {
+        Unwritten(error.to_string())
+    }
+}
+
+impl Worker {
+    /// Becomes the session that `from` describes.
+    pub(super) fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
+        self.generation = generation;
+        let (mounts, channel, quota) = (&self.mounts, &self.channel, &self.quota);
+        let output = self.machine.output().clone();
+        let given = std::mem::take(&mut self.given);
+        let join = |vfs: &mut Vfs| {
+            crate::files::connect_events(vfs, &output, channel);
+            crate::machine::join(vfs, &given)?;
+            Ok(crate::files::join_host_directories(vfs, mounts, channel, quota))
+        };
+        let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
+            Ok(revoked) => {
+                self.mounted = true;
+                self.set_file_limits();
+                self.machine.refresh()?;
+                (None, revoked, files_of_layers::present(&self.machine.host().vfs))
+            }
+            Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
+        };
+        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked, layers })?)
+    }
+
+    /// Writes the files of the session that `from` describes to this one's working directory.
+    pub(super) fn recover(&mut self, from: &File) -> Result<(), String> {
+        let (frozen, _) = image::difference::read(from).map_err(|error| error.to_string())?;
+        let vfs = &mut self.machine.host().vfs;
+        let place = vfs.place_of(WORKSPACE.as_bytes());
+        let taken = brumate_vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
+            let path = format!("{WORKSPACE}/{}", piece.path);
+            let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
+            written.map_err(|errno| Unwritten(format!("{}: {errno}", piece.path)))
+        });
+        taken.map(drop).map_err(|Unwritten(reason)| reason)
+    }
+
+    pub(super) fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
+        let frozen = self.machine.freeze_changes()?;
+        image::difference::write(to, &self.base, self.machine.memory(), page_map, frozen)
+    }
+
+    /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
+    pub(super) fn write_crash_snapshot(&mut self) {
+        let Some(files) = self.crash_snapshot.take() else { return };
+        if self.busy || (self.paused && (files.is_left_to_machine() || self.catch_up().is_err())) {
+            return;
+        }
+        // The last request's limits are not this one's.
+        limits::lift();
+        // Whoever wakes the session finds what was written, or what slept before.
+        let _ = files.write(self.generation, |to| self.freeze(to, None));
+    }
+}
