@@ -95,7 +95,7 @@ impl Sessions {
                 {
                     let session = live.session.fork().await?;
                     let id = child.record().id.clone();
-                    self.leave_will(&id, &*session).await;
+                    self.enable_crash_recovery(&id, &*session).await;
                     *to = Body::Live(Live::new(session, place));
                 } else {
                     let image = self.write_image(child, &*live.session).await?;
@@ -118,7 +118,7 @@ impl Sessions {
             record.packages.clear();
             record.clone()
         };
-        self.leave_will(&record.id, &*session).await;
+        self.enable_crash_recovery(&record.id, &*session).await;
         if let Err(error) = self.note_files(child, &*session).await {
             tracing::warn!(%error, "the files of a session cannot be listed");
         }

@@ -93,7 +93,7 @@ impl Sessions {
         if state != SessionState::Fresh {
             slot.record().state = SessionState::Live;
         }
-        self.leave_will(&id, &*session).await;
+        self.enable_crash_recovery(&id, &*session).await;
         Ok(Live::new(session, place))
     }
 
@@ -141,9 +141,9 @@ impl Sessions {
     }
 
     /// Lets a session outlive this server. One that cannot is told of in the log: it is used all the same.
-    pub(super) async fn leave_will(&self, id: &SessionId, session: &dyn Session) {
+    pub(super) async fn enable_crash_recovery(&self, id: &SessionId, session: &dyn Session) {
         let path = self.inner.directory.image(&DataDir::will_name(id));
-        if let Err(error) = session.leave_will(&path).await {
+        if let Err(error) = session.enable_crash_recovery(&path).await {
             tracing::warn!(session = ?id, %error, "a session would not survive the death of this server");
         }
     }

@@ -203,7 +203,7 @@ impl Session for FakeSession {
         })
     }
 
-    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             let memory = self.memory.lock().await;
             *self.will.lock().unwrap_or_else(PoisonError::into_inner) = Some(will_of(path));
