@@ -29,6 +29,23 @@ pub enum ExitReason {
     Protocol(String),
 }
 
+impl std::fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExitReason::ParseLimit(limit) => write!(f, "parsing the source took longer than {limit:?}"),
+            ExitReason::TimeLimit => f.write_str("it ran out of wall-clock time"),
+            ExitReason::CpuLimit => f.write_str("it used up its CPU time"),
+            ExitReason::Cancelled => f.write_str("it was cancelled"),
+            ExitReason::MemoryLimit => f.write_str("it ran out of memory"),
+            ExitReason::Exit(code) => write!(f, "it exited with status {code}"),
+            ExitReason::Abort => f.write_str("it aborted"),
+            ExitReason::Trap(text) => write!(f, "it crashed: {text}"),
+            ExitReason::Signal(signal) => write!(f, "it was killed by signal {signal}"),
+            ExitReason::Protocol(text) => write!(f, "it broke the protocol: {text}"),
+        }
+    }
+}
+
 /// Reason why an engine could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

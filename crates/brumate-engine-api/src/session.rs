@@ -91,15 +91,15 @@ pub trait Session: Send + Sync {
     /// those of [`Session::execute`].
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
 
-    /// Lets the session outlive its server from now on: when that vanishes, however it ends, what was last acknowledged is left
-    /// for [`Engine::wake`](crate::Engine::wake) of `path`, in files whose names begin with that. A session that is dropped
-    /// leaves nothing.
+    /// Makes the session survive the end of its server. When the server vanishes, however it ends, the last acknowledged state,
+    /// the crash snapshot, is written to files whose names begin with `path`. [`Engine::wake`](crate::Engine::wake) of `path` finds
+    /// it. A session that is dropped leaves nothing.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Io`] when the disk refuses, [`EngineError::Image`] when another session still has its will there;
+    /// [`EngineError::Io`] when the disk refuses, [`EngineError::Image`] when another session still has its crash snapshot there;
     /// those of [`Session::execute`].
-    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
+    fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
 
     /// Makes a handle that stops the cell that runs at present. It is good for one cell: a roll-back replaces the machine.
     fn interrupter(&self) -> Arc<dyn Interrupter>;

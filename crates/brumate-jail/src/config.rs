@@ -13,13 +13,13 @@ pub const CONTROL_FD: RawFd = 3;
 /// Most descriptors a jail may be told to keep.
 pub const MAX_KEPT_DESCRIPTORS: usize = 1024;
 
-/// How long a zygote stays for its machines' last wills after its server has vanished.
+/// How long a zygote stays for its machines' crash snapshots after its server has vanished.
 pub const CRASH_SNAPSHOT_TIME: Duration = Duration::from_secs(30);
 
-/// What the warden gives the zygote to end by itself after that.
-const WARDEN_MARGIN: Duration = Duration::from_secs(5);
+/// What the supervisor gives the zygote to end by itself after that.
+const SUPERVISOR_MARGIN: Duration = Duration::from_secs(5);
 
-/// Longest time a dead server's machines may take over their last will.
+/// Longest time a dead server's machines may take over their crash snapshot.
 pub const MAX_CRASH_SNAPSHOT_TIME: Duration = Duration::from_secs(600);
 
 /// Which process is to be jailed.
@@ -131,7 +131,7 @@ impl JailConfig {
             host_id: None,
             limits: JailLimits::of(profile),
             crash_snapshot_time: match profile {
-                Profile::Zygote => CRASH_SNAPSHOT_TIME + WARDEN_MARGIN,
+                Profile::Zygote => CRASH_SNAPSHOT_TIME + SUPERVISOR_MARGIN,
                 Profile::Compile => Duration::ZERO,
             },
             self_check: false,
@@ -161,7 +161,7 @@ impl JailConfig {
             return bad("niceness lies outside 0..=19");
         }
         if self.crash_snapshot_time > MAX_CRASH_SNAPSHOT_TIME {
-            return bad("the last will takes too long");
+            return bad("the crash snapshot takes too long");
         }
         Ok(())
     }

@@ -17,7 +17,7 @@
 //! Signals: the server may signal every process of the jail (same user, or root). The jailed process is the first of its
 //! process namespace: of signals sent from outside only `SIGKILL`, `SIGSTOP` and those it has a handler for reach it. When
 //! it ends, the kernel kills everything else there: a zygote is forked from it, so that its machines outlive it, and after
-//! the server's end it must live until their last wills are written. Zygote and machines are ordinary processes, whose own
+//! the server's end it must live until their crash snapshots are written. Zygote and machines are ordinary processes, whose own
 //! `abort` ends in `SIGSEGV`. Process ids inside mean nothing outside; the server learns a machine's from `SCM_CREDENTIALS`
 //! on its socket.
 
@@ -33,8 +33,8 @@ mod report;
 mod root;
 mod seccomp;
 pub mod spawn;
+mod supervisor;
 mod sys;
-mod warden;
 
 use std::io;
 
@@ -45,7 +45,7 @@ pub use config::{
 pub use limits::start_alarm_in;
 pub use limits::{CPU_GRACE_SECONDS, MachineLimits, start_alarm, start_cpu_timer, stop_alarm, stop_cpu_timer};
 pub use machine::{die_with_parent, tighten_machine};
-pub use report::{ProbeResult, Report, State, Wall, WallReport};
+pub use report::{ProbeResult, Report, Wall, WallReport, WallState};
 
 /// Why a jail could not be entered. The process must end then: some walls may stand already.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ impl JailError {
 }
 
 /// Enters the jail, for good. Returns in a **different process** than it was called in: a forked child, with all
-/// walls up. The calling process stays behind as its warden and never returns.
+/// walls up. The calling process stays behind as its supervisor and never returns.
 ///
 /// To be called first thing in `main` of a re-executed binary, by its only thread: every descriptor not named in
 /// `config` is closed, whoever owns it, and the environment is overwritten.
@@ -109,11 +109,11 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
     let mut report = Report::new(profile);
     descriptors::scrub_environment(&alone, &mut report);
     descriptors::close_others(config, &mut report)?;
-    let server = warden::Server::identify(config.control, &mut report)?;
+    let server = supervisor::Server::identify(config.control, &mut report)?;
 
     let before = namespaces::Before::read();
     let mut taken = namespaces::take(config);
-    let tie = warden::split(&alone, server, config)?;
+    let tie = supervisor::split(&alone, server, config)?;
 
     let proc = namespaces::proc_self(&mut report);
     if let Some(proc) = &proc {

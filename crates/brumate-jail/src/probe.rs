@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::SecureComputingMode;
 
 use super::sys::{self, Side, SingleThreaded};
-use super::{ProbeResult, Profile, Report, State, Wall};
+use super::{ProbeResult, Profile, Report, Wall, WallState};
 
 mod attempts;
 pub(super) mod stages;
@@ -51,8 +51,8 @@ fn result(name: impl Into<String>, wall: Wall, passed: bool, detail: String) -> 
 
 fn wall_stands(entry: &super::WallReport) -> ProbeResult {
     let (passed, detail) = match &entry.state {
-        State::Active => (true, entry.detail.clone()),
-        State::Missing { reason } => (false, reason.clone()),
+        WallState::Active => (true, entry.detail.clone()),
+        WallState::Missing { reason } => (false, reason.clone()),
     };
     result("wall stands", entry.wall, passed, detail)
 }

@@ -51,7 +51,7 @@ pub enum Wall {
     Environment,
     /// Only the descriptors that were asked for.
     Descriptors,
-    /// Nothing outlives the server by more than the last will.
+    /// Nothing outlives the server by more than the crash snapshot.
     DiesWithServer,
 }
 
@@ -99,7 +99,7 @@ impl Wall {
 /// Whether a wall stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
-pub enum State {
+pub enum WallState {
     /// It stands.
     Active,
     /// It does not.
@@ -116,7 +116,7 @@ pub struct WallReport {
     pub wall: Wall,
     /// Whether it stands.
     #[serde(flatten)]
-    pub state: State,
+    pub state: WallState,
     /// How it was built; may be empty.
     pub detail: String,
 }
@@ -161,15 +161,15 @@ impl Report {
     }
 
     pub(super) fn active(&mut self, wall: Wall, detail: impl Into<String>) {
-        self.set(wall, State::Active, detail.into());
+        self.set(wall, WallState::Active, detail.into());
     }
 
     pub(super) fn missing(&mut self, wall: Wall, reason: impl Into<String>) {
         let reason = reason.into();
-        self.set(wall, State::Missing { reason }, String::new());
+        self.set(wall, WallState::Missing { reason }, String::new());
     }
 
-    fn set(&mut self, wall: Wall, state: State, detail: String) {
+    fn set(&mut self, wall: Wall, state: WallState, detail: String) {
         let entry = WallReport { wall, state, detail };
         match self.walls.iter_mut().find(|known| known.wall == wall) {
             Some(known) => *known = entry,
@@ -179,14 +179,14 @@ impl Report {
 
     /// Whether `wall` stands.
     pub fn is_active(&self, wall: Wall) -> bool {
-        self.walls.iter().any(|entry| entry.wall == wall && entry.state == State::Active)
+        self.walls.iter().any(|entry| entry.wall == wall && entry.state == WallState::Active)
     }
 
     /// The walls that do not stand, with their reasons.
     pub fn missing_walls(&self) -> impl Iterator<Item = (Wall, &str)> {
         self.walls.iter().filter_map(|entry| match &entry.state {
-            State::Active => None,
-            State::Missing { reason } => Some((entry.wall, reason.as_str())),
+            WallState::Active => None,
+            WallState::Missing { reason } => Some((entry.wall, reason.as_str())),
         })
     }
 

@@ -56,9 +56,9 @@ pub(super) fn install(profile: Profile, report: &mut Report) -> Result<(), JailE
     Ok(())
 }
 
-/// Installs the warden's own, shorter allow-list.
-pub(super) fn install_warden() -> Result<(), JailError> {
-    apply(&compile(&calls::warden(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?)?;
+/// Installs the supervisor's own, shorter allow-list.
+pub(super) fn install_supervisor() -> Result<(), JailError> {
+    apply(&compile(&calls::supervisor(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?)?;
     apply(&deadly()?)
 }
 

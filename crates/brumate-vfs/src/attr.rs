@@ -49,7 +49,7 @@ impl Vfs {
         self.stat_node(&node)
     }
 
-    /// Type of an open file.
+    /// Returns the type of an open file.
     ///
     /// # Errors
     /// `EBADF`.
@@ -85,7 +85,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Target of a symbolic link. An empty path means the link that `dirfd` refers to (`O_PATH | O_NOFOLLOW`).
+    /// Returns the target of a symbolic link. An empty path means the link that `dirfd` refers to (`O_PATH | O_NOFOLLOW`).
     ///
     /// # Errors
     /// Those of `readlinkat(2)`.
@@ -230,7 +230,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// State of the file system a path is on.
+    /// Returns the attributes of the file system that a path is on.
     ///
     /// # Errors
     /// Those of path resolution.
@@ -239,7 +239,7 @@ impl Vfs {
         self.statfs_node(&node)
     }
 
-    /// State of the file system an open file is on.
+    /// Returns the attributes of the file system that an open file is on.
     ///
     /// # Errors
     /// `EBADF`.

@@ -50,7 +50,7 @@ impl Inodes {
 /// A file system at one moment: the same one at another moment is unchanged if this is equal. Which inodes have changed is not
 /// part of it, only whether any has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct FileSystemState {
     /// Everything but the inodes, saved.
     rest: Vec<u8>,
     /// How often an inode was asked for to be changed since the line.
@@ -58,14 +58,14 @@ pub struct State {
 }
 
 impl Vfs {
-    /// The present state, to be compared with others of the same process since the line was drawn.
+    /// Returns the present state, to be compared with others of the same process since the line was drawn.
     ///
     /// # Errors
     /// None in practice.
-    pub fn state(&mut self) -> Result<State, postcard::Error> {
+    pub fn state(&mut self) -> Result<FileSystemState, postcard::Error> {
         let times = self.inodes.changed.times();
         let rest = self.without_inodes(|_, rest| postcard::to_allocvec(rest))?;
-        Ok(State { rest, times })
+        Ok(FileSystemState { rest, times })
     }
 
     /// What `read` makes of the inodes and of everything else, which is small.
@@ -87,7 +87,7 @@ impl Vfs {
         self.inodes.changed.is_empty()
     }
 
-    /// Everything that may differ from what the file system was at the line.
+    /// Saves everything that may differ from what the file system was at the line.
     ///
     /// # Errors
     /// None in practice.
@@ -95,7 +95,7 @@ impl Vfs {
         self.without_inodes(|inodes, rest| postcard::to_allocvec(&(inodes.changes(), rest)))
     }
 
-    /// What [`Vfs::save_changes`] wrote, on top of `base`, which is at the line. Layers and devices are to be attached.
+    /// Restores what [`Vfs::save_changes`] wrote, on top of `base`, which is at the line. Layers and devices are to be attached.
     ///
     /// # Errors
     /// When it is damaged.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Vfs;
 use super::fds::{DescriptionId, Target};
-use super::inode::{Content, Directory, Inode, InodeId, Kind};
+use super::inode::{Content, Directory, Inode, InodeId, InodeKind};
 use super::layers::LayerRecord;
 use super::limits::{DIRECTORY_DEPTH_MAX, MAPPINGS_MAX, NAME_MAX, OPEN_FILES_MAX, PAGE, PIPE_CAPACITY};
 use super::marks::Marks;
@@ -85,13 +85,13 @@ impl Vfs {
             if inode.charged || inode.pages() > 0 {
                 line.charges.push((id, inode.pages(), inode.charged));
             }
-            if !inode.linked || matches!(inode.kind, Kind::Pipe(_)) {
+            if !inode.linked || matches!(inode.kind, InodeKind::Pipe(_)) {
                 line.dependent.push(id);
             }
             if inode.is_directory() {
                 line.directories.set(id.0);
             }
-            if let Kind::Directory(entries) = &inode.kind {
+            if let InodeKind::Directory(entries) = &inode.kind {
                 for (_, child) in entries.names() {
                     if let Some(parent) = line.parents.get_mut(child.0 as usize) {
                         *parent = Some(id);
@@ -153,7 +153,7 @@ impl<'a> Check<'a> {
         let root = self.vfs.root;
         ensure(self.line.root.is_none_or(|before| before == root), "root")?;
         let top = self.known(root)?;
-        ensure(top.linked && top.parent == root && matches!(top.kind, Kind::Directory(_)), "root")?;
+        ensure(top.linked && top.parent == root && matches!(top.kind, InodeKind::Directory(_)), "root")?;
         self.pin(root)?;
         // What lies in directories that are looked at is found anew.
         let changed = &self.changed;
@@ -167,8 +167,8 @@ impl<'a> Check<'a> {
         }
         for (id, inode) in self.changed() {
             match &inode.kind {
-                Kind::Directory(entries) if inode.linked => self.directory(id, entries)?,
-                Kind::Directory(entries) => {
+                InodeKind::Directory(entries) if inode.linked => self.directory(id, entries)?,
+                InodeKind::Directory(entries) => {
                     ensure(entries.is_empty() && entries.is_consistent(), "removed directory")?;
                 }
                 _ => {}
@@ -283,20 +283,22 @@ impl<'a> Check<'a> {
             ensure(inode.permissions <= 0o7777, "permissions")?;
             ensure(inode.pins > 0 || self.parent(id).is_some(), "inode without name or reference")?;
             match &inode.kind {
-                Kind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
-                Kind::File(Content::Layer(file)) => ensure(vfs.layers.holds(file), "layer reference")?,
-                Kind::Device(device) => ensure((device.0 as usize) < vfs.device_records.len(), "device reference")?,
-                Kind::Pipe(pipe) => {
+                InodeKind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
+                InodeKind::File(Content::Layer(file)) => ensure(vfs.layers.holds(file), "layer reference")?,
+                InodeKind::Device(device) => {
+                    ensure((device.0 as usize) < vfs.device_records.len(), "device reference")?
+                }
+                InodeKind::Pipe(pipe) => {
                     ensure(pipe.buffer.len() <= PIPE_CAPACITY, "pipe")?;
                     let expected = ends.get(&id).copied().unwrap_or((0, 0));
                     ensure(expected == (pipe.readers, pipe.writers), "pipe ends")?;
                 }
-                Kind::HostRoot(host) => {
+                InodeKind::HostRoot(host) => {
                     let record = vfs.host_records.get(host.0 as usize);
                     ensure(record.is_some_and(|record| record.inode == id), "host reference")?;
                 }
-                Kind::Symlink(target) => ensure(Vfs::check_path(target).is_ok(), "link target")?,
-                Kind::Directory(_) | Kind::FdDirectory => {}
+                InodeKind::Symlink(target) => ensure(Vfs::check_path(target).is_ok(), "link target")?,
+                InodeKind::Directory(_) | InodeKind::FdDirectory => {}
             }
         }
         for (&expected, index) in self.pins.iter().zip(0..) {

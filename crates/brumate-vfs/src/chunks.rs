@@ -168,7 +168,7 @@ impl Chunks {
         quota.release_pages(self.pages());
     }
 
-    /// The first stored offset at or after `offset` (`SEEK_DATA`), `None` when only a hole follows.
+    /// Returns the first stored offset at or after `offset` (`SEEK_DATA`), `None` when only a hole follows.
     pub fn next_data(&self, offset: u64) -> Option<u64> {
         let first = offset / CHUNK;
         self.stored.range(first..).find_map(|(&index, chunk)| {
@@ -177,7 +177,7 @@ impl Chunks {
         })
     }
 
-    /// The first offset at or after `offset` that is not stored (`SEEK_HOLE`); the end of the file is one.
+    /// Returns the first offset at or after `offset` that is not stored (`SEEK_HOLE`); the end of the file is one.
     pub fn next_hole(&self, offset: u64) -> u64 {
         let mut at = offset;
         while at < self.len {

@@ -2,7 +2,7 @@
 
 use super::Vfs;
 use super::flags::{FileType, at};
-use super::inode::{InodeId, Kind};
+use super::inode::{InodeId, InodeKind};
 use super::limits::PATH_MAX;
 use super::resolve::{Follow, Node, join};
 use brumate_abi::errno::Errno;
@@ -43,7 +43,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// The current directory's path.
+    /// Returns the current directory's path.
     ///
     /// # Errors
     /// `ENOENT` when it has been removed, `ENAMETOOLONG` when its path is too long.
@@ -72,7 +72,7 @@ impl Vfs {
         if !inode.is_directory() {
             // Files do not know their directory; only descriptors ask, and seldom.
             let holder = self.inodes.iter().find_map(|(holder, inode)| match &inode.kind {
-                Kind::Directory(entries) => Some((holder, entries.name_of(id)?)),
+                InodeKind::Directory(entries) => Some((holder, entries.name_of(id)?)),
                 _ => None,
             });
             let (holder, name) = holder.ok_or(Errno::ENOENT)?;

@@ -7,7 +7,7 @@
 use super::bytes::Bytes;
 use super::chunks::Chunks;
 use super::flags::{FileType, OpenFlags, at};
-use super::inode::{Content, InodeId, Kind};
+use super::inode::{Content, InodeId, InodeKind};
 use super::limits::{ENTRIES_VISITED_MAX, FILE_SIZE_MAX, PATH_MAX};
 use super::resolve::{Follow, Last, Node, join};
 use super::stat::Stat;
@@ -39,7 +39,7 @@ struct Entry {
 }
 
 impl Vfs {
-    /// Regular files below a directory, in the order of their paths' bytes. Links are not followed; hidden files,
+    /// Lists the regular files below a directory, in the order of their paths' bytes. Links are not followed; hidden files,
     /// caches of bytecode, names that are not UTF-8, and paths too long to be opened are left out.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Vfs {
         Ok(found)
     }
 
-    /// Regular files that were made, written to, renamed or otherwise changed after `since` (a time taken by
+    /// Lists the regular files that were made, written to, renamed or otherwise changed after `since` (a time taken by
     /// [`Self::last_change`]), in the order of their absolute paths: at most `max`, and the number of
     /// those beyond.
     ///
@@ -113,10 +113,10 @@ impl Vfs {
     /// Whether a file is as a layer has it.
     fn is_of_layer(&self, node: &Node) -> bool {
         let Node::Inode(id) = node else { return false };
-        self.inodes.get(*id).is_ok_and(|inode| matches!(inode.kind, Kind::File(Content::Layer(_))))
+        self.inodes.get(*id).is_ok_and(|inode| matches!(inode.kind, InodeKind::File(Content::Layer(_))))
     }
 
-    /// At most `length` bytes of a regular file from `offset` on, and its size.
+    /// Reads at most `length` bytes of a regular file from `offset` on, and its size.
     ///
     /// # Errors
     /// Those of opening and reading; `EISDIR` and `EINVAL` for what is no regular file.
@@ -168,7 +168,7 @@ impl Vfs {
             }
             (None, Node::Inode(directory), Last::Name(name)) => {
                 let permissions = 0o666 & !self.umask;
-                let file = Kind::File(Content::Own(Chunks::default()));
+                let file = InodeKind::File(Content::Own(Chunks::default()));
                 Node::Inode(self.create(directory, &name, file, permissions)?)
             }
             (None, Node::Host(host, directory), Last::Name(name)) => Node::Host(host, Bytes(join(&directory, &name))),
@@ -266,7 +266,7 @@ impl Vfs {
             |name: &[u8], node, file_type| Entry { directory: directory.clone(), name: name.to_vec(), node, file_type };
         let entries: Vec<Entry> = match directory {
             Node::Inode(id) => {
-                let Kind::Directory(names) = &self.inodes.get(*id)?.kind else { return Ok(Vec::new()) };
+                let InodeKind::Directory(names) = &self.inodes.get(*id)?.kind else { return Ok(Vec::new()) };
                 let entries = names.names().filter_map(|(name, child)| {
                     let node = self.node_of(child).ok().filter(|node| matches!(node, Node::Inode(_)))?;
                     Some(entry(name, node, self.inode_type(child).ok()?))

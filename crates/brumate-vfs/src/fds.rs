@@ -6,7 +6,7 @@ use super::Vfs;
 use super::bytes::Bytes;
 use super::flags::OpenFlags;
 use super::host::{HostEntry, HostFile, HostId};
-use super::inode::{InodeId, Kind};
+use super::inode::{InodeId, InodeKind};
 use super::limits::OPEN_FILES_MAX;
 use super::resolve::Node;
 use brumate_abi::errno::Errno;
@@ -127,12 +127,12 @@ impl FdTable {
         self.slots.get(fd as usize).is_some_and(Option::is_some)
     }
 
-    /// Open descriptors from `first` on, in order.
+    /// Returns the open descriptors from `first` on, in order.
     pub fn open_from(&self, first: u32) -> impl Iterator<Item = u32> {
         (first..self.slots.len() as u32).filter(|&fd| self.is_open(fd))
     }
 
-    /// The lowest free descriptor not below `least`.
+    /// Returns the lowest free descriptor not below `least`.
     pub fn lowest_free(&self, least: usize) -> Result<usize, Errno> {
         (least..OPEN_FILES_MAX).find(|&fd| self.slots.get(fd).is_none_or(Option::is_none)).ok_or(Errno::EMFILE)
     }
@@ -144,7 +144,7 @@ impl FdTable {
         self.slots[fd] = Some(Slot { description, close_on_exec });
     }
 
-    /// The descriptions of all open descriptors.
+    /// Returns the descriptions of all open descriptors.
     pub fn references(&self) -> impl Iterator<Item = DescriptionId> {
         self.slots.iter().flatten().map(|slot| slot.description)
     }
@@ -155,7 +155,7 @@ impl FdTable {
 }
 
 impl Vfs {
-    /// The description behind a descriptor.
+    /// Returns the description behind a descriptor.
     ///
     /// # Errors
     /// `EBADF` when it is not open.
@@ -177,7 +177,7 @@ impl Vfs {
     pub(super) fn install(&mut self, fd: usize, target: Target, flags: OpenFlags) -> Result<i32, Errno> {
         if let Target::Inode(id) = target {
             self.pin(id)?;
-            if let Kind::Pipe(pipe) = &mut self.inodes.get_mut(id)?.kind {
+            if let InodeKind::Pipe(pipe) = &mut self.inodes.get_mut(id)?.kind {
                 pipe.readers += u32::from(flags.reads());
                 pipe.writers += u32::from(flags.writes());
             }
@@ -210,7 +210,7 @@ impl Vfs {
         };
         if let Target::Inode(inode) = gone.target {
             if let Ok(open) = self.inodes.get_mut(inode)
-                && let Kind::Pipe(pipe) = &mut open.kind
+                && let InodeKind::Pipe(pipe) = &mut open.kind
             {
                 pipe.readers -= u32::from(gone.flags.reads()).min(pipe.readers);
                 pipe.writers -= u32::from(gone.flags.writes()).min(pipe.writers);
@@ -305,8 +305,8 @@ impl Vfs {
     pub(super) fn describe_fd(&mut self, fd: i32) -> Result<Vec<u8>, Errno> {
         match self.description_at(fd)?.node() {
             Node::Inode(id) => match &self.inodes.get(id)?.kind {
-                Kind::Pipe(_) => Ok(format!("pipe:[{}]", self.inodes.get(id)?.ino).into_bytes()),
-                Kind::Device(device) => {
+                InodeKind::Pipe(_) => Ok(format!("pipe:[{}]", self.inodes.get(id)?.ino).into_bytes()),
+                InodeKind::Device(device) => {
                     let record = self.device_records.get(device.0 as usize).ok_or(Errno::ESTALE)?;
                     Ok(record.name.to_vec())
                 }

@@ -59,7 +59,7 @@ impl OpenFlags {
         !self.has(Self::PATH) && matches!(self.0 & Self::ACCMODE, Self::WRONLY | Self::RDWR)
     }
 
-    /// What `F_GETFL` answers: the flags that say something about the open file and not about the opening.
+    /// Returns what `F_GETFL` answers: the flags that say something about the open file and not about the opening.
     pub const fn status(self) -> u32 {
         self.0 & !Self::CREATION
     }
@@ -81,7 +81,7 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// The type bits of `st_mode` (`S_IFMT`).
+    /// Returns the type bits of `st_mode` (`S_IFMT`).
     pub const fn mode(self) -> u32 {
         match self {
             Self::Fifo => 0x1000,
@@ -92,12 +92,12 @@ impl FileType {
         }
     }
 
-    /// `d_type` of a directory entry.
+    /// Returns `d_type` of a directory entry.
     pub const fn dirent(self) -> u8 {
         (self.mode() >> 12) as u8
     }
 
-    /// The type of a mode; `None` for block devices, sockets and nonsense.
+    /// Returns the type of a mode; `None` for block devices, sockets and nonsense.
     pub const fn from_mode(mode: u32) -> Option<Self> {
         Some(match mode & 0xF000 {
             0x1000 => Self::Fifo,

@@ -46,12 +46,12 @@ pub struct Inode {
     pub atime: Timestamp,
     pub mtime: Timestamp,
     pub ctime: Timestamp,
-    pub kind: Kind,
+    pub kind: InodeKind,
 }
 
 /// What an inode is.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Kind {
+pub enum InodeKind {
     Directory(Directory),
     File(Content),
     Symlink(Bytes),
@@ -135,7 +135,7 @@ impl Directory {
         Some(entry.inode)
     }
 
-    /// The cookie the next new entry will have.
+    /// Returns the cookie that the next new entry will have.
     pub fn end_cookie(&self) -> u64 {
         self.next_cookie
     }
@@ -146,7 +146,7 @@ impl Directory {
         self.by_cookie.range(start..end).filter_map(|(&cookie, name)| Some((cookie, &name[..], self.get(name)?)))
     }
 
-    /// All names in the order of their bytes.
+    /// Returns all names in the order of their bytes.
     pub fn names(&self) -> impl Iterator<Item = (&[u8], InodeId)> {
         self.by_name.iter().map(|(name, entry)| (&name[..], entry.inode))
     }
@@ -187,24 +187,24 @@ pub fn symlink_pages(target: &[u8]) -> u64 {
 impl Inode {
     pub fn file_type(&self, device_is_stream: impl FnOnce(DeviceId) -> bool) -> FileType {
         match &self.kind {
-            Kind::Directory(_) | Kind::HostRoot(_) | Kind::FdDirectory => FileType::Directory,
-            Kind::File(_) => FileType::Regular,
-            Kind::Symlink(_) => FileType::Symlink,
-            Kind::Device(id) if device_is_stream(*id) => FileType::Fifo,
-            Kind::Device(_) => FileType::Character,
-            Kind::Pipe(_) => FileType::Fifo,
+            InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory => FileType::Directory,
+            InodeKind::File(_) => FileType::Regular,
+            InodeKind::Symlink(_) => FileType::Symlink,
+            InodeKind::Device(id) if device_is_stream(*id) => FileType::Fifo,
+            InodeKind::Device(_) => FileType::Character,
+            InodeKind::Pipe(_) => FileType::Fifo,
         }
     }
 
     pub fn is_directory(&self) -> bool {
-        matches!(self.kind, Kind::Directory(_) | Kind::HostRoot(_) | Kind::FdDirectory)
+        matches!(self.kind, InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory)
     }
 
     /// Pages charged to the quota for this inode.
     pub fn pages(&self) -> u64 {
         match &self.kind {
-            Kind::File(Content::Own(chunks)) => chunks.pages(),
-            Kind::Symlink(target) => symlink_pages(target),
+            InodeKind::File(Content::Own(chunks)) => chunks.pages(),
+            InodeKind::Symlink(target) => symlink_pages(target),
             _ => 0,
         }
     }
@@ -236,14 +236,14 @@ impl Inodes {
 
     pub fn directory(&self, id: InodeId) -> Result<&Directory, Errno> {
         match &self.get(id)?.kind {
-            Kind::Directory(directory) => Ok(directory),
+            InodeKind::Directory(directory) => Ok(directory),
             _ => Err(Errno::ENOTDIR),
         }
     }
 
     pub fn directory_mut(&mut self, id: InodeId) -> Result<&mut Directory, Errno> {
         match &mut self.get_mut(id)?.kind {
-            Kind::Directory(directory) => Ok(directory),
+            InodeKind::Directory(directory) => Ok(directory),
             _ => Err(Errno::ENOTDIR),
         }
     }

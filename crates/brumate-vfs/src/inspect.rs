@@ -62,7 +62,7 @@ impl Vfs {
         self.fstatat(at::FDCWD, path, 0)
     }
 
-    /// The time of the last change: every later one has a later time. Asking changes nothing, so a file system that
+    /// Returns the time of the last change: every later one has a later time. Asking changes nothing, so a file system that
     /// nobody writes to stays equal to itself ([`Vfs::state`]).
     pub fn last_change(&self) -> Timestamp {
         Timestamp::from_nanos(self.last_time)

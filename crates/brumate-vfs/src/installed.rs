@@ -8,7 +8,7 @@ use super::archive::Archive;
 use super::inode::InodeId;
 use super::layers::{Layer, LayerFile, LayerId};
 use super::mount::split_last;
-use super::wheels::{Place, place, stem};
+use super::wheels::{TreePlace, place, stem};
 use brumate_abi::errno::Errno;
 
 /// Name of the layer that is every wheel's INSTALLER.
@@ -42,9 +42,9 @@ fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
         // A path in quotes is none the shorter for them: what is in them is doubled, not changed.
         let (quote, rest) = line.split_at(usize::from(line.starts_with(b"\"")));
         let (to_root, rest) = match place(rest, Some(&data)) {
-            Place::Packages(relative) => (&b""[..], relative),
-            Place::Root(relative) => (TO_ROOT, relative),
-            Place::Nowhere => continue,
+            TreePlace::Packages(relative) => (&b""[..], relative),
+            TreePlace::Root(relative) => (TO_ROOT, relative),
+            TreePlace::Nowhere => continue,
         };
         for part in [quote, to_root, rest] {
             record.extend_from_slice(part);

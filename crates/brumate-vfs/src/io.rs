@@ -3,7 +3,7 @@
 use super::Vfs;
 use super::fds::{DescriptionId, Target};
 use super::flags::{FileType, OpenFlags};
-use super::inode::{Content, InodeId, Kind};
+use super::inode::{Content, InodeId, InodeKind};
 use brumate_abi::errno::Errno;
 
 /// At which offset a transfer happens.
@@ -108,22 +108,22 @@ impl Vfs {
     ) -> Result<Option<usize>, Errno> {
         let is_stream = self.inode_type(id)? == FileType::Fifo;
         match &self.inodes.get(id)?.kind {
-            Kind::File(Content::Own(chunks)) => Ok(Some(chunks.read_at(offset, buf))),
-            Kind::File(Content::Layer(file)) => self.layers.read_at(file, offset, buf).map(Some),
-            Kind::Directory(_) | Kind::HostRoot(_) | Kind::FdDirectory => Err(Errno::EISDIR),
-            Kind::Symlink(_) => Err(Errno::EINVAL),
-            Kind::Pipe(_) | Kind::Device(_) if seeks && is_stream => Err(Errno::ESPIPE),
-            Kind::Pipe(_) | Kind::Device(_) => Ok(None),
+            InodeKind::File(Content::Own(chunks)) => Ok(Some(chunks.read_at(offset, buf))),
+            InodeKind::File(Content::Layer(file)) => self.layers.read_at(file, offset, buf).map(Some),
+            InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory => Err(Errno::EISDIR),
+            InodeKind::Symlink(_) => Err(Errno::EINVAL),
+            InodeKind::Pipe(_) | InodeKind::Device(_) if seeks && is_stream => Err(Errno::ESPIPE),
+            InodeKind::Pipe(_) | InodeKind::Device(_) => Ok(None),
         }
     }
 
     fn read_stream(&mut self, id: InodeId, buf: &mut [u8]) -> Result<usize, Errno> {
-        if let Kind::Device(device) = self.inodes.get(id)?.kind {
+        if let InodeKind::Device(device) = self.inodes.get(id)?.kind {
             let count = self.device(device)?.read(buf)?;
             return Ok(count.min(buf.len()));
         }
         match &mut self.inodes.get_mut(id)?.kind {
-            Kind::Pipe(pipe) => pipe.read(buf),
+            InodeKind::Pipe(pipe) => pipe.read(buf),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -163,21 +163,21 @@ impl Vfs {
             Target::Inode(inode) => {
                 let inode = *inode;
                 // Its inode stays as it is.
-                if let Kind::Device(device) = self.inodes.get(inode)?.kind {
+                if let InodeKind::Device(device) = self.inodes.get(inode)?.kind {
                     if at != At::Position && self.is_stream(device) {
                         return Err(Errno::ESPIPE);
                     }
                     return Ok(self.device(device)?.write(data)?.min(data.len()));
                 }
                 match &mut self.inodes.get_mut(inode)?.kind {
-                    Kind::File(content) => {
+                    InodeKind::File(content) => {
                         if appends {
                             offset = content.len();
                         }
                         self.write_inode(inode, offset, data)?
                     }
-                    Kind::Pipe(_) if at != At::Position => return Err(Errno::ESPIPE),
-                    Kind::Pipe(pipe) => return pipe.write(data),
+                    InodeKind::Pipe(_) if at != At::Position => return Err(Errno::ESPIPE),
+                    InodeKind::Pipe(pipe) => return pipe.write(data),
                     _ => return Err(Errno::EISDIR),
                 }
             }
@@ -193,7 +193,7 @@ impl Vfs {
         self.copy_up(id, u64::MAX)?;
         let now = self.now();
         let inode = self.inodes.get_mut(id)?;
-        let Kind::File(Content::Own(chunks)) = &mut inode.kind else {
+        let InodeKind::File(Content::Own(chunks)) = &mut inode.kind else {
             return Err(Errno::EINVAL);
         };
         let count = chunks.write_at(offset, data, &mut self.quota)?;

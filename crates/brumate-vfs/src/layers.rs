@@ -53,7 +53,7 @@ impl Layer {
     }
 }
 
-/// What is remembered of a layer in saved state.
+/// Returns what is remembered of a layer in saved state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerRecord {
     pub name: Bytes,
@@ -79,7 +79,7 @@ impl fmt::Debug for Layers {
 }
 
 impl Layers {
-    /// A layer that comes, or comes again after it was taken away.
+    /// Adds a layer that comes, or comes again after it was taken away.
     pub fn add(&mut self, name: &[u8], layer: Layer) -> Result<LayerId, Errno> {
         if let Some(id) = self.find(name, &layer).filter(|id| self.dropped.contains(id)) {
             self.dropped.remove(&id);
@@ -103,7 +103,7 @@ impl Layers {
         count
     }
 
-    /// The layer of that name and content.
+    /// Returns the layer of that name and content.
     pub fn find(&self, name: &[u8], layer: &Layer) -> Option<LayerId> {
         let mut records = self.records.iter().zip(0..);
         let found = records.find(|(record, _)| record.name[..] == *name && record.fingerprint == layer.fingerprint());
@@ -114,7 +114,7 @@ impl Layers {
         self.dropped.contains(&id)
     }
 
-    /// The layers of that name that are attached and not taken away.
+    /// Returns the layers of that name that are attached and not taken away.
     pub fn named(&self, name: &[u8]) -> Vec<(LayerId, Layer)> {
         let ids = (0..)
             .map(LayerId)
@@ -123,7 +123,7 @@ impl Layers {
         ids.filter_map(|(id, _)| Some((id, self.attached.get(&id)?.clone()))).collect()
     }
 
-    /// The attached layer of that name, even if it was taken away.
+    /// Returns the attached layer of that name, even if it was taken away.
     pub fn attached(&self, name: &[u8]) -> Option<&Layer> {
         let mut records = (0..).map(LayerId).zip(&self.records).filter(|(_, record)| record.name[..] == *name);
         records.find_map(|(id, _)| self.attached.get(&id))
@@ -144,7 +144,7 @@ impl Layers {
         records.filter(|(id, _)| !self.dropped.contains(id)).map(|(_, record)| &record.name[..])
     }
 
-    /// Name of the layer that holds a file, and the file's path in it.
+    /// Returns the name of the layer that holds a file, and the file's path in it.
     pub fn entry(&self, file: &LayerFile) -> Option<(&[u8], &[u8])> {
         let Layer::Archive(archive) = self.attached.get(&file.layer)? else { return None };
         let name = &self.records.get(file.layer.0 as usize)?.name[..];

@@ -4,7 +4,7 @@ use super::Vfs;
 use super::chunks::Chunks;
 use super::fds::Target;
 use super::flags::{FileType, OpenFlags};
-use super::inode::{Content, InodeId, Kind};
+use super::inode::{Content, InodeId, InodeKind};
 use super::limits::FILE_SIZE_MAX;
 use super::resolve::{Follow, Node};
 use brumate_abi::errno::Errno;
@@ -18,7 +18,7 @@ impl Vfs {
     /// # Errors
     /// `ENOSPC` when it does not fit into the quota, `EIO` when the layer cannot be read; nothing is changed then.
     pub(super) fn copy_up(&mut self, id: InodeId, keep: u64) -> Result<(), Errno> {
-        let Kind::File(Content::Layer(file)) = &self.inodes.get(id)?.kind else {
+        let InodeKind::File(Content::Layer(file)) = &self.inodes.get(id)?.kind else {
             return Ok(());
         };
         let file = file.clone();
@@ -40,7 +40,7 @@ impl Vfs {
                 }
             }
         }
-        self.inodes.get_mut(id)?.kind = Kind::File(Content::Own(copy));
+        self.inodes.get_mut(id)?.kind = InodeKind::File(Content::Own(copy));
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl Vfs {
         self.copy_up(id, length)?;
         let now = self.now();
         let inode = self.inodes.get_mut(id)?;
-        let Kind::File(Content::Own(chunks)) = &mut inode.kind else {
+        let InodeKind::File(Content::Own(chunks)) = &mut inode.kind else {
             return Err(Errno::EINVAL);
         };
         chunks.set_len(length, &mut self.quota)?;
@@ -139,7 +139,7 @@ impl Vfs {
         self.copy_up(inode, u64::MAX)?;
         let now = self.now();
         let file = self.inodes.get_mut(inode)?;
-        let Kind::File(Content::Own(chunks)) = &mut file.kind else {
+        let InodeKind::File(Content::Own(chunks)) = &mut file.kind else {
             return Err(Errno::EINVAL);
         };
         chunks.allocate(offset, length, &mut self.quota)?;

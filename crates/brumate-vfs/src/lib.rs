@@ -67,7 +67,7 @@ mod tests;
 
 pub use archive::{Archive, ArchiveError, ArchiveLimits, EntryProblem, LayerBytes};
 pub use attr::{R_OK, W_OK, X_OK};
-pub use changes::State;
+pub use changes::FileSystemState;
 pub use device::{Device, DeviceKind, Readiness};
 pub use exchange::ListedFile;
 pub use fds::DescriptionId;
@@ -89,7 +89,7 @@ use brumate_abi::errno::Errno;
 use bytes::Bytes;
 use fds::{Descriptions, FdTable};
 use host::HostId;
-use inode::{Directory, Inode, InodeId, Inodes, Kind, MountId};
+use inode::{Directory, Inode, InodeId, InodeKind, Inodes, MountId};
 use layers::Layers;
 use mapping::Mappings;
 use quota::Quota;
@@ -156,7 +156,7 @@ impl fmt::Debug for Vfs {
 }
 
 impl Vfs {
-    /// An empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero`, `full` and `tty`, `/proc/self/fd` and the
+    /// Makes an empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero`, `full` and `tty`, `/proc/self/fd` and the
     /// links to it (`/dev/fd`, `/dev/stdin`, ...). No descriptor is open.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Vfs {
             atime: now,
             mtime: now,
             ctime: now,
-            kind: Kind::Directory(Directory::default()),
+            kind: InodeKind::Directory(Directory::default()),
         })?;
         let mut layers = Layers::default();
         layers.set_cache_budget(config.inflate_cache_bytes);
@@ -210,7 +210,7 @@ impl Vfs {
         std::mem::replace(&mut self.umask, mask & 0o777)
     }
 
-    /// Present use of the quota.
+    /// Returns the present use of the quota.
     pub fn usage(&self) -> Usage {
         self.quota.usage()
     }

@@ -4,7 +4,7 @@ use super::Vfs;
 use super::fds::Target;
 use super::flags::FileType;
 use super::host::{HostEntry, HostId};
-use super::inode::{FIRST_COOKIE, InodeId, Kind};
+use super::inode::{FIRST_COOKIE, InodeId, InodeKind};
 use super::limits::{HOST_LISTING_MAX, HOST_LISTINGS_MAX, NAME_MAX};
 use super::stat::fd_ino;
 use brumate_abi::errno::Errno;
@@ -42,7 +42,7 @@ impl Vfs {
                     return Err(Errno::ENOENT);
                 }
                 match &open.kind {
-                    Kind::Directory(directory) => {
+                    InodeKind::Directory(directory) => {
                         let mut end = description.listing_end;
                         if position == 0 || end == 0 {
                             end = directory.end_cookie();
@@ -50,7 +50,7 @@ impl Vfs {
                         }
                         self.list_inode(inode, position, end, sink)?
                     }
-                    Kind::FdDirectory => self.list_fds(inode, position, sink)?,
+                    InodeKind::FdDirectory => self.list_fds(inode, position, sink)?,
                     _ => return Err(Errno::ENOTDIR),
                 }
             }

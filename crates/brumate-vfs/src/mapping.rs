@@ -99,7 +99,7 @@ impl Vfs {
         }
     }
 
-    /// The mapping at an address.
+    /// Returns the mapping at an address.
     pub fn mapping_at(&self, address: u32) -> Option<Mapping> {
         self.mappings.by_address.get(&address).copied()
     }

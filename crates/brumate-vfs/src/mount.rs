@@ -6,7 +6,7 @@ use super::archive::{Archive, LayerBytes};
 use super::bytes::Bytes;
 use super::device::{Device, NoTerminal, Null, Zero};
 use super::host::{HostDir, HostId};
-use super::inode::{Content, InodeId, Kind, MountId};
+use super::inode::{Content, InodeId, InodeKind, MountId};
 use super::layers::{Layer, LayerFile};
 use super::resolve::{Follow, Node};
 use super::{HostRecord, Mount, Vfs, at};
@@ -74,7 +74,7 @@ impl Vfs {
             self.add_device(path, rdev, device)?;
         }
         let own = self.make_directories(b"/proc/self")?;
-        let fds = self.allocate(MountId(0), Kind::FdDirectory, 0o500, false)?;
+        let fds = self.allocate(MountId(0), InodeKind::FdDirectory, 0o500, false)?;
         self.link(own, b"fd", fds)?;
         for (name, target) in [
             (&b"fd"[..], &b"/proc/self/fd"[..]),
@@ -83,7 +83,7 @@ impl Vfs {
             (b"stderr", b"/proc/self/fd/2"),
         ] {
             let dev = self.make_directories(b"/dev")?;
-            let link = self.allocate(MountId(0), Kind::Symlink(Bytes(target.to_vec())), 0o777, false)?;
+            let link = self.allocate(MountId(0), InodeKind::Symlink(Bytes(target.to_vec())), 0o777, false)?;
             self.link(dev, name, link)?;
         }
         self.seal(b"/proc")
@@ -197,7 +197,7 @@ impl Vfs {
             return Err(target(Errno::EBUSY));
         }
         let id = HostId(self.host_records.len() as u32);
-        self.inodes.get_mut(inode)?.kind = Kind::HostRoot(id);
+        self.inodes.get_mut(inode)?.kind = InodeKind::HostRoot(id);
         let components = path.split(|&b| b == b'/').filter(|name| !name.is_empty());
         let name = components.fold(Vec::new(), |path, name| [&path[..], b"/", name].concat());
         self.host_records.push(HostRecord { name: Bytes(name), inode });
@@ -234,7 +234,7 @@ impl Vfs {
             // What is mounted within keeps its own mount.
             if inode.mount == present || inode.mount == mount {
                 inode.mount = mount;
-                if let Kind::Directory(entries) = &inode.kind {
+                if let InodeKind::Directory(entries) = &inode.kind {
                     open.extend(entries.names().map(|(_, child)| child));
                 }
             }
@@ -281,7 +281,7 @@ impl Vfs {
         permissions: u32,
     ) -> Result<InodeId, Errno> {
         let mount = self.inodes.get(directory)?.mount;
-        self.allocate(mount, Kind::File(Content::Layer(content)), permissions, false)
+        self.allocate(mount, InodeKind::File(Content::Layer(content)), permissions, false)
     }
 
     /// Takes a file's name away without asking the guest's rules.

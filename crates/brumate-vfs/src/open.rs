@@ -7,7 +7,7 @@ use super::device::{Device, DeviceKind};
 use super::fds::{HostTarget, Target};
 use super::flags::{FileType, OpenFlags};
 use super::host::HostId;
-use super::inode::{Content, DeviceId, InodeId, Kind, MountId};
+use super::inode::{Content, DeviceId, InodeId, InodeKind, MountId};
 use super::limits::OPEN_FILES_MAX;
 use super::resolve::{Follow, Last, Node, Resolved, join};
 use super::{DeviceRecord, at};
@@ -93,7 +93,7 @@ impl Vfs {
                 self.truncate_inode(id, 0)?;
             }
         }
-        if let Kind::Device(device) = self.inodes.get(id)?.kind {
+        if let InodeKind::Device(device) = self.inodes.get(id)?.kind {
             self.device(device)?.open()?;
         }
         self.install(fd, Target::Inode(id), flags)
@@ -145,7 +145,7 @@ impl Vfs {
         let permissions = mode & 0o7777 & !self.umask;
         match directory {
             Node::Inode(id) => {
-                let file = self.create(*id, name, Kind::File(Content::Own(Chunks::default())), permissions)?;
+                let file = self.create(*id, name, InodeKind::File(Content::Own(Chunks::default())), permissions)?;
                 self.install(fd, Target::Inode(file), flags)
             }
             Node::Host(host, path) => {
@@ -169,12 +169,12 @@ impl Vfs {
             _ => return Err(Errno::EISDIR),
         };
         self.check_writable(directory)?;
-        if !matches!(self.inodes.get(directory)?.kind, Kind::Directory(_)) {
+        if !matches!(self.inodes.get(directory)?.kind, InodeKind::Directory(_)) {
             return Err(Errno::EOPNOTSUPP);
         }
         let permissions = mode & 0o7777 & !self.umask;
         let mount = self.inodes.get(directory)?.mount;
-        let file = self.allocate(mount, Kind::File(Content::Own(Chunks::default())), permissions, true)?;
+        let file = self.allocate(mount, InodeKind::File(Content::Own(Chunks::default())), permissions, true)?;
         self.install(fd, Target::Inode(file), flags)
     }
 
@@ -193,7 +193,7 @@ impl Vfs {
     ) -> Result<(), Errno> {
         let slot = usize::try_from(fd).ok().filter(|&fd| fd < OPEN_FILES_MAX).ok_or(Errno::EBADF)?;
         let id = self.register_device(name, 0, device)?;
-        let inode = self.allocate(MountId(0), Kind::Device(id), 0o600, false)?;
+        let inode = self.allocate(MountId(0), InodeKind::Device(id), 0o600, false)?;
         if self.fds.is_open(slot as u32) {
             self.close(fd)?;
         }
@@ -214,7 +214,7 @@ impl Vfs {
             return Err(Errno::EEXIST);
         }
         let id = self.register_device(path, rdev, device)?;
-        let inode = self.allocate(self.inodes.get(*directory)?.mount, Kind::Device(id), 0o666, false)?;
+        let inode = self.allocate(self.inodes.get(*directory)?.mount, InodeKind::Device(id), 0o666, false)?;
         self.link(*directory, name, inode)
     }
 

@@ -6,7 +6,7 @@
 use super::Vfs;
 use super::fds::Target;
 use super::flags::OpenFlags;
-use super::inode::{Kind, MountId, Pipe};
+use super::inode::{InodeKind, MountId, Pipe};
 use super::limits::{PIPE_BUF, PIPE_CAPACITY};
 use brumate_abi::errno::Errno;
 
@@ -48,7 +48,7 @@ impl Vfs {
         let read_fd = self.fds.lowest_free(0)?;
         let write_fd = self.fds.lowest_free(read_fd + 1)?;
         let kept = flags.0 & (OpenFlags::CLOEXEC | OpenFlags::NONBLOCK);
-        let id = self.allocate(MountId(0), Kind::Pipe(Pipe::default()), 0o600, false)?;
+        let id = self.allocate(MountId(0), InodeKind::Pipe(Pipe::default()), 0o600, false)?;
         let read_fd = self.install(read_fd, Target::Inode(id), OpenFlags(OpenFlags::RDONLY | kept))?;
         let write_fd = self.install(write_fd, Target::Inode(id), OpenFlags(OpenFlags::WRONLY | kept))?;
         Ok((read_fd, write_fd))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::InodeChanges;
 use super::chunks::Chunks;
-use super::inode::{Content, Directory, Inode, InodeId, Kind};
+use super::inode::{Content, Directory, Inode, InodeId, InodeKind};
 use super::limits::{DIRECTORY_DEPTH_MAX, PATH_MAX};
 use super::resolve::Node;
 use super::restore::RestoreError;
@@ -73,12 +73,12 @@ pub fn recover<E: From<RestoreError>>(
 fn directory(inodes: &Saved, index: u32) -> Option<(&Inode, &Directory)> {
     let inode = inodes.get(&index)?;
     match &inode.kind {
-        Kind::Directory(entries) => Some((inode, entries)),
+        InodeKind::Directory(entries) => Some((inode, entries)),
         _ => None,
     }
 }
 
-/// The place of the working directory: a directory below the root that is not for temporary files.
+/// Returns the place of the working directory: a directory below the root that is not for temporary files.
 fn working_directory(inodes: &Saved, rest: &Vfs, place: Option<u32>) -> Option<u32> {
     let fits = |index: &u32| {
         directory(inodes, *index).is_some_and(|(inode, _)| inode.parent == rest.root && inode.permissions & STICKY == 0)
@@ -119,8 +119,8 @@ fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
             }
             match inodes.get(&child.0).map(|inode| &inode.kind) {
                 // Each once: what is damaged may lead in circles.
-                Some(Kind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
-                Some(Kind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, chunks)),
+                Some(InodeKind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
+                Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, chunks)),
                 _ => {}
             }
         }

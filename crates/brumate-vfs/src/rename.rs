@@ -2,7 +2,7 @@
 
 use super::Vfs;
 use super::flags::FileType;
-use super::inode::{Inode, InodeId, Kind};
+use super::inode::{Inode, InodeId, InodeKind};
 use super::limits::DIRECTORY_DEPTH_MAX;
 use super::resolve::{Last, Node, join};
 use brumate_abi::errno::Errno;
@@ -91,7 +91,7 @@ impl Vfs {
         }
         if !matches!(
             self.inodes.get(source)?.kind,
-            Kind::Directory(_) | Kind::File(_) | Kind::Symlink(_) | Kind::Device(_)
+            InodeKind::Directory(_) | InodeKind::File(_) | InodeKind::Symlink(_) | InodeKind::Device(_)
         ) {
             return Err(Errno::EPERM);
         }
@@ -148,7 +148,7 @@ impl Vfs {
             height += 1;
             let mut below = Vec::new();
             for id in level {
-                let Kind::Directory(entries) = &self.inodes.get(id)?.kind else {
+                let InodeKind::Directory(entries) = &self.inodes.get(id)?.kind else {
                     continue;
                 };
                 if entries.subdirectories > 0 {

@@ -11,7 +11,7 @@ use super::Vfs;
 use super::bytes::Bytes;
 use super::flags::{FileType, at};
 use super::host::HostId;
-use super::inode::{InodeId, Kind};
+use super::inode::{InodeId, InodeKind};
 use super::limits::{NAME_MAX, PATH_MAX, SYMLINKS_MAX};
 use brumate_abi::errno::Errno;
 
@@ -254,7 +254,7 @@ impl Vfs {
             Node::Inode(id) => {
                 let inode = self.inodes.get(*id)?;
                 match &inode.kind {
-                    Kind::Directory(entries) => {
+                    InodeKind::Directory(entries) => {
                         if !inode.linked {
                             return Err(Errno::ENOENT);
                         }
@@ -268,7 +268,7 @@ impl Vfs {
                         let file_type = self.inode_type(id)?;
                         Ok(Some((node, file_type)))
                     }
-                    Kind::FdDirectory => {
+                    InodeKind::FdDirectory => {
                         let fd = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok());
                         let canonical = |fd: &u32| fd.to_string().as_bytes() == name && self.fds.is_open(*fd);
                         Ok(fd.filter(canonical).map(|fd| (Node::Fd(fd), FileType::Symlink)))
@@ -297,7 +297,7 @@ impl Vfs {
     /// The node of an inode: itself, or the host directory mounted on it.
     pub(super) fn node_of(&self, id: InodeId) -> Result<Node, Errno> {
         Ok(match self.inodes.get(id)?.kind {
-            Kind::HostRoot(host) => Node::Host(host, Bytes::default()),
+            InodeKind::HostRoot(host) => Node::Host(host, Bytes::default()),
             _ => Node::Inode(id),
         })
     }
@@ -335,7 +335,7 @@ impl Vfs {
     pub(super) fn link_target(&mut self, node: &Node) -> Result<Vec<u8>, Errno> {
         let target = match node {
             Node::Inode(id) => match &self.inodes.get(*id)?.kind {
-                Kind::Symlink(target) => target.to_vec(),
+                InodeKind::Symlink(target) => target.to_vec(),
                 _ => return Err(Errno::EINVAL),
             },
             Node::Host(host, path) => self.host(*host)?.read_link(path)?,

@@ -4,7 +4,7 @@ use super::Vfs;
 use super::device::Readiness;
 use super::fds::{Description, DescriptionId, Target};
 use super::flags::FileType;
-use super::inode::{Content, Kind};
+use super::inode::{Content, InodeKind};
 use super::limits::PIPE_CAPACITY;
 use brumate_abi::errno::Errno;
 
@@ -40,7 +40,7 @@ impl Vfs {
             Target::Inode(inode) => {
                 let inode = *inode;
                 let length = match &self.inodes.get(inode)?.kind {
-                    Kind::File(content) => content.len(),
+                    InodeKind::File(content) => content.len(),
                     _ => 0,
                 };
                 (self.inode_type(inode)?, length)
@@ -88,11 +88,11 @@ impl Vfs {
         match &mut self.descriptions.get_mut(id)?.target {
             Target::Host(target) => all_data(target.file.as_mut().ok_or(Errno::EINVAL)?.stat()?.size),
             Target::Inode(inode) => match &self.inodes.get(*inode)?.kind {
-                Kind::File(Content::Own(chunks)) if offset < chunks.len() => match wants_data {
+                InodeKind::File(Content::Own(chunks)) if offset < chunks.len() => match wants_data {
                     true => chunks.next_data(offset).ok_or(Errno::ENXIO),
                     false => Ok(chunks.next_hole(offset)),
                 },
-                Kind::File(Content::Layer(file)) => all_data(file.len),
+                InodeKind::File(Content::Layer(file)) => all_data(file.len),
                 _ => Err(Errno::ENXIO),
             },
         }
@@ -116,7 +116,7 @@ impl Vfs {
         }
     }
 
-    /// What the descriptor is ready for now.
+    /// Returns what the descriptor is ready for now.
     ///
     /// # Errors
     /// `EBADF`.
@@ -128,11 +128,11 @@ impl Vfs {
         };
         let (reads, writes) = (description.flags.reads(), description.flags.writes());
         match &self.inodes.get(inode)?.kind {
-            Kind::Device(device) => {
+            InodeKind::Device(device) => {
                 let device = *device;
                 Ok(self.device(device)?.poll())
             }
-            Kind::Pipe(pipe) => {
+            InodeKind::Pipe(pipe) => {
                 let mut ready = 0;
                 if reads {
                     ready |= if pipe.buffer.is_empty() { 0 } else { Readiness::READABLE.0 };
@@ -162,8 +162,8 @@ impl Vfs {
             return Err(Errno::ENOTTY);
         };
         match &self.inodes.get(inode)?.kind {
-            Kind::Pipe(pipe) => Ok(pipe.buffer.len() as u64),
-            Kind::File(content) => Ok(content.len().saturating_sub(position)),
+            InodeKind::Pipe(pipe) => Ok(pipe.buffer.len() as u64),
+            InodeKind::File(content) => Ok(content.len().saturating_sub(position)),
             _ => Err(Errno::ENOTTY),
         }
     }

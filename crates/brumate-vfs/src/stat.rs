@@ -3,7 +3,7 @@
 use super::Vfs;
 use super::flags::FileType;
 use super::host::{HostId, HostStat};
-use super::inode::{Inode, InodeId, Kind};
+use super::inode::{Inode, InodeId, InodeKind};
 use super::limits::{NAME_MAX, PAGE};
 use super::resolve::Node;
 use super::time::Timestamp;
@@ -37,7 +37,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Type of the file.
+    /// Returns the type of the file.
     pub fn file_type(&self) -> FileType {
         FileType::from_mode(self.mode).unwrap_or(FileType::Regular)
     }
@@ -107,7 +107,7 @@ impl Vfs {
         let inode = self.inodes.get(id)?;
         let (size, blocks, links) = self.extent(inode);
         let rdev = match inode.kind {
-            Kind::Device(device) => self.device_records.get(device.0 as usize).map_or(0, |record| record.rdev),
+            InodeKind::Device(device) => self.device_records.get(device.0 as usize).map_or(0, |record| record.rdev),
             _ => 0,
         };
         Ok(Stat {
@@ -129,12 +129,12 @@ impl Vfs {
     fn extent(&self, inode: &Inode) -> (u64, u64, u32) {
         use super::inode::Content;
         match &inode.kind {
-            Kind::Directory(directory) => (directory.len() as u64 * DIRENT_SIZE, 0, 2 + directory.subdirectories),
-            Kind::HostRoot(_) | Kind::FdDirectory => (0, 0, 2),
-            Kind::File(Content::Layer(file)) => (file.len, file.len.div_ceil(PAGE) * (PAGE / 512), 1),
-            Kind::File(Content::Own(chunks)) => (chunks.len(), chunks.pages() * (PAGE / 512), 1),
-            Kind::Symlink(target) => (target.len() as u64, inode.pages() * (PAGE / 512), 1),
-            Kind::Device(_) | Kind::Pipe(_) => (0, 0, 1),
+            InodeKind::Directory(directory) => (directory.len() as u64 * DIRENT_SIZE, 0, 2 + directory.subdirectories),
+            InodeKind::HostRoot(_) | InodeKind::FdDirectory => (0, 0, 2),
+            InodeKind::File(Content::Layer(file)) => (file.len, file.len.div_ceil(PAGE) * (PAGE / 512), 1),
+            InodeKind::File(Content::Own(chunks)) => (chunks.len(), chunks.pages() * (PAGE / 512), 1),
+            InodeKind::Symlink(target) => (target.len() as u64, inode.pages() * (PAGE / 512), 1),
+            InodeKind::Device(_) | InodeKind::Pipe(_) => (0, 0, 1),
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The time so many nanoseconds after the epoch.
+    /// Returns the time so many nanoseconds after the epoch.
     pub fn from_nanos(nanos: u64) -> Self {
         Self { secs: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as u32 }
     }
@@ -47,7 +47,7 @@ impl Clock {
         Self { source }
     }
 
-    /// The next time after `last`, which is advanced to it.
+    /// Returns the next time after `last`, which is advanced to it.
     pub fn next(&self, last: &mut u64) -> Timestamp {
         *last = (self.source)().max(last.saturating_add(1));
         Timestamp::from_nanos(*last)

@@ -3,7 +3,7 @@
 use super::Vfs;
 use super::bytes::Bytes;
 use super::flags::{FileType, at};
-use super::inode::{Directory, Inode, InodeId, Kind, MountId, symlink_pages};
+use super::inode::{Directory, Inode, InodeId, InodeKind, MountId, symlink_pages};
 use super::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX};
 use super::resolve::{Last, Node, Parent, join};
 use brumate_abi::errno::Errno;
@@ -13,7 +13,7 @@ impl Vfs {
     pub(super) fn allocate(
         &mut self,
         mount: MountId,
-        kind: Kind,
+        kind: InodeKind,
         permissions: u32,
         charged: bool,
     ) -> Result<InodeId, Errno> {
@@ -82,11 +82,11 @@ impl Vfs {
         &mut self,
         directory: InodeId,
         name: &[u8],
-        kind: Kind,
+        kind: InodeKind,
         permissions: u32,
     ) -> Result<InodeId, Errno> {
         let parent = self.inodes.get(directory)?;
-        if !matches!(parent.kind, Kind::Directory(_)) {
+        if !matches!(parent.kind, InodeKind::Directory(_)) {
             return Err(Errno::EACCES);
         }
         if !parent.linked {
@@ -127,7 +127,7 @@ impl Vfs {
                     return Err(Errno::ENAMETOOLONG);
                 }
                 let inherited = self.inodes.get(parent)?.permissions & 0o2000;
-                self.create(parent, &name, Kind::Directory(Directory::default()), permissions | inherited)?;
+                self.create(parent, &name, InodeKind::Directory(Directory::default()), permissions | inherited)?;
                 Ok(())
             }
             Node::Host(host, path) => self.writable_host(host)?.create_dir(&join(&path, &name), permissions),
@@ -148,7 +148,7 @@ impl Vfs {
         self.check_writable(parent)?;
         let pages = symlink_pages(target);
         self.quota.charge_pages(pages)?;
-        let made = self.create(parent, &name, Kind::Symlink(Bytes(target.to_vec())), 0o777);
+        let made = self.create(parent, &name, InodeKind::Symlink(Bytes(target.to_vec())), 0o777);
         if made.is_err() {
             self.quota.release_pages(pages);
         }
@@ -200,8 +200,8 @@ impl Vfs {
             return Err(Errno::EBUSY);
         }
         match &self.inodes.get(id)?.kind {
-            Kind::Directory(entries) if !entries.is_empty() => Err(Errno::ENOTEMPTY),
-            Kind::Directory(_) => Ok(()),
+            InodeKind::Directory(entries) if !entries.is_empty() => Err(Errno::ENOTEMPTY),
+            InodeKind::Directory(_) => Ok(()),
             _ => Err(Errno::EBUSY),
         }
     }
@@ -232,7 +232,7 @@ impl Vfs {
                 Some(_) => return Err(Errno::ENOTDIR),
                 None => {
                     let mount = self.inodes.get(here)?.mount;
-                    let child = self.allocate(mount, Kind::Directory(Directory::default()), 0o755, false)?;
+                    let child = self.allocate(mount, InodeKind::Directory(Directory::default()), 0o755, false)?;
                     self.link(here, name, child)?;
                     child
                 }

@@ -5,7 +5,7 @@
 
 use super::Vfs;
 use super::archive::Archive;
-use super::inode::{Content, Inode, InodeId, Kind, MountId};
+use super::inode::{Content, Inode, InodeId, InodeKind, MountId};
 use super::layers::{Layer, LayerFile, LayerId};
 use super::mount::{MountError, split_last};
 use brumate_abi::errno::Errno;
@@ -30,7 +30,7 @@ pub struct Wheel {
 
 /// What a file of a wheel is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum TreePlace<'a> {
     /// Below the directory of the packages.
     Packages(&'a [u8]),
     /// Below the root.
@@ -51,20 +51,20 @@ fn data_directory(archive: &Archive) -> Option<Vec<u8>> {
 }
 
 /// Where an installer would put a file (binary distribution format, "installing a wheel").
-pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> Place<'a> {
+pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> TreePlace<'a> {
     let Some(inside) = data.and_then(|data| path.strip_prefix(data)?.strip_prefix(b"/")) else {
-        return Place::Packages(path);
+        return TreePlace::Packages(path);
     };
     for scheme in [&b"purelib/"[..], b"platlib/"] {
         if let Some(relative) = inside.strip_prefix(scheme) {
-            return Place::Packages(relative);
+            return TreePlace::Packages(relative);
         }
     }
     match inside.strip_prefix(b"data/") {
         Some(relative) if DATA_DIRECTORIES.contains(&relative.split(|&b| b == b'/').next().unwrap_or_default()) => {
-            Place::Root(relative)
+            TreePlace::Root(relative)
         }
-        _ => Place::Nowhere,
+        _ => TreePlace::Nowhere,
     }
 }
 
@@ -117,9 +117,9 @@ impl Vfs {
             let data = data_directory(&archive);
             for (path, _) in archive.files() {
                 match place(path, data.as_deref()) {
-                    Place::Packages(relative) => self.take_away(root, relative, id)?,
-                    Place::Root(relative) => self.take_away(self.root, relative, id)?,
-                    Place::Nowhere => {}
+                    TreePlace::Packages(relative) => self.take_away(root, relative, id)?,
+                    TreePlace::Root(relative) => self.take_away(self.root, relative, id)?,
+                    TreePlace::Nowhere => {}
                 }
             }
             self.take_installed(root, name, &archive)?;
@@ -143,7 +143,7 @@ impl Vfs {
         self.layer_names().any(|present| present == name)
     }
 
-    /// The archive of a layer that is mounted.
+    /// Returns the archive of a layer that is mounted.
     pub fn mounted_archive(&self, name: &[u8]) -> Option<Archive> {
         let named = self.layers.named(name).into_iter();
         named.filter_map(|(_, layer)| if let Layer::Archive(archive) = layer { Some(archive) } else { None }).next()
@@ -154,7 +154,7 @@ impl Vfs {
         self.layers.drop_named(name);
     }
 
-    /// Name of the layer and path of the archive's entry that the file at `path` still is; `None` when it is another kind
+    /// Returns the name of the layer and the path of the archive's entry that the file at `path` still is; `None` when it is another kind
     /// of file.
     pub fn layer_of(&self, path: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let file = self.layer_file(path)?;
@@ -162,7 +162,7 @@ impl Vfs {
         Some((name.to_vec(), path.to_vec()))
     }
 
-    /// The content of the entry `path` of the layer `name`.
+    /// Reads the content of the entry `path` of the layer `name`.
     ///
     /// # Errors
     /// `EIO` when it is corrupt, `ENOENT` when there is none.
@@ -179,7 +179,7 @@ impl Vfs {
             here = self.inodes.directory(here).ok()?.get(name)?;
         }
         match &self.inodes.get(here).ok()?.kind {
-            Kind::File(Content::Layer(file)) => Some(file.clone()),
+            InodeKind::File(Content::Layer(file)) => Some(file.clone()),
             _ => None,
         }
     }
@@ -189,7 +189,7 @@ impl Vfs {
         // Files of one directory follow each other. `None`: it is not there yet.
         let mut last: (&[u8], Option<InodeId>) = (b"", Some(root));
         for (path, _) in archive.files() {
-            let Place::Packages(path) = place(path, data) else { continue };
+            let TreePlace::Packages(path) = place(path, data) else { continue };
             let conflict = || MountError::Conflict { path: path.escape_ascii().to_string() };
             let (parents, file) = split_last(path);
             if last.0 != parents {
@@ -224,9 +224,9 @@ impl Vfs {
         let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
         for (entry, index) in archive.entries.iter().zip(0..) {
             let (root, relative, keep) = match place(archive.path(entry), data) {
-                Place::Packages(relative) => (packages, relative, keep),
-                Place::Root(relative) => (self.root, relative, true),
-                Place::Nowhere => continue,
+                TreePlace::Packages(relative) => (packages, relative, keep),
+                TreePlace::Root(relative) => (self.root, relative, true),
+                TreePlace::Nowhere => continue,
             };
             let (parents, file) = split_last(relative);
             if file.is_empty() {
@@ -262,12 +262,12 @@ impl Vfs {
                 atime: entry.modified,
                 mtime: entry.modified,
                 ctime: now,
-                kind: Kind::File(Content::Layer(content)),
+                kind: InodeKind::File(Content::Layer(content)),
             })?;
             let holder = self.inodes.get_mut(directory)?;
             (holder.mtime, holder.ctime) = (now, now);
             match &mut holder.kind {
-                Kind::Directory(entries) => entries.insert(file, inode),
+                InodeKind::Directory(entries) => entries.insert(file, inode),
                 _ => return Err(Errno::ENOTDIR),
             }
         }
@@ -285,7 +285,7 @@ impl Vfs {
         }
         let Some((id, name)) = way.pop() else { return Ok(()) };
         let Some((directory, _)) = way.last() else { return Ok(()) };
-        if !matches!(&self.inodes.get(id)?.kind, Kind::File(Content::Layer(file)) if file.layer == layer) {
+        if !matches!(&self.inodes.get(id)?.kind, InodeKind::File(Content::Layer(file)) if file.layer == layer) {
             return Ok(());
         }
         self.unlink_inode(*directory, name, id)?;
@@ -308,17 +308,17 @@ mod tests {
     fn files_go_where_installers_put_them() {
         let data = Some(&b"a-1.data"[..]);
         for (path, expected) in [
-            (&b"a/b.py"[..], Place::Packages(b"a/b.py")),
-            (b"a-1.data/purelib/a/c.py", Place::Packages(b"a/c.py")),
-            (b"a-1.data/platlib/a/c.so", Place::Packages(b"a/c.so")),
-            (b"a-1.data/data/share/man/a.1", Place::Root(b"share/man/a.1")),
-            (b"a-1.data/data/lib/python3.14/os.py", Place::Nowhere),
-            (b"a-1.data/scripts/run", Place::Nowhere),
-            (b"a-1.data/headers/a.h", Place::Nowhere),
-            (b"a-1.data", Place::Packages(b"a-1.data")),
+            (&b"a/b.py"[..], TreePlace::Packages(b"a/b.py")),
+            (b"a-1.data/purelib/a/c.py", TreePlace::Packages(b"a/c.py")),
+            (b"a-1.data/platlib/a/c.so", TreePlace::Packages(b"a/c.so")),
+            (b"a-1.data/data/share/man/a.1", TreePlace::Root(b"share/man/a.1")),
+            (b"a-1.data/data/lib/python3.14/os.py", TreePlace::Nowhere),
+            (b"a-1.data/scripts/run", TreePlace::Nowhere),
+            (b"a-1.data/headers/a.h", TreePlace::Nowhere),
+            (b"a-1.data", TreePlace::Packages(b"a-1.data")),
         ] {
             assert_eq!(place(path, data), expected, "{}", path.escape_ascii());
         }
-        assert_eq!(place(b"a-1.data/purelib/a", None), Place::Packages(b"a-1.data/purelib/a"));
+        assert_eq!(place(b"a-1.data/purelib/a", None), TreePlace::Packages(b"a-1.data/purelib/a"));
     }
 }

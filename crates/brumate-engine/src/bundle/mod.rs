@@ -19,7 +19,7 @@ use pack::Packed;
 
 include!(concat!(env!("OUT_DIR"), "/bundle.rs"));
 
-/// The wheels of the bundle.
+/// Returns the wheels of the bundle.
 pub fn wheels() -> &'static [BundledWheel] {
     &WHEELS
 }
@@ -46,7 +46,7 @@ pub(crate) fn native_module(key: &ModuleKey) -> Option<&'static NativeModule> {
 }
 
 impl NativeModule {
-    /// Short name for people, `numpy/_core/_multiarray_umath`.
+    /// Returns the short name for people, `numpy/_core/_multiarray_umath`.
     pub fn name(&self) -> &'static str {
         self.path.split_once(".cpython").map_or(self.path, |(stem, _)| stem)
     }

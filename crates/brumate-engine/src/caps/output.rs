@@ -20,11 +20,11 @@ const REPORT_DROPPED: u64 = 4096;
 const REPORT_PART: u64 = 16;
 
 /// Where events go.
-pub(crate) type Sink = Box<dyn FnMut(Event) + Send>;
+pub(crate) type EventSink = Box<dyn FnMut(Event) + Send>;
 
 /// Collects what the guest prints and turns it into events, within limits.
-pub(crate) struct Output {
-    sink: Option<Sink>,
+pub(crate) struct GuestOutput {
+    sink: Option<EventSink>,
     /// Bytes of stdout and stderr that may still be kept.
     remaining: u64,
     /// Bytes dropped since the last reset.
@@ -40,24 +40,24 @@ pub(crate) struct Output {
     /// Questions asked so far.
     questions: u64,
     /// The last one, if it has no answer yet.
-    question: Option<Question>,
+    question: Option<GuestRequest>,
     /// What is left to read of the last answer: JSON, and the end of a line.
     answer: VecDeque<u8>,
 }
 
 /// What the guest waits for, by the number of its question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum GuestRequest {
     /// A line of input.
     Input(u64),
     /// Packages.
     Install(u64),
 }
 
-impl Output {
-    /// Drops everything until [`Output::begin`].
-    pub(crate) fn new() -> Output {
-        Output {
+impl GuestOutput {
+    /// Drops everything until [`GuestOutput::begin`].
+    pub(crate) fn new() -> GuestOutput {
+        GuestOutput {
             sink: None,
             remaining: 0,
             dropped: 0,
@@ -72,8 +72,9 @@ impl Output {
     }
 
     /// Starts an execution: events go to `sink`, at most `limit` bytes of text.
-    pub(crate) fn begin(&mut self, sink: Sink, limit: u64) {
-        *self = Output { sink: Some(sink), remaining: limit, events_remaining: MAX_EVENT_BYTES, ..Output::new() };
+    pub(crate) fn begin(&mut self, sink: EventSink, limit: u64) {
+        *self =
+            GuestOutput { sink: Some(sink), remaining: limit, events_remaining: MAX_EVENT_BYTES, ..GuestOutput::new() };
     }
 
     /// Ends an execution; returns the number of bytes dropped.
@@ -170,7 +171,7 @@ impl Output {
     }
 
     /// The question that waits for an answer.
-    pub(crate) fn question(&self) -> Option<Question> {
+    pub(crate) fn question(&self) -> Option<GuestRequest> {
         self.question
     }
 
@@ -189,13 +190,13 @@ impl Output {
     fn ask(&mut self, mut prompt: String, password: bool) {
         prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT));
         self.questions += 1;
-        self.question = Some(Question::Input(self.questions));
+        self.question = Some(GuestRequest::Input(self.questions));
         self.emit(Event::InputRequest { prompt, password });
     }
 
     fn ask_for_packages(&mut self, request: InstallRequest) {
         self.questions += 1;
-        self.question = Some(Question::Install(self.questions));
+        self.question = Some(GuestRequest::Install(self.questions));
         self.emit(Event::Install(request));
     }
 
@@ -237,7 +238,7 @@ mod tests {
     fn collect(limit: u64, writes: &[&[u8]]) -> (String, u64) {
         let text = Arc::new(Mutex::new(String::new()));
         let copy = text.clone();
-        let mut output = Output::new();
+        let mut output = GuestOutput::new();
         output.begin(
             Box::new(move |event| {
                 if let Event::Stream { text, .. } = event {
@@ -278,7 +279,7 @@ mod tests {
     fn a_guest_cannot_forge_streams_past_the_limit() {
         let frames = Arc::new(Mutex::new(Vec::new()));
         let copy = frames.clone();
-        let mut output = Output::new();
+        let mut output = GuestOutput::new();
         output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
         output.write_frames(b"{\"Stream\":{\"name\":\"stdout\",\"text\":\"forged\"}}\nnonsense\n");
         output.write_frames(b"{\"DisplayData\":{\"data\":{\"text/plain\":\"12345678\"}}}\n");
@@ -291,7 +292,7 @@ mod tests {
     fn dropped_output_is_reported_now_and_then() {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let copy = reports.clone();
-        let mut output = Output::new();
+        let mut output = GuestOutput::new();
         output.begin(
             Box::new(move |event| {
                 if let Event::OutputDropped { bytes } = event {
@@ -317,7 +318,7 @@ mod tests {
     fn a_bundle_of_very_many_representations_is_no_event() {
         let frames = Arc::new(Mutex::new(Vec::new()));
         let copy = frames.clone();
-        let mut output = Output::new();
+        let mut output = GuestOutput::new();
         output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
         let bundle = |count: usize| {
             let data: crate::api::MimeBundle = (0..count).map(|number| (number.to_string(), String::new())).collect();

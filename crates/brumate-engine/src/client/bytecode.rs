@@ -23,7 +23,7 @@ const TIME: Duration = Duration::from_secs(180);
 const MAX_NATIVE: usize = 500;
 
 impl Sandbox {
-    /// The bytecode of a wheel, made by a machine that runs nothing but the compiler: a zip archive with a `__pycache__` beside each
+    /// Makes the bytecode of a wheel, in a machine that runs nothing but the compiler: a zip archive with a `__pycache__` beside each
     /// module, the same every time. Files that do not compile are left out.
     ///
     /// # Errors

@@ -25,8 +25,8 @@ use super::turns::Turns;
 use super::unoptimized::Unoptimized;
 use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
-use crate::code::compile::{self, Kind, Tier};
-use crate::code::process::Order;
+use crate::code::compile::{self, ModuleKind, Tier};
+use crate::code::process::CompileOrder;
 use crate::code::shipped;
 use crate::jail::CompileLimits;
 use crate::wire::ModuleKey;
@@ -194,7 +194,7 @@ impl Compilers {
     /// When it does not compile.
     pub(crate) async fn bundled(
         &self,
-        kind: Kind,
+        kind: ModuleKind,
         bytes: &[u8],
         name: &str,
         urgency: Urgency,
@@ -215,14 +215,14 @@ impl Compilers {
             return self.keep(&key, code);
         }
         // The interpreter is always optimized: it runs all code, and no machine that has begun with it gets another.
-        let baseline = self.unoptimized.as_ref().filter(|_| kind == Kind::Side && urgency == Urgency::Needed);
+        let baseline = self.unoptimized.as_ref().filter(|_| kind == ModuleKind::Side && urgency == Urgency::Needed);
         let tier = if baseline.is_some() { Tier::Baseline } else { Tier::Optimized };
         let mut process = match self.take_idle(urgency) {
             Some(process) => process,
             None => self.start(urgency.limits()).await?,
         };
         let mut output = File::from(memory_file("module")?);
-        process.compile(&Order { kind, trust: Trust::Bundle, tier, bytes }, &output, name).await?;
+        process.compile(&CompileOrder { kind, trust: Trust::Bundle, tier, bytes }, &output, name).await?;
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((urgency, process));
         if let Some(unoptimized) = baseline {
             let file = self.store(&compile::baseline_key(&key), &mut output).await?;
@@ -230,7 +230,7 @@ impl Compilers {
             return Ok(file);
         }
         let file = self.store(&key, &mut output).await?;
-        if kind == Kind::Side {
+        if kind == ModuleKind::Side {
             self.cache.remove(&compile::baseline_key(&key));
         }
         Ok(file)
@@ -244,7 +244,7 @@ impl Compilers {
     pub(crate) async fn on_demand(&self, bytes: &[u8], name: &str, urgency: Urgency) -> Result<Arc<File>, Error> {
         let shown = self.progress.as_ref().filter(|_| urgency == Urgency::Needed);
         report_to(shown, 0, 1, name);
-        let compiled = self.bundled(Kind::Side, bytes, name, urgency).await;
+        let compiled = self.bundled(ModuleKind::Side, bytes, name, urgency).await;
         report_to(shown, 1, 1, name);
         compiled
     }
@@ -266,7 +266,7 @@ impl Compilers {
         let limits = CompileLimits { memory: Some(WHEEL_MEMORY), cpu_seconds, one_core: false, nice: NICE };
         let mut process = self.start(limits).await?;
         let mut output = File::from(memory_file("module")?);
-        let order = Order { kind: Kind::Side, trust: Trust::Layer, tier: Tier::Optimized, bytes };
+        let order = CompileOrder { kind: ModuleKind::Side, trust: Trust::Layer, tier: Tier::Optimized, bytes };
         if let Err(error) = process.compile(&order, &output, name).await {
             return Err(process.explain(error, name, limits).await);
         }
@@ -298,7 +298,7 @@ impl Compilers {
         let compiled = async {
             let mut process = self.start(limits).await?;
             let output = File::from(memory_file("module")?);
-            let order = Order { kind: Kind::Side, trust: Trust::Guest, tier: Tier::Optimized, bytes };
+            let order = CompileOrder { kind: ModuleKind::Side, trust: Trust::Guest, tier: Tier::Optimized, bytes };
             match process.compile(&order, &output, NAME).await {
                 Ok(cpu) => Ok((cpu, seal(output, memory))),
                 Err(Failure { error, cpu: Some(cpu) }) => Ok((cpu, Err(error))),

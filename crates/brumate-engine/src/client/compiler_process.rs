@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::channel::AsyncChannel;
 use super::error::{Error, cut};
 use super::spawn::Child;
-use crate::code::process::{Answer, Order};
+use crate::code::process::{CompileOrder, CompileReply};
 use crate::jail::CompileLimits;
 
 /// Longest compilation of one module.
@@ -40,17 +40,22 @@ impl From<Failure> for Error {
 
 impl Process {
     /// Has it compile into `output`; returns its CPU time so far.
-    pub(super) async fn compile(&mut self, order: &Order<'_>, output: &File, name: &str) -> Result<Duration, Failure> {
+    pub(super) async fn compile(
+        &mut self,
+        order: &CompileOrder<'_>,
+        output: &File,
+        name: &str,
+    ) -> Result<Duration, Failure> {
         let failed = |reason, cpu| Failure { error: Error::Compile { name: name.to_owned(), reason }, cpu };
         let answer = tokio::time::timeout(WALL, async {
             self.channel.send(order, &[output.as_fd()]).await?;
-            self.channel.receive::<Answer>().await
+            self.channel.receive::<CompileReply>().await
         });
         match answer.await {
             Err(_) => Err(failed(format!("it takes longer than {} s", WALL.as_secs()), Some(WALL))),
             Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"), None)),
-            Ok(Ok(Answer { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
-            Ok(Ok(Answer { failed: None, cpu })) => Ok(cpu),
+            Ok(Ok(CompileReply { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
+            Ok(Ok(CompileReply { failed: None, cpu })) => Ok(cpu),
         }
     }
 

@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::channel::AsyncChannel;
 use super::compiler::{CompileRequester, Urgency};
-use super::mounted::{self, Mounted, Plan};
+use super::mounted::{self, Mounted, RemountPlan};
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId};
-use super::stop::{Answer, Clock, Interrupter, StandsStill};
+use super::stop::{Clock, GuestAnswer, Interrupter, StandsStill};
 use super::zygote::{answer, compiles_bundle};
-use super::{Shared, crash_snapshot};
+use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, InstallRequest, Layer};
 use crate::bundle;
 use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
@@ -23,7 +23,7 @@ use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
 /// A conversation. It may last as long as it likes: a [`Clock`] runs beside it.
 pub(super) struct Conversation<'a> {
     pub(super) channel: &'a mut AsyncChannel,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a SandboxShared,
     pub(super) mounts: &'a Mounts,
     pub(super) mounted: &'a Mounted,
     pub(super) pool: &'a Pool,
@@ -63,7 +63,7 @@ impl Compiling {
 
 /// What the guest of one execution has asked, and how it is answered.
 #[derive(Default)]
-struct Questions {
+struct PendingQuestions {
     /// So far.
     count: u64,
     /// The last one waits for its answer.
@@ -81,7 +81,7 @@ impl Conversation<'_> {
     ///
     /// # Errors
     /// When the connection breaks.
-    pub(super) async fn hear_out(
+    pub(super) async fn serve_until_answer(
         self,
         question: &ToMachine,
         fds: &[BorrowedFd<'_>],
@@ -89,7 +89,7 @@ impl Conversation<'_> {
     ) -> Result<FromMachine, WireError> {
         self.channel.send(question, fds).await?;
         let mut pauses = bundle::native_modules().len();
-        let mut questions = Questions::default();
+        let mut questions = PendingQuestions::default();
         let mut spent = matches!(question, ToMachine::Execute { .. }).then_some(Duration::ZERO);
         if let ToMachine::Execute { request, .. } = question {
             questions.input = request.allow_stdin;
@@ -102,8 +102,8 @@ impl Conversation<'_> {
                     questions.waits = false;
                     self.go_on(&mut questions);
                     match answer {
-                        Answer::Input(text) => self.input(&questions, text).await?,
-                        Answer::Install(answer) => {
+                        GuestAnswer::Input(text) => self.input(&questions, text).await?,
+                        GuestAnswer::Install(answer) => {
                             let (plan, reply) = mounted::install(&self.mounted.get(), answer);
                             self.install(&mut questions, plan, reply).await?;
                         }
@@ -125,10 +125,10 @@ impl Conversation<'_> {
                         Event::Install(request) => {
                             questions.count += 1;
                             questions.waits = false;
-                            if !self.settle(&mut questions, request).await? {
+                            if !self.answer_without_caller(&mut questions, request).await? {
                                 questions.waits = questions.install && events.is_some();
                                 if !questions.waits {
-                                    self.install(&mut questions, Plan::default(), InstallReply::Nobody).await?;
+                                    self.install(&mut questions, RemountPlan::default(), InstallReply::Nobody).await?;
                                 }
                             }
                             Some(true)
@@ -157,7 +157,7 @@ impl Conversation<'_> {
                         if std::mem::take(&mut questions.waits) {
                             // Of the two, the machine takes the one that answers what it asked.
                             self.input(&questions, None).await?;
-                            self.install(&mut questions, Plan::default(), InstallReply::Nobody).await?;
+                            self.install(&mut questions, RemountPlan::default(), InstallReply::Nobody).await?;
                         }
                     }
                 }
@@ -193,19 +193,23 @@ impl Conversation<'_> {
         }
     }
 
-    fn go_on(&self, questions: &mut Questions) {
+    fn go_on(&self, questions: &mut PendingQuestions) {
         if let Some(still) = questions.still.take() {
             self.clock.go_on(still);
         }
     }
 
-    async fn input(&self, questions: &Questions, text: Option<String>) -> Result<(), WireError> {
+    async fn input(&self, questions: &PendingQuestions, text: Option<String>) -> Result<(), WireError> {
         self.channel.send(&ToMachine::Input { question: questions.count, text }, &[]).await
     }
 
     /// Answers what needs nobody else; false when the request is to be passed on.
-    async fn settle(&self, questions: &mut Questions, request: &InstallRequest) -> Result<bool, WireError> {
-        let nothing = Plan::default;
+    async fn answer_without_caller(
+        &self,
+        questions: &mut PendingQuestions,
+        request: &InstallRequest,
+    ) -> Result<bool, WireError> {
+        let nothing = RemountPlan::default;
         let (plan, reply) = if !mounted::is_sound(request) {
             (nothing(), InstallReply::Refused("a requirement is too long".to_owned()))
         } else if request.uninstall.is_empty() {
@@ -218,7 +222,12 @@ impl Conversation<'_> {
     }
 
     /// Tells the machine what became of the guest's wish for packages.
-    async fn install(&self, questions: &mut Questions, plan: Plan, reply: InstallReply) -> Result<(), WireError> {
+    async fn install(
+        &self,
+        questions: &mut PendingQuestions,
+        plan: RemountPlan,
+        reply: InstallReply,
+    ) -> Result<(), WireError> {
         if plan.is_empty() && !matches!(reply, InstallReply::Done { .. }) {
             return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
         }

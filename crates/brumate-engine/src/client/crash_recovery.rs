@@ -45,7 +45,7 @@ impl Session {
             return Ok(());
         }
         let files = state.machine.enable_crash_recovery(path).await;
-        let files = self.judge(&mut state, files).await?;
+        let files = self.roll_back_if_ended(&mut state, files).await?;
         // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
         let old = state.crash_snapshot.replace(files);
         self.renew_checkpoint(state);

@@ -2,51 +2,8 @@
 
 use std::time::Duration;
 
-use crate::api::LayerId;
+use crate::api::{ExitReason, LayerId};
 use crate::wire::WireError;
-
-/// Why a machine is no more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Died {
-    /// Parsing the source took longer than this.
-    ParseLimit(Duration),
-    /// It did not react to the wall-clock limit's KeyboardInterrupt in time.
-    WallLimit,
-    /// It used up its CPU time and did not react.
-    CpuLimit,
-    /// The caller cancelled and it did not react in time, or was killed at once.
-    Cancelled,
-    /// The kernel ended it for lack of memory, or its process grew beyond its limit.
-    MemoryLimit,
-    /// `os._exit` or C's `exit`, with this status.
-    Exit(i32),
-    /// `abort` or a fatal Python error.
-    Abort,
-    /// A WebAssembly trap: a memory fault, an exhausted stack, a bad call.
-    Trap(String),
-    /// Killed by this signal.
-    Signal(i32),
-    /// It spoke nonsense and was ended.
-    Protocol(String),
-}
-
-impl std::fmt::Display for Died {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Died::ParseLimit(limit) => write!(f, "parsing the source took longer than {limit:?}"),
-            Died::WallLimit => f.write_str("it ran out of wall-clock time"),
-            Died::CpuLimit => f.write_str("it used up its CPU time"),
-            Died::Cancelled => f.write_str("it was cancelled"),
-            Died::MemoryLimit => f.write_str("it ran out of memory"),
-            Died::Exit(code) => write!(f, "it exited with status {code}"),
-            Died::Abort => f.write_str("it aborted"),
-            Died::Trap(text) => write!(f, "it crashed: {text}"),
-            Died::Signal(signal) => write!(f, "it was killed by signal {signal}"),
-            Died::Protocol(text) => write!(f, "it broke the protocol: {text}"),
-        }
-    }
-}
 
 /// An error of the engine.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +13,7 @@ pub enum Error {
     #[error("the interpreter ended: {reason}")]
     MachineDied {
         /// Why.
-        reason: Died,
+        reason: ExitReason,
         /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
         /// bound.
         output_dropped: u64,
@@ -67,7 +24,7 @@ pub enum Error {
     #[error("the interpreter ended: {reason}; the session is as it was before this cell")]
     RolledBack {
         /// Why.
-        reason: Died,
+        reason: ExitReason,
         /// Bytes of output that the cell had dropped, as far as is known.
         output_dropped: u64,
         /// Most memory that its process had resident; as in [`Error::MachineDied`].
@@ -131,7 +88,7 @@ pub enum Error {
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
-        let reason = Died::Protocol(error.to_string());
+        let reason = ExitReason::Protocol(error.to_string());
         Error::MachineDied { reason, output_dropped: 0, peak_memory_bytes: None }
     }
 }

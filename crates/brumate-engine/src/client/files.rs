@@ -15,7 +15,7 @@ use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 const FILES_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Regular files below a guest directory, sorted by the bytes of their paths. Links are not followed; hidden files,
+    /// Lists the regular files below a guest directory, sorted by the bytes of their paths. Links are not followed; hidden files,
     /// `__pycache__` and names that are not UTF-8 are left out. A granted host directory is entered when it, or one in it, is
     /// asked for, not when it lies below `directory`.
     ///
@@ -28,7 +28,7 @@ impl Machine {
         self.listing(directory, Ok(reply)).await
     }
 
-    /// At most `length` bytes, and never more than [`MAX_FILE_CHUNK`], of a regular guest file, from `offset` on.
+    /// Reads at most `length` bytes, and never more than [`MAX_FILE_CHUNK`], of a regular guest file, from `offset` on.
     ///
     /// # Errors
     /// [`Error::File`] when it cannot be read. Others when the machine has ended.

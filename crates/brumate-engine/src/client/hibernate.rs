@@ -18,7 +18,7 @@ use crate::api::{Image, Layer, LayerId, MachineSpec};
 
 /// A machine that was asleep.
 #[derive(Debug)]
-pub struct Woken {
+pub struct WokenMachine {
     /// It goes on where it was.
     pub machine: Machine,
     /// Guest paths of host directories that were granted once and are not now; they answer `ESTALE`.
@@ -34,7 +34,7 @@ impl Machine {
     /// before is untouched and this machine goes on. Others when the machine has ended.
     pub async fn hibernate(&mut self, path: &Path) -> Result<u64, Error> {
         let payload = File::from(memory_file("session")?);
-        let generation = self.freeze(&payload).await?;
+        let generation = self.snapshot(&payload).await?;
         let (header, path) = (self.header(), path.to_owned());
         let stored = tokio::task::spawn_blocking(move || {
             let size = store(&path, &header, payload, generation)?;
@@ -47,7 +47,7 @@ impl Machine {
 
 impl Sandbox {
     /// Wakes the session asleep in `path`, on this or another machine. The file stays. When a server vanished after that file
-    /// was written, and its session left a last will that is newer, the will takes the file's place first.
+    /// was written, and its session left a crash snapshot that is newer, it takes the file's place first.
     ///
     /// `spec.image` is ignored: a session wakes from the image it began with. Of `spec.layers` it takes those that it had
     /// ([`super::layers_of`]).
@@ -56,7 +56,7 @@ impl Sandbox {
     /// [`Error::MissingLayers`] when one of these is not there; [`Error::Outdated`] when the image that it began with cannot be had;
     /// [`Error::Image`] when the file is damaged, or of a session that still runs; [`Error::Io`] when it cannot be read; those of
     /// [`Sandbox::machine`].
-    pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<Woken, Error> {
+    pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<WokenMachine, Error> {
         crash_snapshot::adopt(path).await?;
         let path = path.to_owned();
         let (header, file) = open(path).await?;
@@ -78,8 +78,8 @@ impl Sandbox {
         }
         machine.session = header.session;
         machine.give(&layers).await?;
-        let revoked = machine.thaw(&payload, generation).await?;
-        Ok(Woken { machine, revoked })
+        let revoked = machine.restore_snapshot(&payload, generation).await?;
+        Ok(WokenMachine { machine, revoked })
     }
 }
 
@@ -113,7 +113,7 @@ impl Sandbox {
         self.base_of(Image::of(header.modules.clone()), &header).await.map(drop)
     }
 
-    /// A new session with the files that the one asleep in `path` has in its working directory, and nothing else of it. For a session
+    /// Makes a new session with the files that the one asleep in `path` has in its working directory, and nothing else of it. For a session
     /// that cannot be woken; the file stays.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Sandbox {
     /// # Errors
     /// Those of [`Sandbox::wake`].
     pub async fn wake_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
-        let Woken { machine, revoked } = self.wake(path, spec).await?;
+        let WokenMachine { machine, revoked } = self.wake(path, spec).await?;
         Ok((Session::new(machine), revoked))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::error::{Error, cut};
 use super::machine::Machine;
-use super::mounted::{Plan, check, messages};
+use super::mounted::{RemountPlan, check, messages};
 use super::session::Session;
 use super::stop::Interrupter;
 use super::{crash_snapshot, hibernate};
@@ -22,7 +22,7 @@ impl Machine {
     /// # Errors
     /// [`Error::Layer`] when one cannot be mounted: none is then, and the machine goes on. Others when it has ended.
     pub async fn mount(&mut self, layers: &[Layer]) -> Result<(), Error> {
-        let plan = Plan::new(&self.layers(), layers)?;
+        let plan = RemountPlan::new(&self.layers(), layers)?;
         self.remount(plan).await
     }
 
@@ -31,7 +31,7 @@ impl Machine {
     /// # Errors
     /// When the machine has ended.
     pub async fn unmount(&mut self, packages: &[String]) -> Result<(), Error> {
-        let plan = Plan::without(&self.layers(), packages);
+        let plan = RemountPlan::without(&self.layers(), packages);
         self.remount(plan).await
     }
 
@@ -40,7 +40,7 @@ impl Machine {
         self.mounted.get()
     }
 
-    async fn remount(&mut self, plan: Plan) -> Result<(), Error> {
+    async fn remount(&mut self, plan: RemountPlan) -> Result<(), Error> {
         if plan.is_empty() {
             return Ok(());
         }
@@ -74,18 +74,18 @@ impl Machine {
         Ok(())
     }
 
-    /// If there is a last will, says in it which layers are mounted, and no others.
+    /// If there is a crash snapshot, says in it which layers are mounted, and no others.
     pub(super) async fn remember_exactly(&mut self) {
         if self.mounted.take_wide() {
             let layers = self.layers().iter().map(Layer::id).collect();
             if let Err(error) = self.remember(layers).await {
                 // It names more than are needed.
-                tracing::debug!(%error, "the header of a last will stays as it was");
+                tracing::debug!(%error, "the header of a crash snapshot stays as it was");
             }
         }
     }
 
-    /// If there is a last will, says in it that these layers will be needed.
+    /// If there is a crash snapshot, says in it that these layers will be needed.
     pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), Error> {
         match &self.crash_snapshot {
             Some(path) => crash_snapshot::write_header(path.clone(), self.header_with(layers)).await,
@@ -122,7 +122,7 @@ impl Session {
     }
 }
 
-/// The layers that [`Sandbox::wake_session`](super::Sandbox::wake_session) of `path` wants in
+/// Returns the layers that [`Sandbox::wake_session`](super::Sandbox::wake_session) of `path` wants in
 /// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A crash snapshot that is newer takes the file's place first, as in
 /// [`Sandbox::wake`](super::Sandbox::wake).
 ///

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{SealFlags, fcntl_add_seals};
 use tokio::sync::mpsc;
 
-use super::blank::{Blank, greet};
 use super::channel::{AsyncChannel, pair};
 use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::{Error, cut};
@@ -14,17 +13,18 @@ use super::machine::{Machine, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
 use super::stop::Interrupter;
+use super::unassigned::{UnassignedMachine, greet};
 use crate::api::{Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine, WireError};
 use crate::worker::increment::FILE_BYTES;
 
 /// A forked machine that does nothing until it is resumed.
 #[derive(Debug)]
-pub struct Paused {
+pub struct PausedMachine {
     machine: Machine,
 }
 
-impl Paused {
+impl PausedMachine {
     /// Goes on where the machine was that it was forked from, with random numbers of its own.
     ///
     /// # Errors
@@ -41,10 +41,10 @@ impl Machine {
     ///
     /// # Errors
     /// Those of [`Machine::start`].
-    pub(super) async fn again(&self, crash_snapshot: Option<&CrashSnapshotFiles>) -> Result<Machine, Error> {
+    pub(super) async fn replacement(&self, crash_snapshot: Option<&CrashSnapshotFiles>) -> Result<Machine, Error> {
         let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
-        let blank = take(&pool, self.limits, None, &mounts).await?;
-        let mut machine = Machine::new(shared, pool, blank, self.limits, mounts, self.session);
+        let unassigned = take(&pool, self.limits, None, &mounts).await?;
+        let mut machine = Machine::new(shared, pool, unassigned, self.limits, mounts, self.session);
         machine.compiling.principal = self.compiling.principal.clone();
         machine.mount(&self.layers()).await?;
         if let Some(files) = crash_snapshot {
@@ -58,7 +58,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
-    pub async fn fork(&mut self) -> Result<Paused, Error> {
+    pub async fn fork(&mut self) -> Result<PausedMachine, Error> {
         let mut other = self.fork_as(false, false).await?;
         other.machine.session = new_session()?;
         Ok(other)
@@ -69,19 +69,19 @@ impl Machine {
     ///
     /// # Errors
     /// Those of [`Machine::fork`].
-    pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<Paused, Error> {
+    pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<PausedMachine, Error> {
         self.fork_as(true, idle).await
     }
 
-    async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<Paused, Error> {
+    async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<PausedMachine, Error> {
         let (channel, theirs) = pair()?;
-        let patience = self.shared.patience.hello;
+        let limit = self.shared.startup_timeouts.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
         let nobody = Interrupter::new();
         // An idle one gives back what it was given to follow.
         self.followed &= !idle;
         let question = ToMachine::Fork { checkpoint, idle };
-        let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, patience).await?;
+        let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, limit).await?;
         drop(theirs);
         match reply {
             FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
@@ -90,7 +90,7 @@ impl Machine {
         }
     }
 
-    /// As [`Machine::execute_and`] with a checkpoint: what becomes of it is to be [heard](Machine::hear_kept).
+    /// As [`Machine::execute_and`] with a checkpoint: what becomes of it is to be [heard](Machine::receive_checkpoint_report).
     ///
     /// # Errors
     /// As there.
@@ -105,14 +105,14 @@ impl Machine {
     }
 
     /// Lets the machine see to its checkpoint, as it does after [`Machine::execute_and_keep`]: what becomes of it is to be
-    /// [heard](Machine::hear_kept).
+    /// [heard](Machine::receive_checkpoint_report).
     ///
     /// # Errors
     /// When the machine has ended.
     pub(super) async fn keep_checkpoint(&mut self) -> Result<(), Error> {
         let theirs = self.spare_socket()?;
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        self.tell(&ToMachine::Keep, &fds).await
+        self.tell(&ToMachine::UpdateCheckpoint, &fds).await
     }
 
     /// The socket of the next checkpoint that the machine forks by itself, if it has none yet.
@@ -130,8 +130,11 @@ impl Machine {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when there is none of the present state; others when this machine has ended.
-    pub(super) async fn hear_kept(&mut self, expected: &mut bool) -> Result<Option<Paused>, Error> {
-        let said = tokio::time::timeout(self.shared.patience.hello, self.receive()).await;
+    pub(super) async fn receive_checkpoint_report(
+        &mut self,
+        expected: &mut bool,
+    ) -> Result<Option<PausedMachine>, Error> {
+        let said = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
         *expected = false;
         match said {
             Ok(Ok(FromMachine::Followed)) => Ok(None),
@@ -161,18 +164,18 @@ impl Machine {
     }
 
     /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's crash snapshot.
-    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<Paused, Error> {
-        let greeted = tokio::time::timeout(self.shared.patience.hello, greet(&mut channel)).await;
+    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<PausedMachine, Error> {
+        let greeted = tokio::time::timeout(self.shared.startup_timeouts.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
         let (process, pid) = greeted.map_err(silent)??;
         let exit = self.pool.zygote().watch(pid).await?;
-        let blank = Blank { channel, exit, process };
+        let unassigned = UnassignedMachine { channel, exit, process };
         let (shared, pool) = (self.shared.clone(), self.pool.clone());
-        let mut machine = Machine::new(shared, pool, blank, self.limits, self.mounts.clone(), self.session);
+        let mut machine = Machine::new(shared, pool, unassigned, self.limits, self.mounts.clone(), self.session);
         machine.mounted.set(self.layers());
         machine.compiling.principal = self.compiling.principal.clone();
         machine.crash_snapshot = self.crash_snapshot.clone().filter(|_| checkpoint);
-        Ok(Paused { machine })
+        Ok(PausedMachine { machine })
     }
 
     /// Writes what this machine is more than its base image to `to`; returns how many changes it has seen. The machine goes
@@ -180,12 +183,12 @@ impl Machine {
     ///
     /// # Errors
     /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
-    pub(super) async fn freeze(&mut self, to: &File) -> Result<u64, Error> {
+    pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, Error> {
         let pages = self.page_map();
         let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
-        match self.converse(&ToMachine::Freeze, &fds, None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Frozen(Ok(generation)) => Ok(generation),
-            FromMachine::Frozen(Err(reason)) => Err(Error::Image(reason)),
+        match self.converse(&ToMachine::Snapshot, &fds, None, IMAGE_TIMEOUT).await?.0 {
+            FromMachine::SnapshotWritten(Ok(generation)) => Ok(generation),
+            FromMachine::SnapshotWritten(Err(reason)) => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
@@ -206,16 +209,16 @@ impl Machine {
     ///
     /// # Errors
     /// [`Error::Image`] when the image does not fit; the machine is of no use then.
-    pub(super) async fn thaw(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
-        match self.converse(&ToMachine::Thaw { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Thawed { failed: None, revoked, layers } => {
+    pub(super) async fn restore_snapshot(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
+        match self.converse(&ToMachine::Restore { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+            FromMachine::Restored { failed: None, revoked, layers } => {
                 // A crash snapshot may name more than there were.
                 let mut mounted = self.layers();
                 mounted.retain(|layer| layers.contains(&layer.id()));
                 self.mounted.set(mounted);
                 Ok(revoked)
             }
-            FromMachine::Thawed { failed: Some(reason), .. } => Err(Error::Image(reason)),
+            FromMachine::Restored { failed: Some(reason), .. } => Err(Error::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }

@@ -9,19 +9,21 @@ use std::time::Duration;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::Shared;
-use super::blank::Blank;
+use super::SandboxShared;
 use super::channel::AsyncChannel;
 use super::conversation::{Compiling, Conversation};
-use super::error::{Died, EXIT_TIMEOUT, Error, cut};
+use super::error::{EXIT_TIMEOUT, Error, cut};
 use super::file_checks;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId, new_session};
 use super::stop::{Clock, Interrupter, Process};
+use super::unassigned::UnassignedMachine;
 use super::zygote::Exit;
-use crate::api::{Analysis, Event, Execute, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason};
+use crate::api::{
+    Analysis, Event, Execute, ExitReason, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason,
+};
 use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
 
 /// One interpreter. Dropping it kills its process.
@@ -30,7 +32,7 @@ pub struct Machine {
     /// First, so that it is dropped first: a process that is killed does not bother with the end of its connection.
     process: Process,
     channel: AsyncChannel,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SandboxShared>,
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
@@ -63,11 +65,15 @@ impl Machine {
     ///
     /// # Errors
     /// When none can be had, or a directory of `spec` cannot be opened.
-    pub(crate) async fn start(shared: Arc<Shared>, pool: Arc<Pool>, spec: &MachineSpec) -> Result<Machine, Error> {
+    pub(crate) async fn start(
+        shared: Arc<SandboxShared>,
+        pool: Arc<Pool>,
+        spec: &MachineSpec,
+    ) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
         let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
-        let blank = take(&pool, spec.limits, stdin, &mounts).await?;
-        let mut machine = Machine::new(shared, pool, blank, spec.limits, mounts, new_session()?);
+        let unassigned = take(&pool, spec.limits, stdin, &mounts).await?;
+        let mut machine = Machine::new(shared, pool, unassigned, spec.limits, mounts, new_session()?);
         machine.compiling.principal = spec.principal.clone();
         machine.mount(&spec.layers).await?;
         Ok(machine)
@@ -75,14 +81,14 @@ impl Machine {
 
     /// A machine that has been started.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SandboxShared>,
         pool: Arc<Pool>,
-        blank: Blank,
+        unassigned: UnassignedMachine,
         limits: Limits,
         mounts: Mounts,
         session: SessionId,
     ) -> Machine {
-        let Blank { channel, exit, process } = blank;
+        let UnassignedMachine { channel, exit, process } = unassigned;
         let mounted = Mounted::default();
         mounted.set(pool.image().layers().to_vec());
         let interrupter = Interrupter::of(mounted.clone());
@@ -112,23 +118,23 @@ impl Machine {
         }
     }
 
-    /// A handle that stops the execution that runs now, or the next one, from elsewhere.
+    /// Returns a handle that stops the execution that runs now, or the next one, from elsewhere.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.present()
     }
 
-    /// What the guest's parser finds in `code`.
+    /// Parses `code` with the guest's parser; returns what it imports.
     ///
     /// # Errors
     /// When the machine has ended.
     pub async fn analyze(&mut self, code: &str) -> Result<Analysis, Error> {
         let question = ToMachine::Analyze(code.to_owned());
-        let limit = self.shared.patience.parse;
+        let limit = self.shared.startup_timeouts.parse;
         match self.converse(&question, &[], None, limit).await {
             Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(Error::MachineDied { reason: Died::WallLimit, output_dropped, peak_memory_bytes }) => {
-                Err(Error::MachineDied { reason: Died::ParseLimit(limit), output_dropped, peak_memory_bytes })
+            Err(Error::MachineDied { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
+                Err(Error::MachineDied { reason: ExitReason::ParseLimit(limit), output_dropped, peak_memory_bytes })
             }
             Err(error) => Err(error),
         }
@@ -255,7 +261,7 @@ impl Machine {
         let said = tokio::select! {
             biased;
             reason = clock.guard(&self.process, interrupter, execution, self.limits.grace) => Err(reason),
-            said = conversation.hear_out(question, fds, events) => Ok(said),
+            said = conversation.serve_until_answer(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
         self.conversing = false;
@@ -302,13 +308,13 @@ impl Machine {
         self.process.kill();
         self.exited().await;
         self.dead(match stopped {
-            StopReason::WallLimit => Died::WallLimit,
-            StopReason::CpuLimit => Died::CpuLimit,
-            StopReason::Cancelled => Died::Cancelled,
+            StopReason::WallLimit => ExitReason::TimeLimit,
+            StopReason::CpuLimit => ExitReason::CpuLimit,
+            StopReason::Cancelled => ExitReason::Cancelled,
         })
     }
 
-    fn dead(&self, reason: Died) -> Error {
+    fn dead(&self, reason: ExitReason) -> Error {
         let peak_memory_bytes = match &self.exited {
             Some(Ok(exit)) => exit.peak_memory_bytes,
             _ => None,
@@ -318,7 +324,7 @@ impl Machine {
 
     pub(super) async fn misbehaved(&mut self, what: &str) -> Error {
         let _ = self.kill(StopReason::Cancelled).await;
-        self.dead(Died::Protocol(what.to_owned()))
+        self.dead(ExitReason::Protocol(what.to_owned()))
     }
 
     /// How the process ended, if its jail says so in time. May be asked again.
@@ -334,15 +340,15 @@ impl Machine {
         let exit = self.exited().await;
         self.process.kill();
         self.dead(match (stopped, exit) {
-            (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => Died::CpuLimit,
-            (Some(StopReason::WallLimit), _) => Died::WallLimit,
-            (Some(StopReason::Cancelled), _) => Died::Cancelled,
-            (Some(StopReason::CpuLimit), _) => Died::CpuLimit,
-            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => Died::MemoryLimit,
-            (None, Some(Ok(Exit { signal: Some(signal), .. }))) => Died::Signal(signal),
+            (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => ExitReason::CpuLimit,
+            (Some(StopReason::WallLimit), _) => ExitReason::TimeLimit,
+            (Some(StopReason::Cancelled), _) => ExitReason::Cancelled,
+            (Some(StopReason::CpuLimit), _) => ExitReason::CpuLimit,
+            (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => ExitReason::MemoryLimit,
+            (None, Some(Ok(Exit { signal: Some(signal), .. }))) => ExitReason::Signal(signal),
             // Who would know is gone: all machines of a jail end with its first process.
-            (None, Some(Err(_))) => Died::Signal(libc::SIGKILL),
-            (None, _) => Died::Protocol("it closed its connection".to_owned()),
+            (None, Some(Err(_))) => ExitReason::Signal(libc::SIGKILL),
+            (None, _) => ExitReason::Protocol("it closed its connection".to_owned()),
         })
     }
 }
@@ -357,19 +363,19 @@ pub(super) async fn take(
     limits: Limits,
     stdin: Option<BorrowedFd<'_>>,
     mounts: &Mounts,
-) -> Result<Blank, Error> {
-    let blank = pool.take().await?;
+) -> Result<UnassignedMachine, Error> {
+    let unassigned = pool.take().await?;
     let start = ToMachine::Start { limits, stdin: stdin.is_some(), mounts: mounts.guest_paths() };
     let fds: Vec<_> = stdin.into_iter().collect();
     let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
-    blank.channel.send(&start, &fds).await.map_err(ended)?;
-    Ok(blank)
+    unassigned.channel.send(&start, &fds).await.map_err(ended)?;
+    Ok(unassigned)
 }
 
-fn reason_of(ending: Ending) -> Died {
+fn reason_of(ending: Ending) -> ExitReason {
     match ending {
-        Ending::Exit(code) => Died::Exit(code),
-        Ending::Abort => Died::Abort,
-        Ending::Trap(text) => Died::Trap(cut(text)),
+        Ending::Exit(code) => ExitReason::Exit(code),
+        Ending::Abort => ExitReason::Abort,
+        Ending::Trap(text) => ExitReason::Trap(cut(text)),
     }
 }

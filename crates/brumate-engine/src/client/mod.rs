@@ -3,7 +3,6 @@
 //! The server process never runs guest code and never forks. It owns the cache of compiled modules, starts zygotes, and
 //! speaks with machines over sockets, treating every byte from them as hostile.
 
-mod blank;
 mod bytecode;
 mod carry;
 mod channel;
@@ -25,7 +24,6 @@ mod memory_file;
 mod mounted;
 mod mounts;
 mod page_map;
-mod patience;
 mod pool;
 mod pools;
 mod prepare;
@@ -35,11 +33,13 @@ mod session;
 mod session_file;
 mod session_files;
 mod spawn;
+mod startup_timeouts;
 mod stop;
 mod temporary;
 mod tiers;
 mod transaction;
 mod turns;
+mod unassigned;
 mod unoptimized;
 mod zygote;
 
@@ -51,23 +51,25 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
+/// Reason why a machine has ended.
+pub use crate::api::ExitReason;
 pub use carry::{copy_images, take_images};
-pub use error::{Died, Error};
-pub use hibernate::{Woken, check_asleep};
+pub use error::Error;
+pub use hibernate::{WokenMachine, check_asleep};
 pub use layers::layers_of;
-pub use lifecycle::Paused;
+pub use lifecycle::PausedMachine;
 pub use machine::Machine;
-pub use patience::Patience;
 pub use probe::probe;
 pub use progress::{Progress, ProgressFn};
 pub use session::Session;
+pub use startup_timeouts::StartupTimeouts;
 pub use stop::Interrupter;
 pub use tiers::Tiers;
 
 use crate::api::{Image, MachineSpec};
 use crate::bundle;
 use crate::code::cache::ModuleCache;
-use crate::code::compile::{self, Kind};
+use crate::code::compile::{self, ModuleKind};
 use crate::code::trampoline::trampoline_module;
 use crate::engine::{Purpose, engine};
 use compiler::{Compilers, Urgency};
@@ -101,7 +103,7 @@ pub struct SandboxConfig {
     /// Tiers of compiled code.
     pub tiers: Tiers,
     /// How long processes may take to start.
-    pub patience: Patience,
+    pub startup_timeouts: StartupTimeouts,
 }
 
 /// How a sandbox starts its zygotes. The first run can come sooner at the price of slower forks.
@@ -127,7 +129,7 @@ impl Default for SandboxConfig {
             idle: None,
             start: StartMode::default(),
             tiers: Tiers::default(),
-            patience: Patience::default(),
+            startup_timeouts: StartupTimeouts::default(),
         }
     }
 }
@@ -145,7 +147,7 @@ type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
 type PoolKey = (Image, Option<[u8; 32]>);
 
 /// What all machines of a sandbox share.
-pub(crate) struct Shared {
+pub(crate) struct SandboxShared {
     pub(crate) cache: Arc<ModuleCache>,
     pub(crate) compilers: Arc<Compilers>,
     pub(crate) images: Arc<Images>,
@@ -155,23 +157,23 @@ pub(crate) struct Shared {
     brief: AtomicBool,
     ready: usize,
     idle: Option<Duration>,
-    pub(crate) patience: Patience,
+    pub(crate) startup_timeouts: StartupTimeouts,
     /// An image is, or was, being built in the background.
     building: AtomicBool,
     /// Zygotes by image; each is started by the first who needs it, while the others wait.
     pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SandboxShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("program", &self.program).finish_non_exhaustive()
+        f.debug_struct("SandboxShared").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
 /// Makes machines. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    shared: Arc<Shared>,
+    shared: Arc<SandboxShared>,
 }
 
 impl Sandbox {
@@ -190,7 +192,7 @@ impl Sandbox {
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);
         let (unoptimized, keys) = (config.tiers != Tiers::Optimized).then(Unoptimized::new).unzip();
         let compilers = Compilers::new(program.clone(), cache.clone(), config.progress.clone(), unoptimized);
-        let shared = Shared {
+        let shared = SandboxShared {
             cache,
             compilers: Arc::new(compilers),
             images: Arc::new(Images::open(&config.cache_dir)?),
@@ -200,7 +202,7 @@ impl Sandbox {
             brief: AtomicBool::new(config.start != StartMode::Full),
             ready: config.ready,
             idle: config.idle,
-            patience: config.patience,
+            startup_timeouts: config.startup_timeouts,
             building: AtomicBool::new(false),
             pools: std::sync::Mutex::default(),
         };
@@ -219,7 +221,7 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// A new machine: a fork of an interpreter that has booted.
+    /// Makes a new machine: a fork of an interpreter that has booted.
     ///
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
@@ -246,7 +248,7 @@ impl Sandbox {
         for _ in 0..ATTEMPTS {
             let pool = self.shared.pool_of(image, Urgency::Needed).await?;
             let started = Machine::start(self.shared.clone(), pool.clone(), &spec);
-            let Ok(started) = tokio::time::timeout(self.shared.patience.hello, started).await else {
+            let Ok(started) = tokio::time::timeout(self.shared.startup_timeouts.hello, started).await else {
                 self.shared.retire(image, &pool).await;
                 last = Error::Unavailable("a new machine did not answer".to_owned());
                 continue;
@@ -356,10 +358,10 @@ impl Sandbox {
 }
 
 /// Compiles the interpreter's own modules.
-async fn compile_prelude(shared: &Shared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
+async fn compile_prelude(shared: &SandboxShared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
     let helper = trampoline_module();
     let (compilers, needed) = (&shared.compilers, Urgency::Needed);
-    let main = compilers.bundled(Kind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", needed);
-    let trampoline = compilers.bundled(Kind::Helper, &helper, "the trampoline", needed);
+    let main = compilers.bundled(ModuleKind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", needed);
+    let trampoline = compilers.bundled(ModuleKind::Helper, &helper, "the trampoline", needed);
     tokio::try_join!(main, trampoline)
 }

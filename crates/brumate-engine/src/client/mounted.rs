@@ -16,12 +16,12 @@ use crate::wire::{InstallReply, LAYERS_AT_ONCE, LayerInfo, MAX_LIST, ToMachine};
 
 /// The wheels of one machine. Shared by the machine and its interrupters.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mounted(Arc<State>);
+pub(super) struct Mounted(Arc<MountedState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MountedState {
     layers: Mutex<Vec<Layer>>,
-    /// The last will names others as well.
+    /// The crash snapshot names others as well.
     wide: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ impl Mounted {
         self.0.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last will names other layers as well.
+    /// The crash snapshot names other layers as well.
     pub(super) fn mark_wide(&self) {
         self.0.wide.store(true, Ordering::Relaxed);
     }
@@ -55,20 +55,20 @@ impl Mounted {
 
 /// What a machine is told so that it has the wheels it ought to have.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct RemountPlan {
     add: Vec<Layer>,
     pub(super) remove: Vec<LayerId>,
     /// What it has then.
     pub(super) after: Vec<Layer>,
 }
 
-impl Plan {
+impl RemountPlan {
     /// Mounts `wanted` beside `present`; another version of a package takes its place.
     ///
     /// # Errors
     /// [`Error::Layer`] for one that cannot be, or is one too many.
-    pub(super) fn new(present: &[Layer], wanted: &[Layer]) -> Result<Plan, Error> {
-        let mut plan = Plan { after: present.to_vec(), ..Plan::default() };
+    pub(super) fn new(present: &[Layer], wanted: &[Layer]) -> Result<RemountPlan, Error> {
+        let mut plan = RemountPlan { after: present.to_vec(), ..RemountPlan::default() };
         for layer in wanted {
             if plan.after.contains(layer) {
                 continue;
@@ -98,11 +98,11 @@ impl Plan {
     }
 
     /// Takes away the packages of these names (normalised, PEP 503).
-    pub(super) fn without(present: &[Layer], packages: &[String]) -> Plan {
+    pub(super) fn without(present: &[Layer], packages: &[String]) -> RemountPlan {
         let goes = |layer: &Layer| packages.contains(&distribution(&layer.name));
         let mut after = present.to_vec();
         let remove = after.extract_if(.., |layer| goes(layer)).map(|layer| layer.id()).collect();
-        Plan { add: Vec::new(), remove, after }
+        RemountPlan { add: Vec::new(), remove, after }
     }
 
     /// Whether nothing changes.
@@ -157,22 +157,22 @@ pub(super) fn is_sound(request: &InstallRequest) -> bool {
 }
 
 /// What becomes of a request to take packages away: the server's users are not asked.
-pub(super) fn uninstall(present: &[Layer], packages: &[String]) -> (Plan, InstallReply) {
-    let plan = Plan::without(present, packages);
+pub(super) fn uninstall(present: &[Layer], packages: &[String]) -> (RemountPlan, InstallReply) {
+    let plan = RemountPlan::without(present, packages);
     let version = |id: &LayerId| id.name.split('-').nth(1).unwrap_or_default().to_owned();
     let gone = plan.remove.iter().map(|id| (distribution(&id.name), version(id))).collect();
     (plan, InstallReply::Done { installed: Vec::new(), satisfied: gone })
 }
 
 /// What an answer means for the machine, and what the guest is told.
-pub(super) fn install(present: &[Layer], answer: Result<InstallAnswer, String>) -> (Plan, InstallReply) {
+pub(super) fn install(present: &[Layer], answer: Result<InstallAnswer, String>) -> (RemountPlan, InstallReply) {
     let refused = |mut text: String| {
         text.truncate(text.floor_char_boundary(MAX_REFUSAL));
-        (Plan { after: present.to_vec(), ..Plan::default() }, InstallReply::Refused(text))
+        (RemountPlan { after: present.to_vec(), ..RemountPlan::default() }, InstallReply::Refused(text))
     };
     match answer {
         Err(text) => refused(text),
-        Ok(InstallAnswer { layers, mut installed, mut satisfied }) => match Plan::new(present, &layers) {
+        Ok(InstallAnswer { layers, mut installed, mut satisfied }) => match RemountPlan::new(present, &layers) {
             Ok(plan) => {
                 installed.truncate(MAX_LIST);
                 satisfied.truncate(MAX_LIST);
@@ -202,32 +202,32 @@ mod tests {
     fn another_version_takes_the_place_of_the_one_there_is() {
         let present = [layer("rich-12-py3-none-any.whl", 1), layer("a-1-py3-none-any.whl", 2)];
         let wanted = [layer("a-1-py3-none-any.whl", 2), layer("Rich-13-py3-none-any.whl", 3)];
-        let plan = Plan::new(&present, &wanted).unwrap();
+        let plan = RemountPlan::new(&present, &wanted).unwrap();
         assert_eq!(names(&plan.add), ["Rich-13-py3-none-any.whl"]);
         assert_eq!(plan.remove, [present[0].id()]);
         assert_eq!(names(&plan.after), ["a-1-py3-none-any.whl", "Rich-13-py3-none-any.whl"]);
         assert_eq!(plan.before_and_after().len(), 3);
-        assert!(Plan::new(&present, &present).unwrap().is_empty());
-        assert!(Plan::new(&[], &[layer("a-1-x.whl", 1), layer("a-2-x.whl", 2)]).is_err());
+        assert!(RemountPlan::new(&present, &present).unwrap().is_empty());
+        assert!(RemountPlan::new(&[], &[layer("a-1-x.whl", 1), layer("a-2-x.whl", 2)]).is_err());
     }
 
     #[test]
     fn what_no_machine_must_be_given_is_refused() {
         for name in ["", "a/b", "a\0", &"x".repeat(MAX_LAYER_NAME + 1)] {
-            assert!(Plan::new(&[], &[layer(name, 1)]).is_err(), "{name:?}");
+            assert!(RemountPlan::new(&[], &[layer(name, 1)]).is_err(), "{name:?}");
         }
         let mut writable = layer("a-1.whl", 1);
         writable.archive = Arc::new(tempfile::tempfile().unwrap());
-        assert!(Plan::new(&[], &[writable]).is_err());
+        assert!(RemountPlan::new(&[], &[writable]).is_err());
         let many: Vec<_> = (0..=MAX_LAYERS).map(|number| layer(&format!("p{number}-1.whl"), 1)).collect();
-        assert!(Plan::new(&[], &many[1..]).is_ok() && Plan::new(&[], &many).is_err());
+        assert!(RemountPlan::new(&[], &many[1..]).is_ok() && RemountPlan::new(&[], &many).is_err());
     }
 
     #[test]
     fn layers_travel_with_their_descriptors() {
         let mut layers: Vec<_> = (0..2 * LAYERS_AT_ONCE).map(|number| layer(&format!("p{number}-1.whl"), 1)).collect();
         layers[1].bytecode = Some(layers[1].archive.clone());
-        let plan = Plan::new(&[], &layers).unwrap();
+        let plan = RemountPlan::new(&[], &layers).unwrap();
         let counts: Vec<_> = plan.messages(None).map(|(_, fds)| fds.len()).collect();
         assert_eq!(counts, [LAYERS_AT_ONCE + 1, LAYERS_AT_ONCE]);
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::blank::Blank;
 use super::error::Error;
+use super::unassigned::UnassignedMachine;
 use super::zygote::Zygote;
 use crate::api::Image;
 use crate::image::file::Header;
@@ -21,7 +21,7 @@ pub(crate) struct Pool {
     image: Image,
     /// Header of the image's file.
     base: Header,
-    ready: Mutex<VecDeque<Blank>>,
+    ready: Mutex<VecDeque<UnassignedMachine>>,
     /// How many are kept.
     target: usize,
     filling: AtomicBool,
@@ -85,28 +85,28 @@ impl Pool {
     ///
     /// # Errors
     /// When none can be forked.
-    pub(crate) async fn take(self: &Arc<Self>) -> Result<Blank, Error> {
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<UnassignedMachine, Error> {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let blank = self.take_any().await?;
+        let unassigned = self.take_any().await?;
         // All are forks of the same zygote: one tells it.
-        self.footprint.get_or_init(|| blank.process.anonymous_bytes().unwrap_or(0));
-        Ok(blank)
+        self.footprint.get_or_init(|| unassigned.process.anonymous_bytes().unwrap_or(0));
+        Ok(unassigned)
     }
 
-    async fn take_any(self: &Arc<Self>) -> Result<Blank, Error> {
+    async fn take_any(self: &Arc<Self>) -> Result<UnassignedMachine, Error> {
         loop {
             let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match ready {
-                Some(blank) if blank.is_alive() => {
+                Some(unassigned) if unassigned.is_alive() => {
                     self.refill();
-                    return Ok(blank);
+                    return Ok(unassigned);
                 }
                 Some(_) => {}
                 None => break,
             }
         }
         self.refill();
-        Blank::fork(&self.zygote).await
+        UnassignedMachine::fork(&self.zygote).await
     }
 
     fn is_retired(&self) -> bool {
@@ -131,12 +131,12 @@ impl Pool {
                     pool.filling.store(false, Ordering::Release);
                     return;
                 }
-                match Blank::fork(&pool.zygote).await {
-                    Ok(blank) => {
+                match UnassignedMachine::fork(&pool.zygote).await {
+                    Ok(unassigned) => {
                         let mut ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
                         // Under the lock: whoever retires the pool has cleared it before, or does so afterwards.
                         if !pool.is_retired() {
-                            ready.push_back(blank);
+                            ready.push_back(unassigned);
                         }
                     }
                     Err(error) => {

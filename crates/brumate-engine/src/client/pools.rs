@@ -9,10 +9,10 @@ use super::error::Error;
 use super::pool::Pool;
 use super::prepare;
 use super::zygote::{Ingredients, Zygote};
-use super::{PoolKey, Shared, Slot};
+use super::{PoolKey, SandboxShared, Slot};
 use crate::api::Image;
 
-impl Shared {
+impl SandboxShared {
     /// Takes no more machines from `pool`. Those it has given may live on.
     pub(super) async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
         let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
@@ -50,7 +50,7 @@ impl Shared {
         self.pool_of(&(image.clone(), None), urgency).await
     }
 
-    /// As [`Shared::pool`], also for images that other versions have made.
+    /// As [`SandboxShared::pool`], also for images that other versions have made.
     pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl Shared {
             trampoline: &trampoline,
             require_jail: self.require_jail,
             brief: self.brief.load(Ordering::Relaxed),
-            patience: self.patience,
+            startup_timeouts: self.startup_timeouts,
             compilers: &self.compilers,
             urgency,
             layers: image.layers(),
@@ -107,7 +107,7 @@ impl Shared {
 const QUICK: Duration = Duration::from_secs(1);
 
 /// Replaces the zygotes of a quick start by ones that fork fast.
-pub(super) async fn replace_brief(shared: Weak<Shared>) {
+pub(super) async fn replace_brief(shared: Weak<SandboxShared>) {
     tokio::time::sleep(QUICK).await;
     if let Some(shared) = shared.upgrade() {
         shared.brief.store(false, Ordering::Relaxed);

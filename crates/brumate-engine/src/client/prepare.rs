@@ -11,17 +11,17 @@ use super::images::Verified;
 use super::memory_file::memory_file;
 use super::progress::report_to;
 use super::zygote::{Ingredients, build};
-use super::{Shared, compile_prelude};
+use super::{SandboxShared, compile_prelude};
 use crate::api::Image;
 use crate::bundle::{self, NativeModule};
-use crate::code::compile::{self, Kind};
+use crate::code::compile::{self, ModuleKind};
 use crate::code::trampoline::trampoline_module;
 
 /// Wheels that import another one if it is there, without requiring it.
 const OPTIONAL: [(&str, &str); 1] = [("scikit-learn", "pandas")];
 
 /// The main module and the trampoline, compiled.
-pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), Error> {
+pub(super) async fn prelude(shared: &SandboxShared) -> Result<(Arc<File>, Arc<File>), Error> {
     let main = shared.cache.get(&bundle::INTERPRETER_KEY);
     let trampoline = shared.cache.get(&compile::key(&trampoline_module()));
     if let (Some(main), Some(trampoline)) = (main, trampoline) {
@@ -37,13 +37,13 @@ pub(super) async fn prelude(shared: &Shared) -> Result<(Arc<File>, Arc<File>), E
 }
 
 /// Compiles every native module of the bundle.
-pub(super) async fn everything(shared: &Arc<Shared>) -> Result<(), Error> {
+pub(super) async fn everything(shared: &Arc<SandboxShared>) -> Result<(), Error> {
     modules(shared, Urgency::Needed, |_| true).await
 }
 
 /// Compiles the native modules of `names` and of everything they import, as far as they are usually loaded. Others are compiled when a
 /// program imports them.
-pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
+pub(super) async fn wheels(shared: &Arc<SandboxShared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
     let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.to_vec();
     while let Some(name) = open.pop() {
@@ -57,7 +57,11 @@ pub(super) async fn wheels(shared: &Arc<Shared>, names: &[&str], urgency: Urgenc
 }
 
 /// Compiles the native modules of the bundle that `wanted` chooses and the cache lacks.
-async fn modules(shared: &Arc<Shared>, urgency: Urgency, wanted: impl Fn(&NativeModule) -> bool) -> Result<(), Error> {
+async fn modules(
+    shared: &Arc<SandboxShared>,
+    urgency: Urgency,
+    wanted: impl Fn(&NativeModule) -> bool,
+) -> Result<(), Error> {
     let missing: Vec<_> = bundle::native_modules()
         .iter()
         .filter(|module| wanted(module) && shared.compilers.cached_for(&module.key, urgency).is_none())
@@ -74,7 +78,7 @@ async fn modules(shared: &Arc<Shared>, urgency: Urgency, wanted: impl Fn(&Native
 }
 
 /// Compiles modules that a run waits for.
-async fn all_at_once(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
+async fn all_at_once(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), Error> {
     let _need = shared.compilers.need();
     let _lock = lock(shared).await?;
     let total = missing.len();
@@ -92,7 +96,7 @@ async fn all_at_once(shared: &Shared, missing: &[&NativeModule]) -> Result<(), E
 }
 
 /// Compiles modules that nobody waits for yet. A run that waits for others is let in between.
-pub(super) async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Result<(), Error> {
+pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), Error> {
     let mut at = 0;
     while let Some(module) = missing.get(at) {
         // Before the lock: whoever comes now needs it.
@@ -112,17 +116,21 @@ pub(super) async fn one_by_one(shared: &Shared, missing: &[&NativeModule]) -> Re
 }
 
 /// Compiles a module of the bundle, unless another task or process has done so meanwhile.
-async fn compile_module(shared: &Shared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
+async fn compile_module(shared: &SandboxShared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
     // Before it is unpacked.
     if shared.compilers.cached_for(&module.key, urgency).is_some() {
         return Ok(());
     }
     let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
-    shared.compilers.bundled(Kind::Side, &bytes, module.name(), urgency).await.map(drop)
+    shared.compilers.bundled(ModuleKind::Side, &bytes, module.name(), urgency).await.map(drop)
 }
 
 /// The image, built if it is not there.
-pub(super) async fn image(shared: &Shared, ingredients: Ingredients<'_>, image: &Image) -> Result<Verified, Error> {
+pub(super) async fn image(
+    shared: &SandboxShared,
+    ingredients: Ingredients<'_>,
+    image: &Image,
+) -> Result<Verified, Error> {
     if let Some(verified) = find(shared, image).await? {
         return Ok(verified);
     }
@@ -150,26 +158,26 @@ pub(super) async fn image(shared: &Shared, ingredients: Ingredients<'_>, image: 
 }
 
 /// Looks for the image, off the async threads: the first time all of it is read.
-pub(super) async fn find(shared: &Shared, image: &Image) -> Result<Option<Verified>, Error> {
+pub(super) async fn find(shared: &SandboxShared, image: &Image) -> Result<Option<Verified>, Error> {
     let (images, image) = (shared.images.clone(), image.clone());
     let found = tokio::task::spawn_blocking(move || images.get(&image)).await;
     found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
 /// As [`find`], by what the image is.
-pub(super) async fn find_by_id(shared: &Shared, id: [u8; 32]) -> Result<Option<Verified>, Error> {
+pub(super) async fn find_by_id(shared: &SandboxShared, id: [u8; 32]) -> Result<Option<Verified>, Error> {
     let images = shared.images.clone();
     let found = tokio::task::spawn_blocking(move || images.find(&id)).await;
     found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
 /// Keeps other processes from compiling the same at the same time.
-async fn lock(shared: &Shared) -> Result<std::os::fd::OwnedFd, Error> {
+async fn lock(shared: &SandboxShared) -> Result<std::os::fd::OwnedFd, Error> {
     let cache = shared.cache.clone();
     let locked = tokio::task::spawn_blocking(move || cache.lock()).await;
     Ok(locked.map_err(|error| Error::Unavailable(error.to_string()))??)
 }
 
-fn report(shared: &Shared, done: usize, total: usize, name: &str) {
+fn report(shared: &SandboxShared, done: usize, total: usize, name: &str) {
     report_to(shared.progress.as_ref(), done, total, name);
 }

@@ -14,7 +14,7 @@ use tokio::sync::{MutexGuard, mpsc, watch};
 use super::Sandbox;
 use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::Error;
-use super::lifecycle::Paused;
+use super::lifecycle::PausedMachine;
 use super::machine::Machine;
 use super::stop::Interrupter;
 use super::transaction::Transaction;
@@ -32,11 +32,11 @@ pub struct Session {
 pub(super) struct SessionState {
     pub(super) machine: Machine,
     /// The session as it was after the last cell.
-    pub(super) checkpoint: Option<Paused>,
+    pub(super) checkpoint: Option<PausedMachine>,
     /// The machine sees to it by itself, and says how.
     pub(super) expected: bool,
     /// The one before: it follows, or its state counts no more. Ending its process takes time that nobody should wait for.
-    outdated: Option<Paused>,
+    outdated: Option<PausedMachine>,
     /// Counts what has changed the state; the task that sees to the checkpoint hears it.
     changes: watch::Sender<u64>,
     /// A task sees to the checkpoint while nobody waits.
@@ -51,11 +51,11 @@ pub(super) struct SessionState {
 
 impl SessionState {
     /// Waits for the checkpoint that the machine sees to by itself, if it does. One that has not come to be is asked for again.
-    pub(super) async fn meet(&mut self) {
+    pub(super) async fn await_checkpoint(&mut self) {
         if !self.expected {
             return;
         }
-        match self.machine.hear_kept(&mut self.expected).await {
+        match self.machine.receive_checkpoint_report(&mut self.expected).await {
             Ok(None) => self.checkpoint = self.outdated.take(),
             Ok(Some(checkpoint)) => {
                 self.checkpoint = Some(checkpoint);
@@ -68,7 +68,7 @@ impl SessionState {
 
     /// Makes the checkpoint if there is none of the present state, and it needs one.
     async fn checkpoint(&mut self) -> Result<(), Error> {
-        self.meet().await;
+        self.await_checkpoint().await;
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
@@ -78,15 +78,15 @@ impl SessionState {
     }
 
     /// What there is to do while nobody waits; returns when to ask again. A session in use is left alone: the next cell comes first.
-    async fn keep(&mut self, quiet: &mut Quiet) -> Result<Option<Duration>, Error> {
+    async fn keep(&mut self, quiet: &mut IdleObservation) -> Result<Option<Duration>, Error> {
         if self.transaction.is_some() {
             return Ok(Some(LOOK_AGAIN));
         }
         let changes = *self.changes.borrow();
-        let before = std::mem::replace(quiet, Quiet { changes, checkpoint: false });
+        let before = std::mem::replace(quiet, IdleObservation { changes, checkpoint: false });
         if before.changes == changes {
             if before.checkpoint {
-                self.settle().await?;
+                self.share_memory().await?;
                 return Ok(None);
             }
             self.checkpoint().await?;
@@ -100,7 +100,7 @@ impl SessionState {
     }
 
     /// Makes a checkpoint anew that shares with the machine all memory it can.
-    async fn settle(&mut self) -> Result<(), Error> {
+    async fn share_memory(&mut self) -> Result<(), Error> {
         drop(self.checkpoint.take());
         self.checkpoint = Some(self.machine.checkpoint(true).await?);
         Ok(())
@@ -108,7 +108,7 @@ impl SessionState {
 }
 
 /// What was seen of a session that may not be in use.
-struct Quiet {
+struct IdleObservation {
     /// As in [`SessionState`].
     changes: u64,
     /// There is a checkpoint of that state.
@@ -125,7 +125,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const SETTLE_AFTER: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// A session of a machine.
+    /// Makes a session of a machine.
     pub fn new(machine: Machine) -> Session {
         Session::of(machine, false)
     }
@@ -140,7 +140,7 @@ impl Session {
             SessionState { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, crash_snapshot };
         let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
         if !fresh {
-            session.keep_later(seen);
+            session.maintain_checkpoint(seen);
         }
         session
     }
@@ -183,30 +183,30 @@ impl Session {
         match ran {
             Ok((outcome, listed)) => {
                 state.expected = !in_transaction;
-                self.moved_on(state);
+                self.state_changed(state);
                 Ok((outcome, listed))
             }
-            Err(error) => self.judge(&mut state, Err(error)).await,
+            Err(error) => self.roll_back_if_ended(&mut state, Err(error)).await,
         }
     }
 
-    /// What the guest's parser finds in `code`.
+    /// Parses `code` with the guest's parser; returns what it imports.
     ///
     /// # Errors
     /// As [`Session::execute`].
     pub async fn analyze(&self, code: &str) -> Result<Analysis, Error> {
         let mut state = self.ready().await?;
         let result = state.machine.analyze(code).await;
-        self.judge(&mut state, result).await
+        self.roll_back_if_ended(&mut state, result).await
     }
 
     /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
     pub(super) async fn ready(&self) -> Result<MutexGuard<'_, SessionState>, Error> {
         let mut state = self.state.lock().await;
-        state.stands()?;
+        state.check_transaction()?;
         match state.transaction {
             // Its checkpoint is the one that it began with.
-            Some(_) => state.meet().await,
+            Some(_) => state.await_checkpoint().await,
             None => state.checkpoint().await?,
         }
         Ok(state)
@@ -218,7 +218,7 @@ impl Session {
     }
 
     /// The state is another one from now on. The old checkpoint follows, or the next is forked, while nobody waits.
-    pub(super) fn moved_on(&self, mut state: MutexGuard<'_, SessionState>) {
+    pub(super) fn state_changed(&self, mut state: MutexGuard<'_, SessionState>) {
         if let Some(transaction) = &mut state.transaction {
             transaction.change();
             return;
@@ -233,7 +233,7 @@ impl Session {
         state.outdated = state.checkpoint.take().or(state.outdated.take());
         state.changes.send_modify(|changes| *changes += 1);
         if !state.fresh && !std::mem::replace(&mut state.kept, true) {
-            self.keep_later(state.changes.subscribe());
+            self.maintain_checkpoint(state.changes.subscribe());
         }
     }
 
@@ -245,15 +245,19 @@ impl Session {
     ) -> Result<(), Error> {
         match result {
             Ok(()) | Err(Error::File { .. }) => {
-                self.moved_on(state);
+                self.state_changed(state);
                 result
             }
-            other => self.judge(&mut state, other).await,
+            other => self.roll_back_if_ended(&mut state, other).await,
         }
     }
 
     /// Rolls back when the machine has ended.
-    pub(super) async fn judge<T>(&self, state: &mut SessionState, result: Result<T, Error>) -> Result<T, Error> {
+    pub(super) async fn roll_back_if_ended<T>(
+        &self,
+        state: &mut SessionState,
+        result: Result<T, Error>,
+    ) -> Result<T, Error> {
         match result {
             Err(Error::MachineDied { reason, output_dropped, peak_memory_bytes }) => {
                 let lost = Error::MachineDied { reason: reason.clone(), output_dropped, peak_memory_bytes };
@@ -272,14 +276,14 @@ impl Session {
 
     /// The checkpoint takes over from a machine that has ended, or whose state counts no more; false when that fails.
     pub(super) async fn take_over(&self, state: &mut SessionState) -> bool {
-        state.meet().await;
+        state.await_checkpoint().await;
         let machine = match state.checkpoint.take() {
             Some(checkpoint) => checkpoint.resume().await,
             None if state.fresh => {
                 if let Some(transaction) = &state.transaction {
                     state.machine.mounted.set(transaction.layers().to_vec());
                 }
-                state.machine.again(state.crash_snapshot.as_ref()).await
+                state.machine.replacement(state.crash_snapshot.as_ref()).await
             }
             None => return false,
         };
@@ -292,16 +296,16 @@ impl Session {
         !matches!(state.checkpoint().await, Err(Error::MachineDied { .. }))
     }
 
-    /// Another session that goes on from this one's present state.
+    /// Forks the session: the other one goes on from this one's present state.
     ///
     /// # Errors
     /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
-        state.stands()?;
-        state.meet().await;
+        state.check_transaction()?;
+        state.await_checkpoint().await;
         let paused = state.machine.fork().await;
-        let paused = self.judge(&mut state, paused).await?;
+        let paused = self.roll_back_if_ended(&mut state, paused).await?;
         drop(state);
         Ok(Session::new(paused.resume().await?))
     }
@@ -312,10 +316,10 @@ impl Session {
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
     pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
         let mut state = self.state.lock().await;
-        state.stands()?;
-        state.meet().await;
+        state.check_transaction()?;
+        state.await_checkpoint().await;
         let size = state.machine.hibernate(path).await;
-        self.judge(&mut state, size).await
+        self.roll_back_if_ended(&mut state, size).await
     }
 
     /// Estimates how many bytes [`Session::hibernate`] would write, rather too many: it compresses. `None` where the kernel does not
@@ -331,16 +335,16 @@ impl Session {
 
     /// Sees to the checkpoint in the background, until the session has not been used for a while. A failure is met again, and
     /// told, by the next cell.
-    fn keep_later(&self, mut changes: watch::Receiver<u64>) {
+    fn maintain_checkpoint(&self, mut changes: watch::Receiver<u64>) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
-            let mut quiet = Quiet { changes: *changes.borrow_and_update(), checkpoint: false };
+            let mut quiet = IdleObservation { changes: *changes.borrow_and_update(), checkpoint: false };
             let mut pause = Some(CHECKPOINT_AFTER);
             while let Some(next) = pause {
                 tokio::select! {
                     () = tokio::time::sleep(next) => {}
                     Ok(()) = changes.changed(), if quiet.checkpoint => {
-                        quiet = Quiet { changes: *changes.borrow_and_update(), checkpoint: false };
+                        quiet = IdleObservation { changes: *changes.borrow_and_update(), checkpoint: false };
                         pause = Some(CHECKPOINT_AFTER);
                         continue;
                     }
@@ -359,7 +363,7 @@ impl Session {
 }
 
 impl Sandbox {
-    /// A new session.
+    /// Makes a new session.
     ///
     /// # Errors
     /// Those of [`Sandbox::machine`].

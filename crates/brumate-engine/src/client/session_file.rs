@@ -50,7 +50,7 @@ pub(super) struct Header {
     pub(super) base: [u8; 32],
     /// Whose state it is.
     pub(super) session: SessionId,
-    /// Wheels that are mounted; in a last will perhaps also those that were, or were about to be.
+    /// Wheels that are mounted; in a crash snapshot perhaps also those that were, or were about to be.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_KNOWN>")]
     pub(super) layers: Vec<LayerId>,
     /// Wheels that are mounted in the base image.

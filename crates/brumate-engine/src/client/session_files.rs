@@ -14,7 +14,7 @@ impl Session {
     pub async fn list_files(&self, directory: &str) -> Result<Vec<FileInfo>, Error> {
         let mut state = self.ready().await?;
         let result = state.machine.list_files(directory).await;
-        self.judge(&mut state, result).await
+        self.roll_back_if_ended(&mut state, result).await
     }
 
     /// As [`Machine::read_file`], while no cell runs.
@@ -24,7 +24,7 @@ impl Session {
     pub async fn read_file(&self, path: &str, offset: u64, length: usize) -> Result<FileChunk, Error> {
         let mut state = self.ready().await?;
         let result = state.machine.read_file(path, offset, length).await;
-        self.judge(&mut state, result).await
+        self.roll_back_if_ended(&mut state, result).await
     }
 
     /// As [`Machine::write_file`], while no cell runs. What has been written stays when a later cell is rolled back.

@@ -80,16 +80,16 @@ enum Request {
 
 /// What the guest waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Question {
+enum PendingRequest {
     Nothing,
     Input,
     Install,
-    Answered(Answer),
+    Answered(GuestAnswer),
 }
 
 /// What it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum GuestAnswer {
     /// A line, or the end of the input.
     Input(Option<String>),
     /// What comes of its wish for packages.
@@ -102,7 +102,7 @@ struct Asked {
     /// Which one, counted from 0.
     execution: u64,
     request: Request,
-    question: Question,
+    question: PendingRequest,
 }
 
 /// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that ran when it
@@ -117,7 +117,7 @@ pub struct Interrupter {
 impl Interrupter {
     /// One of a machine with these layers.
     pub(super) fn of(mounted: Mounted) -> Interrupter {
-        let asked = Asked { execution: 0, request: Request::None, question: Question::Nothing };
+        let asked = Asked { execution: 0, request: Request::None, question: PendingRequest::Nothing };
         Interrupter { asked: watch::Sender::new(asked), execution: 0, mounted }
     }
 
@@ -131,7 +131,7 @@ impl Interrupter {
         self.mounted.get()
     }
 
-    /// KeyboardInterrupt in the guest; SIGKILL when it has not ended after [`Limits::grace`](crate::api::Limits::grace).
+    /// Raises KeyboardInterrupt in the guest; sends SIGKILL when it has not ended after [`Limits::grace`](crate::api::Limits::grace).
     pub fn interrupt(&self) {
         self.change(|asked| {
             let change = asked.request == Request::None;
@@ -142,7 +142,7 @@ impl Interrupter {
         });
     }
 
-    /// SIGKILL now.
+    /// Kills the machine at once (SIGKILL).
     pub fn kill(&self) {
         self.change(|asked| {
             asked.request = Request::Kill;
@@ -156,20 +156,20 @@ impl Interrupter {
         if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
             return false;
         }
-        self.reply(&Question::Input, Answer::Input(line))
+        self.reply(&PendingRequest::Input, GuestAnswer::Input(line))
     }
 
     /// Answers an [`Install`](crate::api::Event::Install) with what is to be mounted, or with the text of a refusal. False when
     /// the guest waits for no such answer.
     pub fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
-        self.reply(&Question::Install, Answer::Install(answer))
+        self.reply(&PendingRequest::Install, GuestAnswer::Install(answer))
     }
 
-    fn reply(&self, question: &Question, answer: Answer) -> bool {
+    fn reply(&self, question: &PendingRequest, answer: GuestAnswer) -> bool {
         self.change(|asked| {
             let change = asked.question == *question;
             if change {
-                asked.question = Question::Answered(answer);
+                asked.question = PendingRequest::Answered(answer);
             }
             change
         })
@@ -188,7 +188,8 @@ impl Interrupter {
     /// The present execution is over; nobody can stop it any more.
     pub(super) fn execution_ended(&self) {
         self.asked.send_modify(|asked| {
-            *asked = Asked { execution: asked.execution + 1, request: Request::None, question: Question::Nothing };
+            *asked =
+                Asked { execution: asked.execution + 1, request: Request::None, question: PendingRequest::Nothing };
         });
     }
 
@@ -199,25 +200,26 @@ impl Interrupter {
 
     /// The guest waits for an answer from now on: for packages, or else for a line.
     pub(super) fn ask(&self, install: bool) {
-        let question = if install { Question::Install } else { Question::Input };
+        let question = if install { PendingRequest::Install } else { PendingRequest::Input };
         self.asked.send_modify(|asked| asked.question = question);
     }
 
     /// Nobody will answer the present question.
     pub(super) fn withdraw(&self) {
-        self.asked.send_modify(|asked| asked.question = Question::Nothing);
+        self.asked.send_modify(|asked| asked.question = PendingRequest::Nothing);
     }
 
     /// Waits for the answer, and takes it.
-    pub(super) async fn answered(&self) -> Answer {
+    pub(super) async fn answered(&self) -> GuestAnswer {
         let mut asked = self.asked.subscribe();
         loop {
             // `self` holds the sender: it never ends.
-            let _ = asked.wait_for(|asked| matches!(asked.question, Question::Answered(_))).await;
+            let _ = asked.wait_for(|asked| matches!(asked.question, PendingRequest::Answered(_))).await;
             let mut answer = None;
             self.asked.send_if_modified(|asked| {
-                if let Question::Answered(_) = asked.question
-                    && let Question::Answered(given) = std::mem::replace(&mut asked.question, Question::Nothing)
+                if let PendingRequest::Answered(_) = asked.question
+                    && let PendingRequest::Answered(given) =
+                        std::mem::replace(&mut asked.question, PendingRequest::Nothing)
                 {
                     answer = Some(given);
                 }

@@ -9,7 +9,7 @@ use std::sync::Weak;
 use tokio::sync::mpsc;
 
 use super::error::Error;
-use super::{Sandbox, Shared, prepare};
+use super::{Sandbox, SandboxShared, prepare};
 use crate::bundle;
 use crate::code::compile::baseline_key;
 use crate::wire::ModuleKey;
@@ -48,7 +48,7 @@ impl Sandbox {
 }
 
 /// Optimizes modules that are in use as baseline code, then replaces the zygotes. Ends with the sandbox.
-pub(super) async fn optimize(shared: Weak<Shared>, mut keys: mpsc::Receiver<ModuleKey>) {
+pub(super) async fn optimize(shared: Weak<SandboxShared>, mut keys: mpsc::Receiver<ModuleKey>) {
     while let Some(first) = keys.recv().await {
         let mut next = Some(first);
         while let Some(key) = next {

@@ -3,9 +3,9 @@
 //! The caller may have to store what a cell did before it counts, and storing may fail. Between [`Session::begin`] and
 //! [`Session::commit`] the checkpoint stays that of the state before; [`Session::roll_back`] lets it take over.
 
-use super::error::{Died, Error};
+use super::error::Error;
 use super::session::{Session, SessionState};
-use crate::api::Layer;
+use crate::api::{ExitReason, Layer};
 
 /// The state of a transaction.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ enum Progress {
     /// The state is another one.
     Changed,
     /// The machine has ended, for this reason, and the state before the transaction is back.
-    Failed(Died),
+    Failed(ExitReason),
 }
 
 impl Transaction {
@@ -34,7 +34,7 @@ impl Transaction {
     }
 
     /// The state before is back.
-    pub(super) fn fail(&mut self, reason: Died) {
+    pub(super) fn fail(&mut self, reason: ExitReason) {
         self.progress = Progress::Failed(reason);
     }
 
@@ -44,7 +44,7 @@ impl Transaction {
     }
 }
 
-fn rolled_back(reason: Died) -> Error {
+fn rolled_back(reason: ExitReason) -> Error {
     Error::RolledBack { reason, output_dropped: 0, peak_memory_bytes: None }
 }
 
@@ -53,7 +53,7 @@ impl SessionState {
     ///
     /// # Errors
     /// [`Error::RolledBack`] when one has.
-    pub(super) fn stands(&self) -> Result<(), Error> {
+    pub(super) fn check_transaction(&self) -> Result<(), Error> {
         match &self.transaction {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason.clone())),
             _ => Ok(()),
@@ -70,7 +70,7 @@ impl Session {
     pub async fn begin(&self) -> Result<(), Error> {
         let mut state = self.state().await;
         if let Some(Transaction { progress: Progress::Changed, .. }) = state.transaction.take() {
-            self.moved_on(state);
+            self.state_changed(state);
         } else {
             drop(state);
         }
@@ -92,7 +92,7 @@ impl Session {
             Some(Transaction { progress: Progress::Changed, .. }) => {
                 // A machine that cannot be told has ended, which the next request finds out.
                 state.expected = state.machine.keep_checkpoint().await.is_ok();
-                self.moved_on(state);
+                self.state_changed(state);
                 Ok(())
             }
             Some(Transaction { progress: Progress::Unchanged, .. }) | None => Ok(()),
@@ -112,7 +112,7 @@ impl Session {
                 if back {
                     return Ok(());
                 }
-                Err(Error::MachineDied { reason: Died::Cancelled, output_dropped: 0, peak_memory_bytes: None })
+                Err(Error::MachineDied { reason: ExitReason::Cancelled, output_dropped: 0, peak_memory_bytes: None })
             }
             _ => {
                 state.transaction = None;

@@ -12,20 +12,20 @@ use tokio::sync::oneshot;
 /// The places. Clones are the same places.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
-    shared: Arc<Shared>,
+    shared: Arc<TurnQueue>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct TurnQueue {
     /// Places in all.
     places: usize,
     /// Places that one principal may have at a time.
     each: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     taken: usize,
     queues: HashMap<Arc<str>, Queue>,
     /// Principals that wait and may have one more place; the first one is next.
@@ -35,25 +35,25 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     taken: usize,
-    waiting: VecDeque<oneshot::Sender<Place>>,
+    waiting: VecDeque<oneshot::Sender<TurnGuard>>,
 }
 
 /// A place, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    shared: Arc<Shared>,
+pub(super) struct TurnGuard {
+    shared: Arc<TurnQueue>,
     principal: Arc<str>,
 }
 
 impl Turns {
     /// So many places, of which one principal may have `each` at a time.
     pub(super) fn new(places: usize, each: usize) -> Turns {
-        let shared = Shared { places: places.max(1), each: each.max(1), state: Mutex::default() };
+        let shared = TurnQueue { places: places.max(1), each: each.max(1), state: Mutex::default() };
         Turns { shared: Arc::new(shared) }
     }
 
     /// Waits for a place. Who stops waiting takes none.
-    pub(super) async fn enter(&self, principal: &str) -> Place {
+    pub(super) async fn enter(&self, principal: &str) -> TurnGuard {
         loop {
             let (sender, receiver) = oneshot::channel();
             self.shared.ask(principal, sender);
@@ -65,12 +65,12 @@ impl Turns {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl TurnQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(self: &Arc<Self>, principal: &str, sender: oneshot::Sender<Place>) {
+    fn ask(self: &Arc<Self>, principal: &str, sender: oneshot::Sender<TurnGuard>) {
         {
             let mut state = self.state();
             let name: Arc<str> = match state.queues.get_key_value(principal) {
@@ -100,7 +100,7 @@ impl Shared {
                 if let Some(sender) = next {
                     queue.taken += 1;
                     state.taken += 1;
-                    given.push((sender, Place { shared: self.clone(), principal: name.clone() }));
+                    given.push((sender, TurnGuard { shared: self.clone(), principal: name.clone() }));
                 }
                 if queue.taken == 0 && queue.waiting.is_empty() {
                     state.queues.remove(&name);
@@ -116,7 +116,7 @@ impl Shared {
     }
 }
 
-impl Drop for Place {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
         {
             let mut state = self.shared.state();
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     /// Who has got a place, in order; each leaves at once.
-    async fn order(turns: &Turns, first: Place, wanted: &[&'static str]) -> Vec<&'static str> {
+    async fn order(turns: &Turns, first: TurnGuard, wanted: &[&'static str]) -> Vec<&'static str> {
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
         for &principal in wanted {

@@ -15,8 +15,8 @@ use super::channel::{AsyncChannel, pair};
 use super::compiler::{AHEAD_NICE, CompileRequester, Compilers, GuestModule, Urgency};
 use super::error::{Error, cut};
 use super::mounted;
-use super::patience::Patience;
 use super::spawn::{Child, spawn};
+use super::startup_timeouts::StartupTimeouts;
 use super::stop::Clock;
 use crate::api::{Layer, LayerId};
 use crate::code::compile;
@@ -40,7 +40,7 @@ pub(crate) struct Exit {
 const MAX_PEAK: u64 = 1 << 40;
 
 /// What a zygote, or the first process of its jail, is asked for.
-enum Request {
+enum ZygoteRequest {
     /// A machine, that speaks on this socket.
     Fork(OwnedFd),
     /// News of the end of a machine.
@@ -50,7 +50,7 @@ enum Request {
 /// A running zygote.
 #[derive(Debug)]
 pub(crate) struct Zygote {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<ZygoteRequest>,
     alive: Arc<AtomicBool>,
     missing_walls: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) trampoline: &'a File,
     pub(crate) require_jail: bool,
     pub(crate) brief: bool,
-    pub(crate) patience: Patience,
+    pub(crate) startup_timeouts: StartupTimeouts,
     pub(crate) compilers: &'a Compilers,
     /// The urgency of what is started.
     pub(crate) urgency: Urgency,
@@ -95,7 +95,7 @@ async fn start(
     drop(fds);
     drop(reports);
     // Beside the whole of it: a zygote that keeps asking, or reads no answer, has no more time.
-    let clock = Clock::start(ingredients.patience.boot);
+    let clock = Clock::start(ingredients.startup_timeouts.boot);
     let done = tokio::select! {
         biased;
         () = clock.passes() => return Err(unavailable("the zygote does not start".to_owned())),
@@ -194,7 +194,7 @@ impl Zygote {
     /// # Errors
     /// When its jail is gone.
     pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<(), Error> {
-        self.request(Request::Fork(socket)).await
+        self.request(ZygoteRequest::Fork(socket)).await
     }
 
     /// Hears how a process of the jail ends, which has the number `pid` there.
@@ -203,11 +203,11 @@ impl Zygote {
     /// When the jail is gone.
     pub(crate) async fn watch(&self, pid: i32) -> Result<oneshot::Receiver<Exit>, Error> {
         let (exit, receiver) = oneshot::channel();
-        self.request(Request::Watch { pid, exit }).await?;
+        self.request(ZygoteRequest::Watch { pid, exit }).await?;
         Ok(receiver)
     }
 
-    async fn request(&self, request: Request) -> Result<(), Error> {
+    async fn request(&self, request: ZygoteRequest) -> Result<(), Error> {
         let sent = self.requests.send(request).await;
         sent.map_err(|_| Error::Unavailable("the zygote is gone".to_owned()))
     }
@@ -215,7 +215,7 @@ impl Zygote {
 
 /// Who waits for news of which process.
 #[derive(Default)]
-struct Waiting {
+struct ExitListeners {
     by_pid: HashMap<i32, oneshot::Sender<Exit>>,
     /// Ends nobody has asked for yet.
     early: HashMap<i32, Exit>,
@@ -224,7 +224,7 @@ struct Waiting {
 /// Ends that are remembered before they are asked for.
 const MAX_EARLY: usize = 1024;
 
-impl Waiting {
+impl ExitListeners {
     fn watch(&mut self, pid: i32, sender: oneshot::Sender<Exit>) {
         match self.early.remove(&pid) {
             Some(exit) => drop(sender.send(exit)),
@@ -267,8 +267,8 @@ struct Jail {
 
 impl Jail {
     /// Serves it until it ends, or until nobody wants machines of it and those it has are given up.
-    async fn supervise(mut self, mut requests: mpsc::Receiver<Request>) {
-        let mut waiting = Waiting::default();
+    async fn supervise(mut self, mut requests: mpsc::Receiver<ZygoteRequest>) {
+        let mut waiting = ExitListeners::default();
         let mut retired = false;
         // Machines that it was asked for: it may fail to fork so many.
         let mut asked = 0_u64;
@@ -276,8 +276,8 @@ impl Jail {
             tokio::select! {
                 request = requests.recv(), if !retired => match request {
                     None => retired = true,
-                    Some(Request::Watch { pid, exit }) => waiting.watch(pid, exit),
-                    Some(Request::Fork(socket)) => {
+                    Some(ZygoteRequest::Watch { pid, exit }) => waiting.watch(pid, exit),
+                    Some(ZygoteRequest::Fork(socket)) => {
                         asked += 1;
                         self.fork(socket).await;
                     }

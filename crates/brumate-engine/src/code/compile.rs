@@ -19,7 +19,7 @@ pub(crate) const MAX_MODULE: usize = 64 << 20;
 
 /// What kind of module is to be compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum ModuleKind {
     /// Pyodide's main module.
     Main,
     /// A side module (a wheel's extension, or what a guest brings).
@@ -74,7 +74,7 @@ pub(crate) fn baseline_key(key: &ModuleKey) -> ModuleKey {
 ///
 /// # Errors
 /// A text for the user: what is wrong with the bytes, or which bound they exceed.
-pub(crate) fn compile(engine: &Engine, kind: Kind, trust: Trust, bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn compile(engine: &Engine, kind: ModuleKind, trust: Trust, bytes: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.len() > MAX_MODULE {
         return Err(format!("a module of {} bytes is larger than allowed ({MAX_MODULE})", bytes.len()));
     }
@@ -82,9 +82,9 @@ pub(crate) fn compile(engine: &Engine, kind: Kind, trust: Trust, bytes: &[u8]) -
         gate::check(bytes, bounds).map_err(|error| error.to_string())?;
     }
     let translated = match kind {
-        Kind::Helper => bytes.to_vec(),
-        Kind::Main => translate(bytes, &Options { main: true }).map_err(|error| error.to_string())?,
-        Kind::Side => {
+        ModuleKind::Helper => bytes.to_vec(),
+        ModuleKind::Main => translate(bytes, &Options { main: true }).map_err(|error| error.to_string())?,
+        ModuleKind::Side => {
             dylink::parse(bytes).map_err(|error| error.to_string())?;
             translate(bytes, &Options { main: false }).map_err(|error| error.to_string())?
         }

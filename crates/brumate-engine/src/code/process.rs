@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
-use super::compile::{Kind, Tier, Trust, compile};
+use super::compile::{ModuleKind, Tier, Trust, compile};
 use crate::channel::Channel;
 use crate::engine::{Purpose, engine};
 use crate::jail::{CompileLimits, enter_compile};
@@ -18,17 +18,17 @@ use crate::wire::WireError;
 
 /// Server → compiler, after its [`CompileLimits`]; the output file follows.
 #[derive(Debug, Serialize)]
-pub(crate) struct Order<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct CompileOrder<'a> {
+    pub(crate) kind: ModuleKind,
     pub(crate) trust: Trust,
     pub(crate) tier: Tier,
     pub(crate) bytes: &'a [u8],
 }
 
-/// An [`Order`] as it is received.
+/// A [`CompileOrder`] as it is received.
 #[derive(Debug, Deserialize)]
-struct Job {
-    kind: Kind,
+struct ReceivedOrder {
+    kind: ModuleKind,
     trust: Trust,
     tier: Tier,
     bytes: Vec<u8>,
@@ -36,7 +36,7 @@ struct Job {
 
 /// Compiler → server.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct CompileReply {
     /// Why there is no code.
     pub(crate) failed: Option<String>,
     /// CPU time of the process so far.
@@ -61,14 +61,14 @@ fn serve(channel: &Channel) -> Result<(), WireError> {
     let jailed = enter_compile(limits);
     let mut engines = Engines { one_core: limits.one_core, baseline: None, optimized: None };
     loop {
-        let (job, fds): (Job, _) = channel.receive()?;
+        let (job, fds): (ReceivedOrder, _) = channel.receive()?;
         let Some(output) = fds.into_iter().next() else { return Err(WireError::MissingDescriptor) };
         let engine = jailed.as_ref().map_err(String::clone).and_then(|_| engines.of(job.tier));
         let compiled = engine.and_then(|engine| compile(engine, job.kind, job.trust, &job.bytes));
         let written = compiled.and_then(|code| {
             std::io::Write::write_all(&mut File::from(output), &code).map_err(|error| error.to_string())
         });
-        channel.send(&Answer { failed: written.err(), cpu: cpu_time() })?;
+        channel.send(&CompileReply { failed: written.err(), cpu: cpu_time() })?;
     }
 }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use wasmtime::{Engine, Module};
 
 use super::compile;
-use super::source::{Compiled, ModuleSource};
+use super::source::{Compiled, ModuleQuery, ModuleSource};
 use crate::meter::Meter;
-use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, Origin, WireError};
+use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, WireError};
 use brumate_module::gate;
 
 /// Sends a request and waits for the answer and its descriptor.
@@ -63,14 +63,8 @@ impl RemoteModules {
 }
 
 impl ModuleSource for RemoteModules {
-    fn module(
-        &mut self,
-        engine: &Engine,
-        key: ModuleKey,
-        origin: Option<&Origin>,
-        bytes: &[u8],
-        memory: u64,
-    ) -> Result<Compiled, String> {
+    fn module(&mut self, engine: &Engine, query: ModuleQuery<'_>) -> Result<Compiled, String> {
+        let ModuleQuery { key, origin, bytes, memory } = query;
         if bytes.len() > compile::MAX_MODULE {
             return Err(format!("a module of {} bytes is larger than allowed", bytes.len()));
         }

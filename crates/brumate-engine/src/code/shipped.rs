@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::bundle;
 use crate::cache_dir::hex;
-use crate::code::compile::{self, Kind, Trust};
+use crate::code::compile::{self, ModuleKind, Trust};
 use crate::code::trampoline::trampoline_module;
 use crate::engine::{COMMON_PROCESSORS, Purpose, engine, is_common_processor};
 use crate::wire::ModuleKey;
@@ -48,11 +48,11 @@ pub fn precompile(directory: &Path, names: &[&str]) -> Result<(), String> {
     };
     std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     write(MADE_FOR, made_for_here()?.as_bytes())?;
-    module(Kind::Main, bundle::INTERPRETER.content.bytes())?;
-    module(Kind::Helper, &trampoline_module())?;
+    module(ModuleKind::Main, bundle::INTERPRETER.content.bytes())?;
+    module(ModuleKind::Helper, &trampoline_module())?;
     for name in names {
         let found = bundle::native_modules().iter().find(|module| module.name() == *name);
-        module(Kind::Side, &found.ok_or_else(|| format!("the bundle has no module {name}"))?.read()?)?;
+        module(ModuleKind::Side, &found.ok_or_else(|| format!("the bundle has no module {name}"))?.read()?)?;
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ mod tests {
         }
         let helper = trampoline_module();
         let portable = engine(Purpose::CompilePortable).unwrap();
-        let code = compile::compile(&portable, Kind::Helper, Trust::Bundle, &helper).unwrap();
+        let code = compile::compile(&portable, ModuleKind::Helper, Trust::Bundle, &helper).unwrap();
         let here = engine(Purpose::Run).unwrap();
         // SAFETY: it was compiled just now.
         #[expect(unsafe_code, reason = "loads machine code that was compiled just now")]

@@ -4,23 +4,28 @@ use wasmtime::{Engine, Module};
 
 use crate::wire::{ModuleKey, Origin};
 
+/// A side module that a guest loads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModuleQuery<'a> {
+    /// Content key of `bytes`.
+    pub(crate) key: ModuleKey,
+    /// Where the server finds the module, if it is a layer's.
+    pub(crate) origin: Option<&'a Origin>,
+    /// The module.
+    pub(crate) bytes: &'a [u8],
+    /// Memory that compiling may take when the guest brought the module, in bytes.
+    pub(crate) memory: u64,
+}
+
 /// Hands out compiled modules for wasm bytes.
 pub(crate) trait ModuleSource {
-    /// The compiled form of a side module, by its content; `origin` is where the server finds it, if it does. Compiling what the guest
-    /// brought may take `memory` bytes.
+    /// Returns the compiled form of a side module.
     ///
     /// # Errors
     /// A text for `dlerror`.
-    fn module(
-        &mut self,
-        engine: &Engine,
-        key: ModuleKey,
-        origin: Option<&Origin>,
-        bytes: &[u8],
-        memory: u64,
-    ) -> Result<Compiled, String>;
+    fn module(&mut self, engine: &Engine, query: ModuleQuery<'_>) -> Result<Compiled, String>;
 
-    /// The compiled form of a module of the bundle.
+    /// Returns the compiled form of a module of the bundle.
     ///
     /// # Errors
     /// A text; above all when the bundle does not hold it.

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use super::layers::{self, Given};
+use super::layers::{self, GivenLayer};
 use super::streams::wait_readable;
 use crate::api::{LayerId, MAX_LAYERS};
-use crate::caps::output::{Output, Question};
+use crate::caps::output::{GuestOutput, GuestRequest};
 use crate::channel::Channel;
 use crate::wire::{FromMachine, InstallReply, LayerProblem, ToMachine};
 use brumate_abi::errno::Errno;
@@ -16,13 +16,13 @@ use brumate_vfs::Vfs;
 
 /// Packages over the machine's connection.
 pub(crate) struct Installs {
-    output: Arc<Mutex<Output>>,
+    output: Arc<Mutex<GuestOutput>>,
     channel: Arc<Channel>,
 }
 
 /// What the guest reads: one line of JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct InstallReplyLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     installed: &'a [(String, String)],
@@ -30,11 +30,11 @@ struct Told<'a> {
 }
 
 impl Installs {
-    pub(crate) fn new(output: &Arc<Mutex<Output>>, channel: &Arc<Channel>) -> Installs {
+    pub(crate) fn new(output: &Arc<Mutex<GuestOutput>>, channel: &Arc<Channel>) -> Installs {
         Installs { output: output.clone(), channel: channel.clone() }
     }
 
-    fn output(&self) -> MutexGuard<'_, Output> {
+    fn output(&self) -> MutexGuard<'_, GuestOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,7 +44,7 @@ impl Installs {
     /// # Errors
     /// `EINTR` when the guest is interrupted, `EIO` when the server is gone.
     pub(crate) fn finish(&self, vfs: &mut Vfs) -> Result<bool, Errno> {
-        let Some(Question::Install(question)) = self.output().question() else { return Ok(false) };
+        let Some(GuestRequest::Install(question)) = self.output().question() else { return Ok(false) };
         let (given, remove, reply) = self.wait(question)?;
         let changes = !given.is_empty() || !remove.is_empty();
         let mut told = None;
@@ -53,14 +53,16 @@ impl Installs {
             let text =
                 done.as_ref().err().map(|LayerProblem { name, reason }| format!("cannot mount {name}: {reason}"));
             told = Some(match &text {
-                None => line(&Told { error: None, installed, satisfied }),
-                Some(text) => line(&Told { error: Some(text), installed: &[], satisfied: &[] }),
+                None => line(&InstallReplyLine { error: None, installed, satisfied }),
+                Some(text) => line(&InstallReplyLine { error: Some(text), installed: &[], satisfied: &[] }),
             });
             self.channel.send(&FromMachine::Mounted(done)).map_err(|_| Errno::EIO)?;
         }
         let told = match (told, &reply) {
             (Some(told), _) => told,
-            (None, InstallReply::Refused(text)) => line(&Told { error: Some(text), installed: &[], satisfied: &[] }),
+            (None, InstallReply::Refused(text)) => {
+                line(&InstallReplyLine { error: Some(text), installed: &[], satisfied: &[] })
+            }
             (None, _) => line(&()),
         };
         self.output().answer(told?);
@@ -68,7 +70,7 @@ impl Installs {
     }
 
     /// Waits for the answer to `question`; answers to older ones are passed over.
-    fn wait(&self, question: u64) -> Result<(Vec<Given>, Vec<LayerId>, InstallReply), Errno> {
+    fn wait(&self, question: u64) -> Result<(Vec<GivenLayer>, Vec<LayerId>, InstallReply), Errno> {
         let mut given = Vec::new();
         loop {
             wait_readable(self.channel.socket().as_raw_fd())?;
@@ -79,7 +81,7 @@ impl Installs {
                         return Err(Errno::EIO);
                     }
                     for info in layers {
-                        given.push(Given::receive(info, &mut fds).ok_or(Errno::EIO)?);
+                        given.push(GivenLayer::receive(info, &mut fds).ok_or(Errno::EIO)?);
                     }
                 }
                 Ok((ToMachine::Install { question: asked, remove, reply }, _)) if asked == question => {

@@ -12,19 +12,19 @@ use brumate_vfs::{Archive, ArchiveLimits, Vfs, Wheel};
 
 /// A layer's archives, mapped, or why one is none.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenLayer {
     id: LayerId,
     archives: Result<(Archive, Option<Archive>), String>,
 }
 
-impl Given {
+impl GivenLayer {
     /// Takes the descriptors of a layer: its archive's, and its bytecode's if it has any. `None` when one is missing.
-    pub(crate) fn receive(info: LayerInfo, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Given> {
+    pub(crate) fn receive(info: LayerInfo, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<GivenLayer> {
         let archive = fds.next()?;
         let bytecode = if info.bytecode { Some(fds.next()?) } else { None };
         // Bytecode is nothing but speed: one that cannot be read is none.
         let archives = open(archive).map(|archive| (archive, bytecode.and_then(|fd| open(fd).ok())));
-        Some(Given { id: info.id, archives })
+        Some(GivenLayer { id: info.id, archives })
     }
 }
 
@@ -67,9 +67,9 @@ fn parse_name(name: &[u8]) -> Option<LayerId> {
 ///
 /// # Errors
 /// The first that cannot be mounted; the tree is as before then, save for files of `remove` that another wheel had replaced.
-pub(crate) fn mount(vfs: &mut Vfs, given: Vec<Given>, remove: &[LayerId]) -> Result<(), LayerProblem> {
+pub(crate) fn mount(vfs: &mut Vfs, given: Vec<GivenLayer>, remove: &[LayerId]) -> Result<(), LayerProblem> {
     let mut wheels = Vec::new();
-    for Given { id, archives } in given {
+    for GivenLayer { id, archives } in given {
         let (archive, bytecode) = archives.map_err(|reason| LayerProblem { name: id.name.clone(), reason })?;
         let bytecode = bytecode.map(|archive| (bytecode_name(&id), archive));
         wheels.push((id.clone(), Wheel { name: wheel_name(&id), archive, bytecode }));
@@ -115,8 +115,8 @@ fn unmount(vfs: &mut Vfs, wheel: &Wheel) {
 ///
 /// # Errors
 /// The first that is missing, or is none.
-pub(crate) fn join(vfs: &mut Vfs, given: &[Given]) -> Result<(), LayerProblem> {
-    for Given { id, archives } in given {
+pub(crate) fn join(vfs: &mut Vfs, given: &[GivenLayer]) -> Result<(), LayerProblem> {
+    for GivenLayer { id, archives } in given {
         match archives {
             Ok((archive, bytecode)) => {
                 vfs.attach_wheel(&wheel_name(id), archive);

@@ -13,7 +13,7 @@ pub(crate) use streams::{EVENT_FD, connect_events, event_sink, set_stdin};
 
 use crate::api::PACKAGES;
 use crate::bundle;
-use crate::caps::output::Output;
+use crate::caps::output::GuestOutput;
 use brumate_vfs::device::Random;
 use brumate_vfs::mount::Conflict;
 use brumate_vfs::{
@@ -43,7 +43,7 @@ pub(crate) struct DamagedFiles(String);
 ///
 /// # Errors
 /// A text, when the embedded bundle is not what the build checked.
-pub(crate) fn file_system(output: &Arc<Mutex<Output>>) -> Result<Vfs, String> {
+pub(crate) fn file_system(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, String> {
     build(output).map_err(|error| format!("the guest's file system cannot be made: {error}"))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn reopen(vfs: &mut Vfs) -> Result<(), DamagedFiles> {
 ///
 /// # Errors
 /// When it is damaged, or was made from another bundle.
-pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
+pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, DamagedFiles> {
     let vfs = postcard::from_bytes(saved).map_err(|error| DamagedFiles(error.to_string()))?;
     attached(vfs, output)
 }
@@ -68,7 +68,7 @@ pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs,
 ///
 /// # Errors
 /// As [`restored`].
-pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
+pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, DamagedFiles> {
     let vfs = Vfs::continue_from(base, saved).map_err(|error| DamagedFiles(error.to_string()))?;
     attached(vfs, output)
 }
@@ -86,9 +86,9 @@ pub(crate) fn set_guest_files(files: GuestFiles) {
 }
 
 /// Joins a file system with the bundle, the clock and its devices.
-fn attached(mut vfs: Vfs, output: &Arc<Mutex<Output>>) -> Result<Vfs, DamagedFiles> {
+fn attached(mut vfs: Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, DamagedFiles> {
     vfs.set_clock(Box::new(crate::caps::clock::realtime));
-    let layers = Layers::of_bundle().map_err(|what| DamagedFiles(what))?;
+    let layers = Layers::of_bundle().map_err(DamagedFiles)?;
     for (_, name, archive) in &layers.archives {
         vfs.attach_archive(name.as_bytes(), archive);
     }
@@ -148,7 +148,7 @@ fn random_devices() -> impl Iterator<Item = (&'static str, Box<dyn Device>)> {
     })
 }
 
-fn build(output: &Arc<Mutex<Output>>) -> Result<Vfs, Box<dyn std::error::Error>> {
+fn build(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Box<dyn std::error::Error>> {
     let mut vfs = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime))?;
     for (name, device) in random_devices() {
         vfs.add_device(name.as_bytes(), 0x0109, device)?;
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_image_of_another_driver_brings_its_files_along() {
-        let output = Arc::new(Mutex::new(Output::new()));
+        let output = Arc::new(Mutex::new(GuestOutput::new()));
         let (name, content) = ("_brumate/of_another_version.py", b"print('old')");
         let mut vfs = build(&output).unwrap();
         vfs.mount_file(format!("{HOME}/old.py").as_bytes(), name.as_bytes(), embedded(content), 0o644).unwrap();

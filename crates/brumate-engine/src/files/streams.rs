@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Event, StreamName};
-use crate::caps::output::{Output, Question, Sink as EventSink};
+use crate::caps::output::{EventSink, GuestOutput, GuestRequest};
 use crate::channel::Channel;
 use crate::wire::{FromMachine, ToMachine};
 use brumate_abi::errno::Errno;
@@ -15,7 +15,7 @@ use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 pub(crate) const EVENT_FD: i32 = 1000;
 
 /// Installs descriptors 0, 1, 2 and the event channel. Standard input is empty until [`set_stdin`].
-pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), Errno> {
+pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result<(), Errno> {
     vfs.install_device(0, STDIN, OpenFlags(OpenFlags::RDONLY), Box::new(Null))?;
     for (fd, name, sink) in sinks(output) {
         vfs.install_device(fd, name, OpenFlags(OpenFlags::WRONLY), sink)?;
@@ -24,7 +24,7 @@ pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) -> Result<(), 
 }
 
 /// Joins the streams of a restored file system with their objects.
-pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) {
+pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) {
     vfs.attach_device(STDIN, Box::new(Null));
     for (_, name, sink) in sinks(output) {
         vfs.attach_device(name, sink);
@@ -33,7 +33,7 @@ pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<Output>>) {
 }
 
 /// Lets the guest's driver ask the server, over `channel`, for lines of input.
-pub(crate) fn connect_events(vfs: &mut Vfs, output: &Arc<Mutex<Output>>, channel: &Arc<Channel>) {
+pub(crate) fn connect_events(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>, channel: &Arc<Channel>) {
     vfs.attach_device(EVENTS, Box::new(Events::new(output, Some(channel.clone()))));
 }
 
@@ -44,7 +44,7 @@ const STDIN: &[u8] = b"stdin";
 const EVENTS: &[u8] = b"events";
 
 /// Number, name and object of what the guest prints to.
-fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>); 2] {
+fn sinks(output: &Arc<Mutex<GuestOutput>>) -> [(i32, &'static [u8], Box<dyn Device>); 2] {
     let stream = |stream: StreamName| {
         let output = output.clone();
         Box::new(Sink(move |bytes: &[u8]| {
@@ -57,17 +57,17 @@ fn sinks(output: &Arc<Mutex<Output>>) -> [(i32, &'static [u8], Box<dyn Device>);
 
 /// What the driver writes is events; what it reads are the answers to those that ask.
 struct Events {
-    output: Arc<Mutex<Output>>,
+    output: Arc<Mutex<GuestOutput>>,
     /// `None` before the machine is anyone's: nobody answers.
     channel: Option<Arc<Channel>>,
 }
 
 impl Events {
-    fn new(output: &Arc<Mutex<Output>>, channel: Option<Arc<Channel>>) -> Events {
+    fn new(output: &Arc<Mutex<GuestOutput>>, channel: Option<Arc<Channel>>) -> Events {
         Events { output: output.clone(), channel }
     }
 
-    fn output(&self) -> MutexGuard<'_, Output> {
+    fn output(&self) -> MutexGuard<'_, GuestOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ impl Device for Events {
         if let Some(count) = self.output().read_answer(buf) {
             return Ok(count);
         }
-        let (Some(channel), Some(Question::Input(question))) = (&self.channel, self.output().question()) else {
+        let (Some(channel), Some(GuestRequest::Input(question))) = (&self.channel, self.output().question()) else {
             return Err(Errno::EBADF);
         };
         let text = answer(channel, question)?;

@@ -50,7 +50,7 @@ fn functions(store: &mut StoreContextMut<'_, Host>) -> Result<Vec<(u32, Function
         .libraries
         .loaded
         .iter()
-        .map(|library| library.place.table_base..library.place.table_base.saturating_add(library.table_slots))
+        .map(|library| library.base.table_base..library.base.table_base.saturating_add(library.table_slots))
         .collect();
     let initial = handles.table.ty(&*store).minimum() as u32;
     let size = handles.table.size(&*store) as u32;
@@ -129,7 +129,7 @@ fn library(store: &mut StoreContextMut<'_, Host>, index: usize) -> Result<Librar
         key: library.key,
         bytes,
         origin,
-        place: library.place,
+        base: library.base,
         table_slots: library.table_slots,
         global_since: library.global_since.map(|since| since as u32),
         needed: library.needed.iter().map(|&index| index as u32).collect(),

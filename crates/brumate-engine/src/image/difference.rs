@@ -33,7 +33,7 @@ fn failed(error: io::Error) -> ImageError {
     ImageError::Engine(format!("the session's image: {error}"))
 }
 
-/// Writes the difference between `memory` and `frozen` and their base. `page_map`, this process's own, spares comparing what it
+/// Writes the difference between `memory` and `saved` and their base. `page_map`, this process's own, spares comparing what it
 /// has not written to.
 ///
 /// # Errors
@@ -43,12 +43,12 @@ pub(crate) fn write(
     base: &Base,
     memory: &[u8],
     page_map: Option<&File>,
-    frozen: SavedState,
+    saved: SavedState,
 ) -> Result<(), ImageError> {
     let original = Mapped::new(&base.file, super::file::HEADER_BYTES, base.header.memory).map_err(failed)?;
     let own = page_map.and_then(|map| private_pages(map, memory));
     let runs = changed(memory, original.bytes(), own.as_deref());
-    let head = Head { record: frozen.record, files: frozen.vfs, runs };
+    let head = Head { record: saved.record, files: saved.vfs, runs };
     let bytes = postcard::to_allocvec(&head).map_err(|error| ImageError::Engine(error.to_string()))?;
     let stream = || -> io::Result<()> {
         let mut encoder = zstd::Encoder::new(to, LEVEL)?;

@@ -77,9 +77,9 @@ impl Header {
 ///
 /// # Errors
 /// When it cannot be captured, or the file not written.
-pub(crate) fn write(file: &File, memory: &[u8], frozen: &SavedState) -> Result<(), ImageError> {
+pub(crate) fn write(file: &File, memory: &[u8], saved: &SavedState) -> Result<(), ImageError> {
     let failed = |error: io::Error| ImageError::Engine(format!("writing the image: {error}"));
-    let metadata = postcard::to_allocvec(frozen).map_err(|error| ImageError::Engine(error.to_string()))?;
+    let metadata = postcard::to_allocvec(saved).map_err(|error| ImageError::Engine(error.to_string()))?;
     for (index, page) in memory.chunks(PAGE_BYTES).enumerate() {
         if page.iter().any(|&byte| byte != 0) {
             file.write_all_at(page, HEADER_BYTES + (index * PAGE_BYTES) as u64).map_err(failed)?;
@@ -204,7 +204,7 @@ pub(crate) fn read(file: &File) -> Result<(Header, SavedState, Pages, GuestFiles
     let header = header(file).map_err(damaged)?;
     let mut metadata = vec![0; header.metadata as usize];
     file.read_exact_at(&mut metadata, HEADER_BYTES + header.memory).map_err(damaged)?;
-    let frozen = postcard::from_bytes(&metadata).map_err(|error| ImageError::Damaged(error.to_string()))?;
+    let saved = postcard::from_bytes(&metadata).map_err(|error| ImageError::Damaged(error.to_string()))?;
     let mut pages = vec![0; header.pages as usize];
     file.read_exact_at(&mut pages, HEADER_BYTES + header.memory + header.metadata).map_err(damaged)?;
     // A guess that is missing costs time only.
@@ -215,5 +215,5 @@ pub(crate) fn read(file: &File) -> Result<(Header, SavedState, Pages, GuestFiles
         0 => Vec::new(),
         _ => postcard::from_bytes(&guest).map_err(|error| ImageError::Damaged(error.to_string()))?,
     };
-    Ok((header, frozen, pages, guest))
+    Ok((header, saved, pages, guest))
 }

@@ -19,9 +19,9 @@ use std::fs::File;
 use serde::{Deserialize, Serialize};
 
 use crate::files::DamagedFiles;
-use crate::files::layers::Given;
+use crate::files::layers::GivenLayer;
 use crate::libc::ffi::ClosuresRecord;
-use crate::link::Place;
+use crate::link::LibraryBase;
 use crate::trace::Pages;
 use crate::wire::{ModuleKey, Origin};
 
@@ -64,7 +64,7 @@ pub(crate) struct LibraryRecord {
     pub(crate) bytes: Option<Vec<u8>>,
     /// The layer's file that it is.
     pub(crate) origin: Option<Origin>,
-    pub(crate) place: Place,
+    pub(crate) base: LibraryBase,
     pub(crate) table_slots: u32,
     pub(crate) global_since: Option<u32>,
     pub(crate) needed: Vec<u32>,
@@ -105,12 +105,12 @@ pub(crate) struct Driver {
     /// Its functions, in the order of the constant that lists them.
     pub(crate) functions: Vec<u32>,
     /// Where generators keep their state. None when they have to be asked.
-    pub(crate) places: Option<Places>,
+    pub(crate) places: Option<IdentityAddresses>,
 }
 
 /// What every fork of an image has of its own in memory, by address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Places {
+pub(crate) struct IdentityAddresses {
     pub(crate) twisters: Vec<Twister>,
     /// Digits of the integer `logging._startTime`.
     pub(crate) start: Option<u32>,
@@ -134,7 +134,7 @@ pub(crate) struct Base {
     /// What a machine will probably touch of its memory.
     pub(crate) pages: Pages,
     /// Layers that are mounted in it.
-    pub(crate) layers: Vec<Given>,
+    pub(crate) layers: Vec<GivenLayer>,
 }
 
 /// Why state cannot be captured or restored.

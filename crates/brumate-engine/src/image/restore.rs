@@ -6,7 +6,7 @@ use wasmtime::{Func, Instance, Ref, StoreContextMut, Val};
 
 use super::{Function, ImageError, LibraryRecord, Number, Record};
 use crate::caps::clock::Clock;
-use crate::code::Compiled;
+use crate::code::{Compiled, ModuleQuery};
 use crate::files;
 use crate::host::{Host, guest};
 use crate::libc::ffi;
@@ -34,7 +34,7 @@ pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> R
         return damaged("libraries");
     }
     for (library, recorded) in store.data().libraries.loaded.iter().zip(&record.libraries) {
-        if (&library.path, library.key, library.place) != (&recorded.path, recorded.key, recorded.place) {
+        if (&library.path, library.key, library.base) != (&recorded.path, recorded.key, recorded.base) {
             return damaged("it does not continue its base");
         }
     }
@@ -94,7 +94,8 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
     let Compiled { module, own_bytes } = match of_layer.as_ref().or(recorded.bytes.as_ref()) {
         Some(bytes) => {
             let key = crate::code::compile::key(bytes);
-            host.modules.module(&engine, key, recorded.origin.as_ref(), bytes, memory)
+            let query = ModuleQuery { key, origin: recorded.origin.as_ref(), bytes, memory };
+            host.modules.module(&engine, query)
         }
         None => host.modules.bundled(&engine, recorded.key).map(|module| Compiled { module, own_bytes: 0 }),
     }
@@ -107,7 +108,7 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
         return damaged("needed library");
     }
     let got = Got::Recorded(&recorded.got);
-    let Linked { instance, got, .. } = instantiate(store, &recorded.path, &module, &needed, recorded.place, got)?;
+    let Linked { instance, got, .. } = instantiate(store, &recorded.path, &module, &needed, recorded.base, got)?;
     let libraries = &mut store.data_mut().libraries;
     libraries.by_path.insert(recorded.path.clone(), index);
     libraries.loaded.push(Library {
@@ -116,7 +117,7 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
         bytes: recorded.bytes.as_deref().map(Arc::from),
         origin: recorded.origin.clone(),
         instance,
-        place: recorded.place,
+        base: recorded.base,
         table_slots: recorded.table_slots,
         global_since: recorded.global_since.map(|since| since as usize),
         needed,

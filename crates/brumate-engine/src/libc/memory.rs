@@ -24,17 +24,17 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(
         "env",
         "_munmap_js",
-        |mut caller: Caller<'_, Host>, address: u32, length: u32, protection: i32, flags: i32, fd: i32, offset: i64| {
+        |mut caller: Caller<'_, Host>, address: u32, length: u32, _: i32, _: i32, _: i32, _: i64| {
             let (mut memory, host) = split(&mut caller);
-            mmap::munmap(&mut host.vfs, &mut memory, address, length, protection, flags, fd, offset)
+            mmap::munmap(&mut host.vfs, &mut memory, address, length)
         },
     )?;
     linker.func_wrap(
         "env",
         "_msync_js",
-        |mut caller: Caller<'_, Host>, address: u32, length: u32, protection: i32, flags: i32, fd: i32, offset: i64| {
+        |mut caller: Caller<'_, Host>, address: u32, length: u32, _: i32, _: i32, _: i32, _: i64| {
             let (mut memory, host) = split(&mut caller);
-            mmap::msync(&mut host.vfs, &mut memory, address, length, protection, flags, fd, offset)
+            mmap::msync(&mut host.vfs, &mut memory, address, length)
         },
     )?;
     Ok(())

@@ -76,19 +76,9 @@ fn write_back(vfs: &mut Vfs, mem: &GuestMemory<'_>, address: u32, length: u32, m
     vfs.write_back(mapping, mem.slice(address, length.min(mapping.length))?)
 }
 
-/// `_msync_js`. Protection, flags, descriptor and offset are what libc remembers of the mapping; our own record is
-/// used instead, for the descriptor may be closed or another file's by now.
-#[allow(clippy::too_many_arguments, reason = "the import's signature")]
-pub(crate) fn msync(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    address: u32,
-    length: u32,
-    _protection: i32,
-    _flags: i32,
-    _fd: i32,
-    _offset: i64,
-) -> i32 {
+/// `_msync_js`. Its other arguments (protection, flags, descriptor, offset) are what libc remembers of the mapping. The record of the
+/// file system is used instead: the descriptor may be closed by now, or another file's.
+pub(crate) fn msync(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, address: u32, length: u32) -> i32 {
     syscall_unit((|| {
         let mapping = vfs.mapping_at(address).ok_or(Errno::EINVAL)?;
         write_back(vfs, mem, address, length, &mapping)
@@ -97,17 +87,7 @@ pub(crate) fn msync(
 
 /// `_munmap_js`: writes back and forgets the mapping. Like Linux's it does not fail because the file system is full;
 /// `msync` is where a program learns that. libc frees the memory afterwards.
-#[allow(clippy::too_many_arguments, reason = "the import's signature")]
-pub(crate) fn munmap(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    address: u32,
-    length: u32,
-    _protection: i32,
-    _flags: i32,
-    _fd: i32,
-    _offset: i64,
-) -> i32 {
+pub(crate) fn munmap(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, address: u32, length: u32) -> i32 {
     syscall_unit((|| {
         let mapping = vfs.mapping_at(address).ok_or(Errno::EINVAL)?;
         let written = write_back(vfs, mem, address, length, &mapping);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use wasmtime::{AsContextMut, Module, Ref, StoreContextMut, Val};
 
-use super::instantiate::{Got, Linked, Place, instantiate};
+use super::instantiate::{Got, LibraryBase, Linked, instantiate};
 use super::needed::{canonical, find_needed};
 use super::symbols::{address, index_table, of_new, of_scope, resolve};
 use super::{Libraries, Library, MAX_LIBRARIES, MAX_SYMBOL};
 use crate::bundle;
-use crate::code::Compiled;
 use crate::code::compile::{self, MAX_MODULE};
+use crate::code::{Compiled, ModuleQuery};
 use crate::files::layers;
 use crate::host::{GuestExit, Host, guest, split_store};
 use crate::wire::{ModuleKey, Origin};
@@ -212,7 +212,8 @@ fn compiled(store: &mut StoreContextMut<'_, Host>, path: &str, bytes: &[u8]) -> 
     let origin = layers::origin(&store.data().vfs, path);
     let host = store.data_mut();
     let memory = host.account.left();
-    let compiled = host.modules.module(&engine, key, origin.as_ref(), bytes, memory);
+    let query = ModuleQuery { key, origin: origin.as_ref(), bytes, memory };
+    let compiled = host.modules.module(&engine, query);
     let Compiled { module, own_bytes } = compiled.or_else(|error| message(format!("{path}: {error}")))?;
     if !host.account.hold(own_bytes) {
         return message(format!("{path}: out of memory: its machine code takes {own_bytes} bytes"));
@@ -245,7 +246,7 @@ struct Content {
     origin: Option<Origin>,
 }
 
-/// Gives a compiled side module its place, instantiates it, and makes it known.
+/// Gives a compiled side module its base, instantiates it, and makes it known.
 fn link(
     store: &mut StoreContextMut<'_, Host>,
     path: &str,
@@ -265,8 +266,8 @@ fn link(
     } else {
         guest(store)?.table.grow(&mut *store, u64::from(table_slots), Ref::Func(None))? as u32
     };
-    let place = Place { memory_base, table_base };
-    let Linked { instance, got, own } = instantiate(store, path, &module, &needed, place, Got::Resolve)?;
+    let base = LibraryBase { memory_base, table_base };
+    let Linked { instance, got, own } = instantiate(store, path, &module, &needed, base, Got::Resolve)?;
     // The module's own functions get their identity from its table range before anything asks for a slot.
     if table_slots > 0 {
         index_table(store, u64::from(table_base))?;
@@ -289,18 +290,7 @@ fn link(
     libraries.by_path.insert(path.to_owned(), index);
     let global_since = global.then_some(index + 1);
     let path = path.to_owned();
-    libraries.loaded.push(Library {
-        path,
-        key,
-        bytes,
-        origin,
-        instance,
-        place,
-        table_slots,
-        global_since,
-        needed,
-        got,
-    });
+    libraries.loaded.push(Library { path, key, bytes, origin, instance, base, table_slots, global_since, needed, got });
     Ok(index)
 }
 

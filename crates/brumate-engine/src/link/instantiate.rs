@@ -14,7 +14,7 @@ use crate::host::{Host, guest};
 
 /// Where a side module lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct LibraryBase {
     /// Address of its static data.
     pub(crate) memory_base: u32,
     /// First slot of its functions.
@@ -39,7 +39,7 @@ pub(crate) struct Linked {
     pub(crate) own: Vec<(usize, String)>,
 }
 
-/// Instantiates `module` at `place`. Runs its start function and nothing else of it.
+/// Instantiates `module` at `base`. Runs its start function and nothing else of it.
 ///
 /// # Errors
 /// When it imports what no side module may, or does not fit the record.
@@ -48,7 +48,7 @@ pub(crate) fn instantiate(
     path: &str,
     module: &Module,
     needed: &[usize],
-    place: Place,
+    base: LibraryBase,
     recorded: Got<'_>,
 ) -> wasmtime::Result<Linked> {
     let handles = guest(store)?;
@@ -64,8 +64,8 @@ pub(crate) fn instantiate(
             ("env", ExternType::Tag(_)) if name == "__cpp_exception" => Extern::Tag(handles.cpp_exception),
             ("env", ExternType::Tag(_)) if name == "__c_longjmp" => Extern::Tag(handles.c_longjmp),
             ("env", ExternType::Global(_)) if name == "__stack_pointer" => Extern::Global(handles.stack_pointer),
-            ("env", ExternType::Global(_)) if name == "__memory_base" => constant(store, place.memory_base)?,
-            ("env", ExternType::Global(_)) if name == "__table_base" => constant(store, place.table_base)?,
+            ("env", ExternType::Global(_)) if name == "__memory_base" => constant(store, base.memory_base)?,
+            ("env", ExternType::Global(_)) if name == "__table_base" => constant(store, base.table_base)?,
             ("GOT.mem" | "GOT.func", ExternType::Global(_)) => {
                 let value = match recorded {
                     Got::Recorded(values) => *values.get(got.len()).ok_or_else(|| misfit(path))?,

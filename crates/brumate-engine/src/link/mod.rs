@@ -16,7 +16,7 @@ use std::sync::Arc;
 use wasmtime::{Global, Instance};
 
 pub(crate) use dlopen::{dlopen, dlsym};
-pub(crate) use instantiate::{Got, Linked, Place, instantiate};
+pub(crate) use instantiate::{Got, LibraryBase, Linked, instantiate};
 pub(crate) use main_module::instantiate_main;
 pub(crate) use symbols::{function_slot, index_table};
 pub(crate) use trampoline::Helper;
@@ -42,7 +42,7 @@ pub(crate) struct Library {
     /// Its instance.
     pub(crate) instance: Instance,
     /// Where it lies.
-    pub(crate) place: Place,
+    pub(crate) base: LibraryBase,
     /// Slots of the function table that are its own.
     pub(crate) table_slots: u32,
     /// Visible to modules (`RTLD_GLOBAL`) that are loaded when at least so many are; never, if `None`.

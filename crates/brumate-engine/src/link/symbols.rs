@@ -64,8 +64,8 @@ fn of_instance(
 
 /// A symbol of one library.
 pub(crate) fn of_library(store: &mut StoreContextMut<'_, Host>, library: usize, name: &str) -> Option<Symbol> {
-    let Library { instance, place, .. } = *store.data().libraries.loaded.get(library)?;
-    of_instance(store, instance, place.memory_base, name)
+    let Library { instance, base, .. } = *store.data().libraries.loaded.get(library)?;
+    of_instance(store, instance, base.memory_base, name)
 }
 
 /// A symbol of a side module that is being loaded.

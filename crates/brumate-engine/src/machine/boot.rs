@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
+use super::non_memory_state::Globals;
 use super::python::Python;
-use super::surroundings::Globals;
 use super::{Machine, MachineError, call, fault};
 use crate::account::Account;
 use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
-use crate::caps::output::Output;
+use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
 use crate::files::{DRIVER, EVENT_FD, HOME, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
@@ -80,7 +80,7 @@ impl Machine {
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
     ) -> Result<Machine, MachineError> {
-        let output = Arc::new(Mutex::new(Output::new()));
+        let output = Arc::new(Mutex::new(GuestOutput::new()));
         let boot_text = capture(&output);
         let with_text = |error: MachineError| match error {
             MachineError::Driver(text) => MachineError::Driver(format!("{text}\n{}", boot_text())),
@@ -193,7 +193,7 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
 }
 
 /// Collects what the guest prints while it boots; the function returned gives the text.
-fn capture(output: &Arc<Mutex<Output>>) -> impl Fn() -> String + use<> {
+fn capture(output: &Arc<Mutex<GuestOutput>>) -> impl Fn() -> String + use<> {
     const BOOT_TEXT: u64 = 64 << 10;
     let text = Arc::new(Mutex::new(String::new()));
     let copy = text.clone();

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Machine, MachineError, fault};
-use crate::image::{Places, Twister};
+use crate::image::{IdentityAddresses, Twister};
 
 /// Bytes of fresh entropy for the guest's own code.
 const ENTROPY: usize = 64;
@@ -20,15 +20,15 @@ const DIGITS: usize = 12;
 
 /// Answer of the driver's `places`.
 #[derive(Deserialize)]
-struct Told {
-    twisters: Vec<ToldTwister>,
-    start: Option<ToldStart>,
+struct PlacesReply {
+    twisters: Vec<TwisterReply>,
+    start: Option<StartReply>,
     /// There is more than can be written from outside.
     others: bool,
 }
 
 #[derive(Deserialize)]
-struct ToldTwister {
+struct TwisterReply {
     object: u32,
     size: u32,
     /// The first ones.
@@ -37,7 +37,7 @@ struct ToldTwister {
 }
 
 #[derive(Deserialize)]
-struct ToldStart {
+struct StartReply {
     object: u32,
     value: u64,
 }
@@ -80,16 +80,17 @@ impl Machine {
         Ok(())
     }
 
-    /// Looks up where [`Machine::refresh_fork`] writes. To be called when an image is complete but for its freezing; the
+    /// Looks up where [`Machine::refresh_fork`] writes. To be called when an image is complete and not yet written; the
     /// identity that it has then is its own.
     ///
     /// # Errors
     /// When the driver fails.
     pub(super) fn find_places(&mut self) -> Result<(), MachineError> {
         self.refresh()?;
-        let told = self.call_driver("places", "")?;
-        let told: Told = serde_json::from_str(&told).map_err(|error| MachineError::Driver(error.to_string()))?;
-        self.python.places = places(self.memory(), &told);
+        let reply = self.call_driver("places", "")?;
+        let reply: PlacesReply =
+            serde_json::from_str(&reply).map_err(|error| MachineError::Driver(error.to_string()))?;
+        self.python.places = places(self.memory(), &reply);
         Ok(())
     }
 
@@ -122,34 +123,34 @@ fn word(memory: &[u8], address: usize) -> Option<u32> {
 }
 
 /// Where to write; nowhere, when that is not enough.
-fn places(memory: &[u8], told: &Told) -> Option<Places> {
-    let twisters = told.twisters.iter().map(|told| find(memory, told)).collect::<Option<_>>()?;
-    let start = match &told.start {
-        Some(told) => Some(find_digits(memory, told)?),
+fn places(memory: &[u8], reply: &PlacesReply) -> Option<IdentityAddresses> {
+    let twisters = reply.twisters.iter().map(|reply| find(memory, reply)).collect::<Option<_>>()?;
+    let start = match &reply.start {
+        Some(reply) => Some(find_digits(memory, reply)?),
         None => None,
     };
-    (!told.others).then_some(Places { twisters, start })
+    (!reply.others).then_some(IdentityAddresses { twisters, start })
 }
 
 /// Where the state of a generator lies in the object that holds it. CPython keeps the index before the words, numpy after
 /// them.
-fn find(memory: &[u8], told: &ToldTwister) -> Option<Twister> {
-    let object = told.object as usize;
-    let last = (told.size as usize).checked_sub(WORDS * 4)?;
+fn find(memory: &[u8], reply: &TwisterReply) -> Option<Twister> {
+    let object = reply.object as usize;
+    let last = (reply.size as usize).checked_sub(WORDS * 4)?;
     let begins = |&address: &usize| {
-        !told.words.is_empty()
-            && told.words.iter().enumerate().all(|(number, &known)| word(memory, address + number * 4) == Some(known))
+        !reply.words.is_empty()
+            && reply.words.iter().enumerate().all(|(number, &known)| word(memory, address + number * 4) == Some(known))
     };
     let words = (object..=object + last).step_by(4).find(begins)?;
     let index = [words.wrapping_sub(4), words + WORDS * 4];
-    let index = index.into_iter().find(|&address| word(memory, address) == Some(told.index))?;
+    let index = index.into_iter().find(|&address| word(memory, address) == Some(reply.index))?;
     Some(Twister { words: u32::try_from(words).ok()?, index: u32::try_from(index).ok()? })
 }
 
 /// Where the digits of an integer begin.
-fn find_digits(memory: &[u8], told: &ToldStart) -> Option<u32> {
-    let address = told.object as usize + DIGITS;
-    let known = digits(told.value);
+fn find_digits(memory: &[u8], reply: &StartReply) -> Option<u32> {
+    let address = reply.object as usize + DIGITS;
+    let known = digits(reply.value);
     (memory.get(address..address + known.len())? == known).then_some(u32::try_from(address).ok()?)
 }
 

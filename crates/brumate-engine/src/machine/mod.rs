@@ -2,21 +2,21 @@
 
 mod boot;
 mod identity;
+mod non_memory_state;
 mod python;
 mod restore;
-mod surroundings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
 
 pub(crate) use boot::Prelude;
+use non_memory_state::Globals;
+pub(crate) use non_memory_state::NonMemoryState;
 use python::Python;
 pub(crate) use restore::join;
-use surroundings::Globals;
-pub(crate) use surroundings::Surroundings;
 
-use crate::caps::output::Output;
+use crate::caps::output::GuestOutput;
 use crate::host::{GuestExit, Host, guest};
 
 /// Why a call into the guest failed.
@@ -59,7 +59,7 @@ pub(crate) struct Machine {
     store: Store<Host>,
     memory: Memory,
     python: Python,
-    output: Arc<Mutex<Output>>,
+    output: Arc<Mutex<GuestOutput>>,
     globals: Globals,
 }
 
@@ -70,7 +70,7 @@ impl Machine {
     }
 
     /// Where output goes.
-    pub(crate) fn output(&self) -> &Arc<Mutex<Output>> {
+    pub(crate) fn output(&self) -> &Arc<Mutex<GuestOutput>> {
         &self.output
     }
 

@@ -4,7 +4,7 @@ use wasmtime::{AsContextMut, Instance, Store, TypedFunc};
 
 use super::MachineError;
 use crate::host::{Host, guest};
-use crate::image::{Driver, ImageError, Places};
+use crate::image::{Driver, IdentityAddresses, ImageError};
 
 /// Functions of the driver that the host calls. Fetched before any guest code runs, which could put others in their place.
 pub(super) const DRIVER_FUNCTIONS: [&str; 9] =
@@ -29,7 +29,7 @@ pub(super) struct Python {
     /// Functions of the driver, in the order of [`DRIVER_FUNCTIONS`].
     pub(super) functions: [u32; DRIVER_FUNCTIONS.len()],
     /// Where the generators' states lie, in an image.
-    pub(super) places: Option<Places>,
+    pub(super) places: Option<IdentityAddresses>,
 }
 
 impl Python {

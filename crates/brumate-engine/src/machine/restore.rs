@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use wasmtime::{AsContextMut, Engine};
 
 use super::boot::instantiate;
+use super::non_memory_state::Globals;
 use super::python::Python;
-use super::surroundings::Globals;
 use super::{Machine, MachineError, Prelude};
 use crate::api::Execute;
-use crate::caps::output::Output;
+use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
 use crate::files;
-use crate::files::layers::Given;
+use crate::files::layers::GivenLayer;
 use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record, SavedState};
 use crate::memory;
@@ -25,7 +25,7 @@ use brumate_vfs::{Vfs, VfsConfig};
 ///
 /// # Errors
 /// When one is missing.
-pub(crate) fn join(vfs: &mut Vfs, layers: &[Given]) -> Result<(), ImageError> {
+pub(crate) fn join(vfs: &mut Vfs, layers: &[GivenLayer]) -> Result<(), ImageError> {
     let joined = files::layers::join(vfs, layers);
     joined.map_err(|LayerProblem { name, reason }| ImageError::Layer(name, reason))
 }
@@ -47,18 +47,18 @@ impl Machine {
         engine: &Engine,
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
-        frozen: &SavedState,
+        saved: &SavedState,
         (file, offset): (&File, u64),
-        layers: &[Given],
+        layers: &[GivenLayer],
     ) -> Result<Machine, ImageError> {
-        let output = Arc::new(Mutex::new(Output::new()));
-        let mut vfs = files::restored(&frozen.vfs, &output)?;
+        let output = Arc::new(Mutex::new(GuestOutput::new()));
+        let mut vfs = files::restored(&saved.vfs, &output)?;
         join(&mut vfs, layers)?;
         files::reopen(&mut vfs)?;
         vfs.begin_changes();
         let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
-        image::restore::apply(&mut store.as_context_mut(), &frozen.record)?;
-        let python = Python::restored(&mut store, instance, &frozen.record.driver)?;
+        image::restore::apply(&mut store.as_context_mut(), &saved.record)?;
+        let python = Python::restored(&mut store, instance, &saved.record.driver)?;
         let memory = guest(&store.as_context_mut())?.memory;
         memory::map(&mut store, memory, file, offset)
             .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
@@ -71,17 +71,17 @@ impl Machine {
     ///
     /// # Errors
     /// When it holds something that no image can.
-    pub(crate) fn freeze(&mut self) -> Result<SavedState, ImageError> {
+    pub(crate) fn snapshot(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = postcard::to_allocvec(&self.store.data().vfs);
         Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
     }
 
-    /// As [`Machine::freeze`] for a session: of the files only what differs from the base's.
+    /// As [`Machine::snapshot`] for a session: of the files only what differs from the base's.
     ///
     /// # Errors
-    /// As [`Machine::freeze`].
-    pub(crate) fn freeze_changes(&mut self) -> Result<SavedState, ImageError> {
+    /// As [`Machine::snapshot`].
+    pub(crate) fn snapshot_changes(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = self.store.data_mut().vfs.save_changes();
         Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
@@ -97,20 +97,20 @@ impl Machine {
     ///
     /// # Errors
     /// When the image does not fit, or `join` says so. The machine is of no use then.
-    pub(crate) fn thaw<T>(
+    pub(crate) fn restore_session<T>(
         &mut self,
         from: &File,
         base: &Base,
         join: impl FnOnce(&mut Vfs) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
-        let (frozen, pages) = image::difference::read(from)?;
-        let mut vfs = files::continued(self.base_files(base)?, &frozen.vfs, &self.output)?;
+        let (saved, pages) = image::difference::read(from)?;
+        let mut vfs = files::continued(self.base_files(base)?, &saved.vfs, &self.output)?;
         let joined = join(&mut vfs)?;
         files::reopen(&mut vfs)?;
         // Before the modules, which may be files of it.
         self.store.data_mut().vfs = vfs;
-        image::restore::apply(&mut self.store.as_context_mut(), &frozen.record)?;
-        self.python.set_driver(&frozen.record.driver)?;
+        image::restore::apply(&mut self.store.as_context_mut(), &saved.record)?;
+        self.python.set_driver(&saved.record.driver)?;
         let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
         let (offset, length) = (image::file::HEADER_BYTES, base.header.memory);
         memory::reset(&mut self.store, self.memory, &base.file, offset, length).map_err(failed)?;

@@ -7,11 +7,11 @@ use wasmtime::{Engine, Module};
 use super::*;
 use crate::api::Event;
 use crate::code::cache::ModuleCache;
-use crate::code::compile::{self, Kind, Trust};
+use crate::code::compile::{self, ModuleKind, Trust};
 use crate::code::trampoline::trampoline_module;
-use crate::code::{Compiled, ModuleSource};
+use crate::code::{Compiled, ModuleQuery, ModuleSource};
 use crate::engine::{Purpose, engine};
-use crate::wire::{ModuleKey, Origin};
+use crate::wire::ModuleKey;
 
 /// Compiles in this process, with the cache that all tests share.
 struct LocalModules {
@@ -20,7 +20,7 @@ struct LocalModules {
 }
 
 impl LocalModules {
-    fn load(&self, engine: &Engine, kind: Kind, bytes: &[u8]) -> Result<Module, String> {
+    fn load(&self, engine: &Engine, kind: ModuleKind, bytes: &[u8]) -> Result<Module, String> {
         let key = compile::key(bytes);
         let file = match self.cache.get(&key) {
             Some(file) => file,
@@ -36,43 +36,36 @@ impl LocalModules {
 }
 
 impl ModuleSource for LocalModules {
-    fn module(
-        &mut self,
-        engine: &Engine,
-        _key: ModuleKey,
-        _origin: Option<&Origin>,
-        bytes: &[u8],
-        _memory: u64,
-    ) -> Result<Compiled, String> {
-        Ok(Compiled { module: self.load(engine, Kind::Side, bytes)?, own_bytes: 0 })
+    fn module(&mut self, engine: &Engine, query: ModuleQuery<'_>) -> Result<Compiled, String> {
+        Ok(Compiled { module: self.load(engine, ModuleKind::Side, query.bytes)?, own_bytes: 0 })
     }
 
     fn bundled(&mut self, engine: &Engine, key: ModuleKey) -> Result<Module, String> {
         let module = crate::bundle::native_module(&key).ok_or("not in the bundle")?;
-        self.load(engine, Kind::Side, &module.read()?)
+        self.load(engine, ModuleKind::Side, &module.read()?)
     }
 }
 
 /// What every machine of these tests is made from.
-struct Kit {
+struct MachineKit {
     engine: Engine,
     compiler: Engine,
     cache: Arc<ModuleCache>,
     prelude: Prelude,
 }
 
-impl Kit {
-    fn new() -> Kit {
+impl MachineKit {
+    fn new() -> MachineKit {
         let running = engine(Purpose::Run).unwrap();
         let compiler = engine(Purpose::Compile).unwrap();
         let root = brumate_test_support::cache_directory();
         let cache = Arc::new(ModuleCache::open(&root, &compile::fingerprint(&running)).unwrap());
         let modules = LocalModules { compiler: compiler.clone(), cache: cache.clone() };
         let prelude = Prelude {
-            main: modules.load(&running, Kind::Main, crate::bundle::INTERPRETER.content.bytes()).unwrap(),
-            trampoline: modules.load(&running, Kind::Helper, &trampoline_module()).unwrap(),
+            main: modules.load(&running, ModuleKind::Main, crate::bundle::INTERPRETER.content.bytes()).unwrap(),
+            trampoline: modules.load(&running, ModuleKind::Helper, &trampoline_module()).unwrap(),
         };
-        Kit { engine: running, compiler, cache, prelude }
+        MachineKit { engine: running, compiler, cache, prelude }
     }
 
     fn modules(&self) -> Box<LocalModules> {
@@ -85,12 +78,12 @@ impl Kit {
 
     /// The machine that goes on where `machine` is now.
     fn copy(&self, machine: &mut Machine) -> Machine {
-        let frozen = machine.freeze().unwrap();
-        let saved = postcard::to_allocvec(&frozen).unwrap();
-        let frozen = postcard::from_bytes(&saved).unwrap();
+        let saved = machine.snapshot().unwrap();
+        let saved = postcard::to_allocvec(&saved).unwrap();
+        let saved = postcard::from_bytes(&saved).unwrap();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, machine.memory()).unwrap();
-        Machine::restore(&self.engine, &self.prelude, self.modules(), &frozen, (&file, 0), &[]).unwrap()
+        Machine::restore(&self.engine, &self.prelude, self.modules(), &saved, (&file, 0), &[]).unwrap()
     }
 }
 
@@ -122,7 +115,7 @@ fn on_big_stack(test: impl FnOnce() + Send + 'static) {
 #[test]
 fn an_image_goes_on_where_its_machine_was() {
     on_big_stack(|| {
-        let kit = Kit::new();
+        let kit = MachineKit::new();
         let mut first = kit.boot();
         let before = "import ctypes, numpy as np, sqlite3\na = np.arange(5)\n\
             compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))(\n\
@@ -151,15 +144,15 @@ fn an_image_goes_on_where_its_machine_was() {
 #[test]
 fn booting_is_reproducible() {
     on_big_stack(|| {
-        let kit = Kit::new();
+        let kit = MachineKit::new();
         let image = || {
             let rehearsal = crate::caps::rehearsal::begin();
             let mut machine = kit.boot();
             machine.preload(&["numpy".to_owned(), "IPython".to_owned()]).unwrap();
             assert!(machine.knows_places(), "forks have to ask the interpreter for a new identity");
-            let frozen = postcard::to_allocvec(&machine.freeze().unwrap()).unwrap();
+            let saved = postcard::to_allocvec(&machine.snapshot().unwrap()).unwrap();
             drop(rehearsal);
-            (machine.memory().to_vec(), frozen)
+            (machine.memory().to_vec(), saved)
         };
         let (first, second) = (image(), image());
         assert!(first.1 == second.1, "the records differ");

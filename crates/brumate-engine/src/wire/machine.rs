@@ -32,7 +32,7 @@ pub enum ToMachine {
     /// Where to write crash snapshots: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
     /// that both share.
     CrashSnapshot,
-    /// Layers to be mounted or, before [`ToMachine::Thaw`], to be joined. The descriptors follow, in order: of each the archive
+    /// Layers to be mounted or, before [`ToMachine::Restore`], to be joined. The descriptors follow, in order: of each the archive
     /// and, if it has any, the bytecode.
     Layers {
         /// For the answer to this question; by itself otherwise.
@@ -54,12 +54,12 @@ pub enum ToMachine {
     Follow,
     /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`ToMachine::Execute`] with a
     /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
-    Keep,
+    UpdateCheckpoint,
     /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
     /// own page map (proc_pid_pagemap(5)).
-    Freeze,
+    Snapshot,
     /// Become what the descriptor that follows describes.
-    Thaw {
+    Restore {
         /// Changes of the session so far.
         generation: u64,
     },
@@ -118,10 +118,10 @@ pub enum FromMachine {
     Forked(Option<String>),
     /// After a [`ToMachine::Execute`]: the checkpoint is still good.
     Followed,
-    /// Answer to [`ToMachine::Freeze`]: changes of the session so far, or why it cannot be kept.
-    Frozen(Result<u64, String>),
-    /// Answer to [`ToMachine::Thaw`].
-    Thawed {
+    /// Answer to [`ToMachine::Snapshot`]: changes of the session so far, or why it cannot be kept.
+    SnapshotWritten(Result<u64, String>),
+    /// Answer to [`ToMachine::Restore`].
+    Restored {
         /// Why it failed; the machine is of no use then.
         failed: Option<String>,
         /// Guest paths of host directories that are not granted any more.

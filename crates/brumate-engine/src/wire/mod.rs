@@ -85,7 +85,7 @@ impl From<rustix::io::Errno> for WireError {
     }
 }
 
-/// Payload length and descriptor count of a header.
+/// Reads payload length and descriptor count from a header.
 ///
 /// # Errors
 /// When one exceeds its bound.
@@ -102,7 +102,7 @@ pub fn decode_header(header: [u8; HEADER]) -> Result<(usize, usize), WireError> 
     Ok((length, fds))
 }
 
-/// Header and payload of a message.
+/// Encodes a message: header and payload.
 ///
 /// # Errors
 /// When it is larger than [`MAX_FRAME`].

@@ -9,9 +9,9 @@ use std::os::fd::OwnedFd;
 
 use super::Worker;
 use super::hot_pages::learns_after;
-use super::increment::{Increments, MAX_PAGES, Torn};
+use super::increment::{Increments, MAX_PAGES, TornIncrement};
 use super::written::Written;
-use crate::machine::Surroundings;
+use crate::machine::NonMemoryState;
 use crate::wire::{FromMachine, WireError};
 
 /// Pages that an increment may have more than the first one after a fork. A fork costs as much as copying some thousand pages; small
@@ -20,18 +20,18 @@ const MAX_GROWTH: usize = 160;
 
 /// Where a checkpoint finds what it lacks; it inherits that.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct CheckpointUpdates {
     increments: Increments,
     /// In the machine.
     written: Option<Written>,
 }
 
-impl Following {
+impl CheckpointUpdates {
     /// Takes over what the server gave; `None` when something is missing.
-    pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<Following> {
+    pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<CheckpointUpdates> {
         let mut files = fds.into_iter().map(File::from);
         let increments = Increments::new(files.next()?);
-        Some(Following { increments, written: Some(Written::new(files.next()?)) })
+        Some(CheckpointUpdates { increments, written: Some(Written::new(files.next()?)) })
     }
 
     /// In a checkpoint, right after it was forked: the page map is another process's.
@@ -50,15 +50,15 @@ impl Following {
 
 /// What the machine was when it forked its checkpoint.
 #[derive(Debug)]
-pub(super) struct Since {
-    surroundings: Surroundings,
+pub(super) struct CheckpointBase {
+    non_memory_state: NonMemoryState,
     /// Pages of the first increment, with those that cells usually write to.
     first: Option<usize>,
 }
 
-impl Since {
-    pub(super) fn new(surroundings: Surroundings) -> Since {
-        Since { surroundings, first: None }
+impl CheckpointBase {
+    pub(super) fn new(non_memory_state: NonMemoryState) -> CheckpointBase {
+        CheckpointBase { non_memory_state, first: None }
     }
 }
 
@@ -78,7 +78,7 @@ impl Worker {
     /// Writes what the checkpoint lacks, if that is all it needs.
     fn follow(&mut self) -> bool {
         let (Some(since), Some(following)) = (&mut self.since, &mut self.following) else { return false };
-        if self.machine.surroundings().as_ref() != Some(&since.surroundings) {
+        if self.machine.non_memory_state().as_ref() != Some(&since.non_memory_state) {
             return false;
         }
         let memory = self.machine.memory_mut();
@@ -103,7 +103,7 @@ impl Worker {
     }
 
     /// In a checkpoint that takes over: becomes what its machine was after the last cell.
-    pub(super) fn catch_up(&mut self) -> Result<(), Torn> {
+    pub(super) fn catch_up(&mut self) -> Result<(), TornIncrement> {
         if let Some(following) = &self.following
             && let Some(generation) = following.increments.apply(self.forks, self.machine.memory_mut())?
         {

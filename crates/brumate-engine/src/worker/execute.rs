@@ -10,7 +10,7 @@ use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
 
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
-struct Executed {
+struct ExecuteReply {
     ended: Ended,
 }
 
@@ -33,7 +33,7 @@ impl Worker {
             drop(serde_json::to_string(&*request));
         }
         let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
-        if let Ok(Executed { ended }) = serde_json::from_str(answer) {
+        if let Ok(ExecuteReply { ended }) = serde_json::from_str(answer) {
             let outcome = Box::new(self.outcome(ended, cpu_time(), false));
             encode(&FromMachine::Done { outcome, listed: None }, 0)?;
         }
@@ -54,7 +54,7 @@ impl Worker {
         self.meter.end();
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;
-        let executed: Executed = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
+        let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
         let mut outcome = self.outcome(executed.ended, before, cpu_limit);
         let except = request.session.then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);

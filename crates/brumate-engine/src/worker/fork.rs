@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::checkpoint::Since;
+use super::checkpoint::CheckpointBase;
 use super::{Worker, hello};
 use crate::wire::{FromMachine, WireError};
 
@@ -57,7 +57,7 @@ impl Worker {
         if let Some(following) = &mut self.following
             && following.begin(self.forks).is_ok()
         {
-            self.since = self.machine.surroundings().map(Since::new);
+            self.since = self.machine.non_memory_state().map(CheckpointBase::new);
         }
     }
 

@@ -12,17 +12,17 @@ use brumate_vfs::Vfs;
 use brumate_vfs::restore::RestoreError;
 
 /// Why a file of another session cannot be written.
-struct Unwritten(String);
+struct WriteFailure(String);
 
-impl From<RestoreError> for Unwritten {
-    fn from(error: RestoreError) -> Unwritten {
-        Unwritten(error.to_string())
+impl From<RestoreError> for WriteFailure {
+    fn from(error: RestoreError) -> WriteFailure {
+        WriteFailure(error.to_string())
     }
 }
 
 impl Worker {
     /// Becomes the session that `from` describes.
-    pub(super) fn thaw(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
+    pub(super) fn restore_session(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
         self.generation = generation;
         let (mounts, channel, quota) = (&self.mounts, &self.channel, &self.quota);
         let output = self.machine.output().clone();
@@ -32,7 +32,7 @@ impl Worker {
             crate::machine::join(vfs, &given)?;
             Ok(crate::files::join_host_directories(vfs, mounts, channel, quota))
         };
-        let (failed, revoked, layers) = match self.machine.thaw(from, &self.base, join) {
+        let (failed, revoked, layers) = match self.machine.restore_session(from, &self.base, join) {
             Ok(revoked) => {
                 self.mounted = true;
                 self.set_file_limits();
@@ -41,25 +41,25 @@ impl Worker {
             }
             Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
         };
-        Ok(self.channel.send(&FromMachine::Thawed { failed, revoked, layers })?)
+        Ok(self.channel.send(&FromMachine::Restored { failed, revoked, layers })?)
     }
 
     /// Writes the files of the session that `from` describes to this one's working directory.
     pub(super) fn recover(&mut self, from: &File) -> Result<(), String> {
-        let (frozen, _) = image::difference::read(from).map_err(|error| error.to_string())?;
+        let (saved, _) = image::difference::read(from).map_err(|error| error.to_string())?;
         let vfs = &mut self.machine.host().vfs;
         let place = vfs.place_of(WORKSPACE.as_bytes());
-        let taken = brumate_vfs::recover(&frozen.vfs, place, |piece| -> Result<(), Unwritten> {
+        let taken = brumate_vfs::recover(&saved.vfs, place, |piece| -> Result<(), WriteFailure> {
             let path = format!("{WORKSPACE}/{}", piece.path);
             let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
-            written.map_err(|errno| Unwritten(format!("{}: {errno}", piece.path)))
+            written.map_err(|errno| WriteFailure(format!("{}: {errno}", piece.path)))
         });
-        taken.map(drop).map_err(|Unwritten(reason)| reason)
+        taken.map(drop).map_err(|WriteFailure(reason)| reason)
     }
 
-    pub(super) fn freeze(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
-        let frozen = self.machine.freeze_changes()?;
-        image::difference::write(to, &self.base, self.machine.memory(), page_map, frozen)
+    pub(super) fn snapshot(&mut self, to: impl Write, page_map: Option<&File>) -> Result<(), ImageError> {
+        let saved = self.machine.snapshot_changes()?;
+        image::difference::write(to, &self.base, self.machine.memory(), page_map, saved)
     }
 
     /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
@@ -71,6 +71,6 @@ impl Worker {
         // The last request's limits are not this one's.
         limits::lift();
         // Whoever wakes the session finds what was written, or what slept before.
-        let _ = files.write(self.generation, |to| self.freeze(to, None));
+        let _ = files.write(self.generation, |to| self.snapshot(to, None));
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Increments {
 
 /// Why a checkpoint cannot become what its machine was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Torn;
+pub(super) struct TornIncrement;
 
 impl Increments {
     pub(super) fn new(file: File) -> Increments {
@@ -94,29 +94,29 @@ impl Increments {
     ///
     /// # Errors
     /// When the machine ended while it wrote, or writes on. The memory is of no use then.
-    pub(super) fn apply(&self, fork: u64, memory: &mut [u8]) -> Result<Option<u64>, Torn> {
-        let head = self.head().map_err(|_| Torn)?;
+    pub(super) fn apply(&self, fork: u64, memory: &mut [u8]) -> Result<Option<u64>, TornIncrement> {
+        let head = self.head().map_err(|_| TornIncrement)?;
         let (words, _) = head.as_chunks::<8>();
         let [of, some, generation, count] = [0, 1, 2, 3].map(|word| u64::from_ne_bytes(words[word]));
         // Of the checkpoint before this one: the machine has not written since.
         if of < fork || (of == fork && some == 0) {
             return Ok(None);
         }
-        let count = usize::try_from(count).map_err(|_| Torn)?;
+        let count = usize::try_from(count).map_err(|_| TornIncrement)?;
         if of != fork || count > MAX_PAGES {
-            return Err(Torn);
+            return Err(TornIncrement);
         }
         let (numbers, _) = head[WORDS * 8..].as_chunks::<4>();
         let pages: Vec<u32> = numbers[..count].iter().map(|&number| u32::from_ne_bytes(number)).collect();
         let mut offset = HEAD_BYTES as u64;
         for (first, count) in runs_of(&pages) {
             let start = first as usize * PAGE_BYTES;
-            let place = memory.get_mut(start..start + count * PAGE_BYTES).ok_or(Torn)?;
-            self.file.read_exact_at(place, offset).map_err(|_| Torn)?;
+            let place = memory.get_mut(start..start + count * PAGE_BYTES).ok_or(TornIncrement)?;
+            self.file.read_exact_at(place, offset).map_err(|_| TornIncrement)?;
             offset += place.len() as u64;
         }
         // It is still the same one.
-        if self.head().map_err(|_| Torn)? == head { Ok(Some(generation)) } else { Err(Torn) }
+        if self.head().map_err(|_| TornIncrement)? == head { Ok(Some(generation)) } else { Err(TornIncrement) }
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(increments.apply(2, &mut checkpoint), Ok(None));
         increments.reset(2).unwrap();
         assert_eq!(increments.apply(2, &mut checkpoint), Ok(None));
-        assert_eq!(increments.apply(1, &mut checkpoint), Err(Torn), "it is of another");
+        assert_eq!(increments.apply(1, &mut checkpoint), Err(TornIncrement), "it is of another");
     }
 
     #[test]
@@ -177,13 +177,13 @@ mod tests {
         increments.write(1, 1, &memory.clone(), &[2]).unwrap();
         // A machine that ended while it wrote.
         increments.file.write_all_at(&TORN.to_ne_bytes(), 0).unwrap();
-        assert_eq!(increments.apply(1, &mut memory), Err(Torn));
+        assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
         // One that was taken over: a page outside, too many.
         increments.write_head(&[1, 1, 1, 1], &[4]).unwrap();
-        assert_eq!(increments.apply(1, &mut memory), Err(Torn));
+        assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
         increments.write_head(&[1, 1, 1, MAX_PAGES as u64 + 1], &[0]).unwrap();
-        assert_eq!(increments.apply(1, &mut memory), Err(Torn));
+        assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
         increments.file.set_len(100).unwrap();
-        assert_eq!(increments.apply(1, &mut memory), Err(Torn));
+        assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
     }
 }

@@ -21,7 +21,7 @@ use rustix::process::Pid;
 use crate::api::{Limits, MAX_LAYERS};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
-use crate::files::layers::{self as files_of_layers, Given};
+use crate::files::layers::{self as files_of_layers, GivenLayer};
 use crate::files::{Installs, Quota};
 use crate::host::GuestExit;
 use crate::image::Base;
@@ -30,10 +30,10 @@ use crate::meter::Meter;
 use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
 use brumate_jail::MachineLimits;
 
-use checkpoint::{Following, Since};
+use checkpoint::{CheckpointBase, CheckpointUpdates};
 use crash_snapshot::{CrashSnapshot, Phase};
 use hot_pages::HotPages;
-use increment::Torn;
+use increment::TornIncrement;
 
 /// Serves one machine until its server goes away.
 ///
@@ -138,7 +138,7 @@ struct Worker {
     /// one's files.
     mounted: bool,
     /// Layers that are to be mounted or joined.
-    given: Vec<Given>,
+    given: Vec<GivenLayer>,
     /// Forked from another machine and not resumed yet.
     paused: bool,
     /// Pages that a cell writes were given back.
@@ -154,9 +154,9 @@ struct Worker {
     /// The socket of the next checkpoint.
     spare: Option<OwnedFd>,
     /// How the checkpoint follows, when it can.
-    following: Option<Following>,
+    following: Option<CheckpointUpdates>,
     /// The state that the checkpoint was forked with; `None` when it cannot follow from there.
-    since: Option<Since>,
+    since: Option<CheckpointBase>,
 }
 
 impl Worker {
@@ -221,7 +221,7 @@ impl Worker {
         let mut fds = fds.into_iter();
         if self.paused {
             let ToMachine::Resume = request else { return Err(WireError::UnexpectedMessage.into()) };
-            self.catch_up().map_err(|Torn| WireError::Closed)?;
+            self.catch_up().map_err(|TornIncrement| WireError::Closed)?;
             self.paused = false;
             self.machine.refresh()?;
             if let Some(files) = &self.crash_snapshot {
@@ -229,7 +229,7 @@ impl Worker {
             }
             return Ok(());
         }
-        if !matches!(request, ToMachine::Start { .. } | ToMachine::Layers { .. } | ToMachine::Thaw { .. }) {
+        if !matches!(request, ToMachine::Start { .. } | ToMachine::Layers { .. } | ToMachine::Restore { .. }) {
             self.mount();
         }
         if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
@@ -278,7 +278,7 @@ impl Worker {
                     return Err(WireError::TooLarge(layers.len()).into());
                 }
                 for info in layers {
-                    self.given.push(Given::receive(info, &mut fds).ok_or(WireError::MissingDescriptor)?);
+                    self.given.push(GivenLayer::receive(info, &mut fds).ok_or(WireError::MissingDescriptor)?);
                 }
             }
             ToMachine::Remount { remove } => {
@@ -301,24 +301,24 @@ impl Worker {
                 self.crash_snapshot = Some(files);
             }
             ToMachine::Follow => {
-                self.following = Some(Following::new(fds).ok_or(WireError::MissingDescriptor)?);
+                self.following = Some(CheckpointUpdates::new(fds).ok_or(WireError::MissingDescriptor)?);
                 // The present checkpoint knows of none.
                 self.since = None;
             }
-            ToMachine::Keep => {
+            ToMachine::UpdateCheckpoint => {
                 self.spare = fds.next().or(self.spare.take());
                 self.keep_checkpoint()?;
             }
-            ToMachine::Freeze => {
+            ToMachine::Snapshot => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
-                let frozen = self
-                    .freeze(&to, fds.next().map(File::from).as_ref())
+                let saved = self
+                    .snapshot(&to, fds.next().map(File::from).as_ref())
                     .map(|()| self.generation)
                     .map_err(|error| error.to_string());
-                self.channel.send(&FromMachine::Frozen(frozen))?;
+                self.channel.send(&FromMachine::SnapshotWritten(saved))?;
             }
-            ToMachine::Thaw { generation } => {
-                self.thaw(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
+            ToMachine::Restore { generation } => {
+                self.restore_session(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
             }
             ToMachine::Recover => {
                 let from = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
@@ -342,7 +342,7 @@ impl Worker {
         files::serve(&mut self.machine.host().vfs, request)
     }
 
-    fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::Output> {
+    fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::GuestOutput> {
         self.machine.output().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

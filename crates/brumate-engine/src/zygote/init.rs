@@ -53,7 +53,7 @@ fn report_deaths(reports: &Channel) -> Result<(), WireError> {
     }
 }
 
-/// Machines whose server is gone write their last wills, or have nothing to write, and end.
+/// Machines whose server is gone write their crash snapshots, or have nothing to write, and end.
 fn wait_for_crash_snapshots() {
     let deadline = Instant::now() + brumate_jail::CRASH_SNAPSHOT_TIME;
     loop {

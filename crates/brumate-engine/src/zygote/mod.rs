@@ -42,7 +42,7 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     let (request, fds) = channel.receive()?;
     let mut fds = fds.into_iter();
     let mut next = || fds.next().ok_or(WireError::MissingDescriptor);
-    let given = Given { main: next()?, trampoline: next()?, image: next()?.into() };
+    let given = ZygoteFiles { main: next()?, trampoline: next()?, image: next()?.into() };
     if crate::bundle::PACKED.is_some()
         && let Err(error) = crate::bundle::pack::receive(next()?)
     {
@@ -81,7 +81,7 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
 }
 
 /// What the server gives with the first message.
-struct Given {
+struct ZygoteFiles {
     main: OwnedFd,
     trampoline: OwnedFd,
     image: File,
@@ -97,21 +97,21 @@ struct Loaded {
 }
 
 /// Enters the jail; returns the walls that are missing. A builder has no `reports`.
-fn enter(given: &Given, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
+fn enter(given: &ZygoteFiles, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
     let mut keep = vec![given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()];
     keep.extend(reports.map(AsRawFd::as_raw_fd));
     crate::jail::enter_zygote(require_jail, &keep, reports.is_none())
 }
 
 /// The layers of the image, in the jail: what they hold is read here.
-fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::Given>, String> {
+fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::GivenLayer>, String> {
     let mut given = Vec::new();
     while given.len() < count as usize {
         let (request, fds) = channel.receive().map_err(|error: WireError| error.to_string())?;
         let ToZygote::Layers(layers) = request else { return Err("a layer is missing".to_owned()) };
         let mut fds = fds.into_iter();
         for info in layers {
-            given.push(files::layers::Given::receive(info, &mut fds).ok_or("a descriptor is missing")?);
+            given.push(files::layers::GivenLayer::receive(info, &mut fds).ok_or("a descriptor is missing")?);
         }
         if given.len() > MAX_LAYERS {
             return Err("too many layers".to_owned());
@@ -121,7 +121,7 @@ fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::Gi
 }
 
 /// The engine and the modules every machine needs, inside the jail.
-fn prepare(given: Given, brief: bool) -> Result<(Engine, Prelude, File), String> {
+fn prepare(given: ZygoteFiles, brief: bool) -> Result<(Engine, Prelude, File), String> {
     crate::signals::install();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
     let main = if brief { load(&engine, given.main)? } else { load_huge(&engine, &File::from(given.main))? };
@@ -131,7 +131,7 @@ fn prepare(given: Given, brief: bool) -> Result<(Engine, Prelude, File), String>
 
 fn load_image(
     channel: &Arc<Channel>,
-    given: Given,
+    given: ZygoteFiles,
     reports: OwnedFd,
     require_jail: bool,
     brief: bool,
@@ -142,22 +142,22 @@ fn load_image(
     let layers = receive_layers(channel, layers)?;
     let (engine, prelude, file) = prepare(given, brief)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
-    let (header, frozen, pages, guest) = image::file::read(&file).map_err(|error| error.to_string())?;
+    let (header, saved, pages, guest) = image::file::read(&file).map_err(|error| error.to_string())?;
     files::set_guest_files(guest);
     let from = (&file, image::file::HEADER_BYTES);
     let mut machine =
-        Machine::restore(&engine, &prelude, modules, &frozen, from, &layers).map_err(|error| error.to_string())?;
+        Machine::restore(&engine, &prelude, modules, &saved, from, &layers).map_err(|error| error.to_string())?;
     if !brief {
         machine.touch(&pages.read);
     }
-    let base = Arc::new(Base { file, header, vfs: frozen.vfs, pages, layers });
+    let base = Arc::new(Base { file, header, vfs: saved.vfs, pages, layers });
     Ok(Loaded { machine, base, init, missing_walls })
 }
 
 /// Boots an interpreter without chance, and writes it down.
 fn build_image(
     channel: &Arc<Channel>,
-    given: Given,
+    given: ZygoteFiles,
     preload: &[String],
     require_jail: bool,
     layers: u32,
@@ -173,8 +173,8 @@ fn build_image(
     let mounted = files::layers::mount(&mut machine.host().vfs, layers, &[]);
     mounted.map_err(|problem| format!("cannot mount {}: {}", problem.name, problem.reason))?;
     machine.preload(preload).map_err(|error| error.to_string())?;
-    let frozen = machine.freeze().map_err(|error| error.to_string())?;
-    image::file::write(&file, machine.memory(), &frozen).map_err(|error| error.to_string())?;
+    let saved = machine.snapshot().map_err(|error| error.to_string())?;
+    image::file::write(&file, machine.memory(), &saved).map_err(|error| error.to_string())?;
     trace(machine, &file, preload.iter().any(|module| module == SHELL))
 }
 

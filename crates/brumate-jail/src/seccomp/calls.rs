@@ -271,8 +271,8 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
     list
 }
 
-/// What the warden needs: to wait, to poll, to kill.
-pub(super) fn warden() -> Vec<Entry> {
+/// What the supervisor needs: to wait, to poll, to kill.
+pub(super) fn supervisor() -> Vec<Entry> {
     [
         libc::SYS_ppoll,
         #[cfg(target_arch = "x86_64")]

@@ -82,11 +82,11 @@ impl<T: Real> WithSimd for Leaf<'_, T> {
 fn solve<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lanes: &mut [T::Lanes<S>]) {
     let mut row = 0;
     while row + ROWS <= side {
-        solve_rows::<S, T, ROWS>(simd, factors, row, lanes);
+        solve_rows::<S, T, ROWS>(simd, FactorRows { factors, first: row }, lanes);
         row += ROWS;
     }
     while row < side {
-        solve_rows::<S, T, 1>(simd, factors, row, lanes);
+        solve_rows::<S, T, 1>(simd, FactorRows { factors, first: row }, lanes);
         row += 1;
     }
 }
@@ -97,21 +97,24 @@ fn multiply<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, 
     let mut row = side;
     while row >= ROWS {
         row -= ROWS;
-        multiply_rows::<S, T, ROWS>(simd, factors, row, lanes);
+        multiply_rows::<S, T, ROWS>(simd, FactorRows { factors, first: row }, lanes);
     }
     while row > 0 {
         row -= 1;
-        multiply_rows::<S, T, 1>(simd, factors, row, lanes);
+        multiply_rows::<S, T, 1>(simd, FactorRows { factors, first: row }, lanes);
     }
 }
 
-#[inline(always)]
-fn solve_rows<S: Simd, T: Real, const N: usize>(
-    simd: S,
-    factors: &[T; LEAF * LEAF],
+/// Rows of the factors, from the row `first` on.
+#[derive(Clone, Copy)]
+struct FactorRows<'a, T> {
+    factors: &'a [T; LEAF * LEAF],
     first: usize,
-    lanes: &mut [T::Lanes<S>],
-) {
+}
+
+#[inline(always)]
+fn solve_rows<S: Simd, T: Real, const N: usize>(simd: S, rows: FactorRows<'_, T>, lanes: &mut [T::Lanes<S>]) {
+    let FactorRows { factors, first } = rows;
     let (before, own) = lanes.split_at_mut(first * VECTORS);
     let mut sums = [[T::splat(simd, T::default()); VECTORS]; N];
     for number in 0..N {
@@ -135,12 +138,8 @@ fn solve_rows<S: Simd, T: Real, const N: usize>(
 }
 
 #[inline(always)]
-fn multiply_rows<S: Simd, T: Real, const N: usize>(
-    simd: S,
-    factors: &[T; LEAF * LEAF],
-    first: usize,
-    lanes: &mut [T::Lanes<S>],
-) {
+fn multiply_rows<S: Simd, T: Real, const N: usize>(simd: S, rows: FactorRows<'_, T>, lanes: &mut [T::Lanes<S>]) {
+    let FactorRows { factors, first } = rows;
     let (before, own) = lanes.split_at_mut(first * VECTORS);
     let mut sums = [[T::splat(simd, T::default()); VECTORS]; N];
     for number in 0..N {

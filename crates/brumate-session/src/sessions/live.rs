@@ -143,7 +143,7 @@ impl Sessions {
     /// Lets a session survive a crash of this server. A failure is only logged: the session can still be used.
     pub(super) async fn enable_crash_recovery(&self, id: &SessionId, session: &dyn Session) {
         let path = self.inner.directory.image(&DataDir::crash_snapshot_name(id));
-        if let Err(error) = session.leave_will(&path).await {
+        if let Err(error) = session.enable_crash_recovery(&path).await {
             tracing::warn!(session = ?id, %error, "a session would not survive the death of this server");
         }
     }

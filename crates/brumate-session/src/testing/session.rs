@@ -169,7 +169,7 @@ impl Session for FakeSession {
         })
     }
 
-    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             let state = self.state.lock().await;
             *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));

@@ -210,17 +210,17 @@ impl Archive {
         })
     }
 
-    /// How many files the archive has.
+    /// Returns how many files the archive has.
     pub fn file_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Inflated bytes of all files together.
+    /// Returns the inflated bytes of all files together.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Path and inflated size of every file.
+    /// Returns path and inflated size of every file.
     pub fn files(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.entries.iter().map(|entry| (self.path(entry), entry.size))
     }
@@ -230,7 +230,7 @@ impl Archive {
         self.fingerprint
     }
 
-    /// The whole content of the file at `path`, `None` when there is none.
+    /// Reads the whole content of the file at `path`, `None` when there is none.
     ///
     /// # Errors
     /// [`EntryProblem::Corrupt`] when the data is not what the directory promises.
@@ -252,12 +252,12 @@ impl Archive {
         Ok(())
     }
 
-    /// An entry's path.
+    /// Returns an entry's path.
     pub fn path(&self, entry: &Entry) -> &[u8] {
         (*self.bytes).as_ref().get(entry.name.clone()).unwrap_or(&[])
     }
 
-    /// The packed bytes of an entry.
+    /// Returns the packed bytes of an entry.
     ///
     /// # Errors
     /// When the entry's local header differs from the directory, or its data would reach into what follows.
@@ -266,7 +266,7 @@ impl Archive {
         data.get(entry.packed_range(data)?).ok_or(EntryProblem::BadExtent)
     }
 
-    /// An entry's content, checked against its length and checksum.
+    /// Returns an entry's content, checked against its length and checksum.
     pub fn inflate(&self, entry: &Entry) -> Result<Vec<u8>, EntryProblem> {
         let packed = self.packed(entry)?;
         let size = usize::try_from(entry.size).map_err(|_| EntryProblem::TooLarge(entry.size))?;

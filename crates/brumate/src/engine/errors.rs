@@ -1,16 +1,16 @@
 //! The engine's errors in the words of its interface.
 
 use brumate_engine::client;
-use brumate_engine_api::{EngineError, ExitReason, FileError};
+use brumate_engine_api::{EngineError, FileError};
 
 /// Translates an error of the engine.
 pub(super) fn engine_error(error: client::Error) -> EngineError {
     match error {
         client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
-            EngineError::MachineExited { reason: exit_reason(reason), output_dropped, peak_memory_bytes }
+            EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }
         }
         client::Error::RolledBack { reason, output_dropped, peak_memory_bytes } => {
-            EngineError::RolledBack { reason: exit_reason(reason), output_dropped, peak_memory_bytes }
+            EngineError::RolledBack { reason, output_dropped, peak_memory_bytes }
         }
         client::Error::File { reason, .. } => EngineError::File(file_error(&reason)),
         client::Error::Image(text) => EngineError::Image(text),
@@ -31,23 +31,6 @@ fn file_error(reason: &str) -> FileError {
         "EISDIR" | "EINVAL" => FileError::NotAFile,
         "ENOSPC" | "EDQUOT" | "EFBIG" => FileError::NoSpace,
         _ => FileError::Other(reason.to_owned()),
-    }
-}
-
-/// Translates why a machine has ended.
-fn exit_reason(reason: client::Died) -> ExitReason {
-    match reason {
-        client::Died::ParseLimit(limit) => ExitReason::ParseLimit(limit),
-        client::Died::WallLimit => ExitReason::TimeLimit,
-        client::Died::CpuLimit => ExitReason::CpuLimit,
-        client::Died::Cancelled => ExitReason::Cancelled,
-        client::Died::MemoryLimit => ExitReason::MemoryLimit,
-        client::Died::Exit(code) => ExitReason::Exit(code),
-        client::Died::Abort => ExitReason::Abort,
-        client::Died::Trap(text) => ExitReason::Trap(text),
-        client::Died::Signal(signal) => ExitReason::Signal(signal),
-        client::Died::Protocol(text) => ExitReason::Protocol(text),
-        other => ExitReason::Protocol(other.to_string()),
     }
 }
 

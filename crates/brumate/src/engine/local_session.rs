@@ -81,7 +81,7 @@ impl Session for LocalSession {
         Box::pin(async move { self.0.hibernate(path).await.map_err(engine_error) })
     }
 
-    fn leave_will<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.0.enable_crash_recovery(path).await.map_err(engine_error) })
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Died, Error, Machine, Patience, Sandbox, SandboxConfig};
+use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig, StartupTimeouts};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -33,10 +33,10 @@ fn config(program: PathBuf) -> SandboxConfig {
     SandboxConfig { cache_dir, program: Some(program), ready: 0, ..SandboxConfig::default() }
 }
 
-fn impatient(change: impl FnOnce(&mut Patience)) -> Patience {
-    let mut patience = Patience::default();
-    change(&mut patience);
-    patience
+fn short_timeouts(change: impl FnOnce(&mut StartupTimeouts)) -> StartupTimeouts {
+    let mut startup_timeouts = StartupTimeouts::default();
+    change(&mut startup_timeouts);
+    startup_timeouts
 }
 
 async fn execute(machine: &mut Machine, code: &str) -> Result<Outcome, Error> {
@@ -133,8 +133,8 @@ async fn booting_ends_as_an_error() {
         ("boot-modules-read", "the zygote does not start"),
     ];
     all(ROLES, |program| async {
-        let patience = impatient(|patience| patience.boot = Duration::from_secs(5));
-        match Sandbox::start(SandboxConfig { patience, ..config(program) }).await {
+        let startup_timeouts = short_timeouts(|startup_timeouts| startup_timeouts.boot = Duration::from_secs(5));
+        match Sandbox::start(SandboxConfig { startup_timeouts, ..config(program) }).await {
             Err(error @ Error::Unavailable(_)) => error.to_string(),
             other => panic!("{other:?}"),
         }
@@ -166,8 +166,8 @@ async fn forking_ends_as_an_error() {
         ("machine-hello-undecodable", "does not decode"),
     ];
     all(ROLES, |program| async {
-        let patience = impatient(|patience| patience.hello = Duration::from_secs(3));
-        let config = SandboxConfig { patience, ..config(program) };
+        let startup_timeouts = short_timeouts(|startup_timeouts| startup_timeouts.hello = Duration::from_secs(3));
+        let config = SandboxConfig { startup_timeouts, ..config(program) };
         let sandbox = Sandbox::start(config).await.expect("it boots");
         match sandbox.machine(MachineSpec::default()).await {
             Err(error @ Error::Unavailable(_)) => error.to_string(),
@@ -226,8 +226,8 @@ async fn parsing_ends_as_an_error_of_its_own() {
         ("machine-names", "Protocol(\"a frame does not decode"),
     ];
     all(ROLES, |program| async {
-        let patience = impatient(|patience| patience.parse = Duration::from_secs(1));
-        let sandbox = Sandbox::start(SandboxConfig { patience, ..config(program) }).await.expect("it boots");
+        let startup_timeouts = short_timeouts(|startup_timeouts| startup_timeouts.parse = Duration::from_secs(1));
+        let sandbox = Sandbox::start(SandboxConfig { startup_timeouts, ..config(program) }).await.expect("it boots");
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match machine.analyze("1").await {
@@ -326,7 +326,7 @@ async fn a_stopped_machine_reaches_its_limit_alone() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), stopping);
     match outcome {
-        Err(Error::MachineDied { reason: Died::WallLimit, .. }) => {}
+        Err(Error::MachineDied { reason: ExitReason::TimeLimit, .. }) => {}
         other => panic!("{other:?}"),
     }
     answers(&sandbox).await;
@@ -347,7 +347,7 @@ async fn machines_end_with_their_jail_and_the_next_has_another() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), killing);
     match outcome {
-        Err(Error::MachineDied { reason: Died::Signal(9), .. }) => {}
+        Err(Error::MachineDied { reason: ExitReason::Signal(9), .. }) => {}
         other => panic!("{other:?}"),
     }
     gone(pid).await;
@@ -356,8 +356,8 @@ async fn machines_end_with_their_jail_and_the_next_has_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stuck_zygote_is_replaced_and_its_machines_live_on() {
-    let patience = impatient(|patience| patience.hello = Duration::from_secs(5));
-    let config = SandboxConfig { patience, ..config(env!("CARGO_BIN_EXE_brumate").into()) };
+    let startup_timeouts = short_timeouts(|startup_timeouts| startup_timeouts.hello = Duration::from_secs(5));
+    let config = SandboxConfig { startup_timeouts, ..config(env!("CARGO_BIN_EXE_brumate").into()) };
     let sandbox = Sandbox::start(config).await.expect("a real sandbox");
     let (mut machine, pid) = machine_and_process(&sandbox, Limits::default()).await;
     let zygote = zygote_beside(pid);

@@ -57,9 +57,9 @@ fn descriptors(pid: i32) -> Vec<Descriptor> {
     entries.filter_map(|entry| descriptor(entry.ok()?.path())).collect()
 }
 
-/// The processes of a jail: its warden, which stays outside, and those within.
+/// The processes of a jail: its supervisor, which stays outside, and those within.
 struct Jail {
-    warden: i32,
+    supervisor: i32,
     within: Vec<i32>,
 }
 
@@ -68,10 +68,10 @@ fn jail(before: &BTreeSet<i32>) -> Jail {
     let own = std::process::id() as i32;
     let new: Vec<i32> = descendants().difference(before).copied().collect();
     let wardens: Vec<i32> = new.iter().copied().filter(|&pid| parent_of(pid) == Some(own)).collect();
-    let &[warden] = &wardens[..] else { panic!("one jail: {wardens:?}") };
-    let within: Vec<i32> = new.into_iter().filter(|&pid| pid != warden).collect();
+    let &[supervisor] = &wardens[..] else { panic!("one jail: {wardens:?}") };
+    let within: Vec<i32> = new.into_iter().filter(|&pid| pid != supervisor).collect();
     assert!(within.len() >= 3, "the first process, a zygote and a machine: {within:?}");
-    Jail { warden, within }
+    Jail { supervisor, within }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,9 +83,9 @@ async fn what_runs_guests_has_no_rights_and_limits_that_it_cannot_raise() {
     let has = |wall: &str| !missing.iter().any(|text| text.starts_with(wall));
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     say(&session, "x = 1").await;
-    let Jail { warden, within } = jail(&before);
+    let Jail { supervisor, within } = jail(&before);
     let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
-    for &pid in within.iter().chain([&warden]) {
+    for &pid in within.iter().chain([&supervisor]) {
         assert_eq!(status(pid, "NoNewPrivs"), "1", "{pid}");
         assert_eq!(status(pid, "Seccomp"), "2", "{pid}: a filter");
         for set in sets {
@@ -162,8 +162,8 @@ async fn machines_hold_what_was_given_to_them_and_nothing_to_write_to_but_their_
     let file = here.join("session");
     session.enable_crash_recovery(&file).await.expect("a will");
     say(&session, "import held").await;
-    let Jail { warden, within } = jail(&before);
-    for pid in std::iter::once(warden).chain(within.iter().copied()) {
+    let Jail { supervisor, within } = jail(&before);
+    for pid in std::iter::once(supervisor).chain(within.iter().copied()) {
         assert_eq!(fs::read_link(format!("/proc/{pid}/exe")).ok(), program(), "nothing else is run");
     }
     if !rustix::process::geteuid().is_root() {

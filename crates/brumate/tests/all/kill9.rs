@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Victim {
     Server,
-    /// A jail, with everything in it: its warden.
+    /// A jail, with everything in it: its supervisor.
     Jail,
     Zygote,
     /// The session's, or its checkpoint.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brumate_engine::api::{Ended, Event, Execute, Limits, MachineSpec, Mount, Outcome, StopReason};
-use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
+use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig};
 use tokio::sync::mpsc;
 
 async fn sandbox() -> Sandbox {
@@ -52,7 +52,7 @@ const FLOOD: &str = "import os\nfor _ in range(1000):\n    os.write(1, b'x' * 10
 async fn a_machine_that_ends_tells_how_much_output_was_dropped() {
     let sandbox = sandbox().await;
     let limits = Limits { output_bytes: KEPT, ..Limits::default() };
-    for (end, expected) in [("os._exit(3)", Died::Exit(3)), ("os.abort()", Died::Abort)] {
+    for (end, expected) in [("os._exit(3)", ExitReason::Exit(3)), ("os.abort()", ExitReason::Abort)] {
         let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
         let (outcome, output) = execute(&mut machine, &format!("{FLOOD}{end}")).await;
         match outcome {
@@ -73,7 +73,7 @@ async fn what_a_killed_machine_dropped_is_known_within_a_sixteenth() {
     let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
     let swallow = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass\n";
     let (outcome, _) = execute(&mut machine, &format!("{FLOOD}{swallow}")).await;
-    let Err(Error::MachineDied { reason: Died::WallLimit, output_dropped, .. }) = outcome else {
+    let Err(Error::MachineDied { reason: ExitReason::TimeLimit, output_dropped, .. }) = outcome else {
         panic!("{outcome:?}")
     };
     let dropped = WRITTEN - KEPT;
@@ -92,19 +92,19 @@ async fn a_killed_machine_is_reported_with_its_peak() {
     let expected = 200 << 20..700 << 20;
     let mut machine = sandbox.machine(spec()).await.expect("a machine");
     let (outcome, _) = execute(&mut machine, code).await;
-    let Err(Error::MachineDied { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::MachineDied { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(expected.contains(&peak), "{peak}");
     // A session's, and after it one that needs little: a checkpoint begins anew.
     let session = sandbox.session(spec()).await.expect("a session");
     let (outcome, _) = crate::support::sessions::cell(&session, code).await;
-    let Err(Error::RolledBack { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(expected.contains(&peak), "{peak}");
     let (outcome, _) = crate::support::sessions::cell(&session, &code.replace("200", "1")).await;
-    let Err(Error::RolledBack { reason: Died::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!((1..200 << 20).contains(&peak), "{peak}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome, StopReason};
-use brumate_engine::client::{Died, Error, Machine, Sandbox, SandboxConfig};
+use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
@@ -173,7 +173,7 @@ fn judge(what: &str, number: u64, stop: Stop, answer: Option<Result<Outcome, Err
                 other => panic!("{what}: {other:?}"),
             }
         }
-        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: Died::Cancelled, .. }))) => {}
+        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: ExitReason::Cancelled, .. }))) => {}
         (_, answer) => panic!("{what}: {answer:?}"),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::support::processes::{descendants, zygotes};
 use crate::support::sessions::{cell, config, sandbox, say};
 use brumate_engine::api::{Ended, Event, Execute, MachineSpec};
-use brumate_engine::client::{Died, Error, Sandbox, SandboxConfig, Session, StartMode};
+use brumate_engine::client::{Error, ExitReason, Sandbox, SandboxConfig, Session, StartMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -47,7 +47,7 @@ async fn works(session: &Session, number: usize) {
     let expected = format!("{number} {number}\n");
     assert_eq!(say(session, proof).await, expected);
     let crashed = cell(session, "number = -1; import os; os._exit(1)").await.0;
-    assert!(matches!(crashed, Err(Error::RolledBack { reason: Died::Exit(1), .. })), "{crashed:?}");
+    assert!(matches!(crashed, Err(Error::RolledBack { reason: ExitReason::Exit(1), .. })), "{crashed:?}");
     assert_eq!(say(session, proof).await, expected);
     let fork = session.fork().await.expect("a fork");
     say(&fork, "number = -1").await;
@@ -115,7 +115,7 @@ async fn sessions_and_cells_outlive_their_zygote() {
     // With the last of its machines a jail without zygote ends.
     drop((sessions, machine));
     let sandbox_only = |alive: &BTreeSet<i32>| {
-        // Warden, first process, zygote, one machine kept ready.
+        // Supervisor, first process, zygote, one machine kept ready.
         alive.len() <= 4
     };
     settle("jails are left", sandbox_only).await;
@@ -140,7 +140,7 @@ async fn how_a_machine_ended_is_known_without_its_zygote() {
     };
     let (outcome, ()) = tokio::join!(running, killing);
     // As the kernel would, for lack of memory.
-    let Err(Error::MachineDied { reason: Died::MemoryLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::MachineDied { reason: ExitReason::MemoryLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
         panic!("{outcome:?}");
     };
     assert!((100 << 20..1 << 30).contains(&peak), "{peak}");
@@ -152,7 +152,7 @@ async fn zygotes_that_nobody_uses_end_and_others_start() {
     let sandbox = Sandbox::start(SandboxConfig { idle, ..config(2) }).await.expect("a sandbox");
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     begin(&session, 1).await;
-    // The session, its checkpoint, the first process of their jail and its warden are left, and the zygote that made them.
+    // The session, its checkpoint, the first process of their jail and its supervisor are left, and the zygote that made them.
     settle("machines that are kept ready end", |alive| alive.len() <= 5).await;
     works(&session, 1).await;
     drop(session);

@@ -5,7 +5,7 @@ fn header(session: u8) -> Header {
     Header::example([session; 16])
 }
 
-fn will(content: &str, generation: u64) -> Vec<u8> {
+fn snapshot(content: &str, generation: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut sealing = Sealing::new(&mut bytes);
     sealing.write_all(content.as_bytes()).unwrap();
@@ -43,7 +43,7 @@ impl Left {
         Left { _directory: directory, path }
     }
 
-    /// What sleeps there after the will was found: content and generation.
+    /// What sleeps there after the crash snapshot was found: content and generation.
     fn found(&self) -> Option<(String, u64)> {
         try_adopt(&self.path).unwrap().unwrap();
         let rest = std::fs::read_dir(self.path.parent().unwrap()).unwrap().count();
@@ -61,9 +61,9 @@ impl Left {
 #[test]
 fn the_newest_that_is_whole_is_taken() {
     let cut = |bytes: Vec<u8>| bytes[..bytes.len() - 1].to_vec();
-    let mut damaged = will("damaged", 9);
+    let mut damaged = snapshot("damaged", 9);
     damaged[2] ^= 1;
-    let (machine, checkpoint, old) = (will("machine", 7), will("checkpoint", 6), (1, "asleep", 5));
+    let (machine, checkpoint, old) = (snapshot("machine", 7), snapshot("checkpoint", 6), (1, "asleep", 5));
     let none: &[u8] = b"";
     let cases: [Case<'_>; 14] = [
         (None, [none, none], None),
@@ -94,14 +94,14 @@ fn the_newest_that_is_whole_is_taken() {
 
 #[test]
 fn a_damaged_session_gives_way_to_its_will() {
-    let left = Left::new(Some((1, "asleep", 9)), [&will("machine", 7), b""]);
+    let left = Left::new(Some((1, "asleep", 9)), [&snapshot("machine", 7), b""]);
     std::fs::write(&left.path, "garbage").unwrap();
     assert_eq!(left.found(), Some(("machine".to_owned(), 7)));
 }
 
 #[test]
 fn who_writes_is_waited_for() {
-    let left = Left::new(None, [&will("machine", 7), b""]);
+    let left = Left::new(None, [&snapshot("machine", 7), b""]);
     let writer = open(&slot_paths(&left.path)[0], false).unwrap();
     assert!(lock(&writer).unwrap());
     assert!(try_adopt(&left.path).unwrap().is_none());
@@ -119,7 +119,7 @@ fn a_session_that_is_ended_leaves_nothing() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
     drop(files);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    let left = Left::new(None, [&will("machine", 7), b""]);
+    let left = Left::new(None, [&snapshot("machine", 7), b""]);
     discard(&left.path);
     assert_eq!(left.found(), None);
 }

@@ -3,7 +3,7 @@
 use wasmtime::{AsContextMut, Caller, Func, Ref, StoreContextMut, Val, ValType};
 
 use super::fault;
-use super::types::{Interface, Kind};
+use super::types::{CType, Interface};
 use crate::host::{Host, guest, split, split_store};
 use brumate_abi::memory::GuestMemory;
 
@@ -68,20 +68,20 @@ fn arguments(
     for (index, kind) in interface.arguments[..interface.fixed].iter().enumerate() {
         let value = value_of(memory, index)?;
         match *kind {
-            Kind::Void => {}
-            Kind::Float => arguments.push(Val::F32(memory.read_u32(value)?)),
-            Kind::Double => arguments.push(Val::F64(memory.read_u64(value)?)),
-            Kind::Word => arguments.push(Val::I32(memory.read_i32(value)?)),
-            Kind::U8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)?))),
-            Kind::S8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)? as i8))),
-            Kind::U16 => arguments.push(Val::I32(i32::from(memory.read_u16(value)?))),
-            Kind::S16 => arguments.push(Val::I32(i32::from(memory.read_i16(value)?))),
-            Kind::Long => arguments.push(Val::I64(memory.read_i64(value)?)),
-            Kind::LongDouble => {
+            CType::Void => {}
+            CType::Float => arguments.push(Val::F32(memory.read_u32(value)?)),
+            CType::Double => arguments.push(Val::F64(memory.read_u64(value)?)),
+            CType::Word => arguments.push(Val::I32(memory.read_i32(value)?)),
+            CType::U8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)?))),
+            CType::S8 => arguments.push(Val::I32(i32::from(memory.read_u8(value)? as i8))),
+            CType::U16 => arguments.push(Val::I32(i32::from(memory.read_u16(value)?))),
+            CType::S16 => arguments.push(Val::I32(i32::from(memory.read_i16(value)?))),
+            CType::Long => arguments.push(Val::I64(memory.read_i64(value)?)),
+            CType::LongDouble => {
                 arguments.push(Val::I64(memory.read_i64(value)?));
                 arguments.push(Val::I64(memory.read_i64(value.wrapping_add(8))?));
             }
-            Kind::Struct { size, align } => {
+            CType::Struct { size, align } => {
                 let copy = stack.push(size, align)?;
                 copy_within(memory, value, copy, size)?;
                 arguments.push(Val::I32(copy as i32));
@@ -104,12 +104,12 @@ fn arguments(
 fn variable_arguments(
     memory: &mut GuestMemory<'_>,
     stack: &mut Stack,
-    values: &[(Kind, u32)],
+    values: &[(CType, u32)],
 ) -> wasmtime::Result<u32> {
     let mut size = 0_u32;
     let mut slots = Vec::with_capacity(values.len());
     for &(kind, value) in values {
-        let (bytes, align, value) = if let Kind::Struct { size, align } = kind {
+        let (bytes, align, value) = if let CType::Struct { size, align } = kind {
             // Passed by address; the copy lies above the list.
             let copy = stack.push(size, align)?;
             copy_within(memory, value, copy, size)?;
@@ -126,11 +126,11 @@ fn variable_arguments(
     for (kind, value, offset) in slots {
         let slot = list + offset;
         match kind {
-            Kind::U8 => memory.write_u32(slot, u32::from(memory.read_u8(value)?))?,
-            Kind::S8 => memory.write_i32(slot, i32::from(memory.read_u8(value)? as i8))?,
-            Kind::U16 => memory.write_u32(slot, u32::from(memory.read_u16(value)?))?,
-            Kind::S16 => memory.write_i32(slot, i32::from(memory.read_i16(value)?))?,
-            Kind::Struct { .. } => memory.write_u32(slot, value)?,
+            CType::U8 => memory.write_u32(slot, u32::from(memory.read_u8(value)?))?,
+            CType::S8 => memory.write_i32(slot, i32::from(memory.read_u8(value)? as i8))?,
+            CType::U16 => memory.write_u32(slot, u32::from(memory.read_u16(value)?))?,
+            CType::S16 => memory.write_i32(slot, i32::from(memory.read_i16(value)?))?,
+            CType::Struct { .. } => memory.write_u32(slot, value)?,
             _ => copy_within(memory, value, slot, kind.layout().0)?,
         }
     }
@@ -144,20 +144,20 @@ fn copy_within(memory: &mut GuestMemory<'_>, from: u32, to: u32, size: u32) -> w
 }
 
 /// Stores a result by its declared type. A callee that returns nothing gives zero.
-fn store_result(memory: &mut GuestMemory<'_>, kind: Kind, address: u32, value: Option<Val>) -> wasmtime::Result<()> {
+fn store_result(memory: &mut GuestMemory<'_>, kind: CType, address: u32, value: Option<Val>) -> wasmtime::Result<()> {
     let integer = match value {
         Some(Val::I32(value)) => i64::from(value),
         Some(Val::I64(value)) => value,
         _ => 0,
     };
     match kind {
-        Kind::Void | Kind::LongDouble | Kind::Struct { .. } => {}
-        Kind::Float => memory.write_u32(address, if let Some(Val::F32(bits)) = value { bits } else { 0 })?,
-        Kind::Double => memory.write_u64(address, if let Some(Val::F64(bits)) = value { bits } else { 0 })?,
-        Kind::U8 | Kind::S8 => memory.write_u8(address, integer as u8)?,
-        Kind::U16 | Kind::S16 => memory.write_u16(address, integer as u16)?,
-        Kind::Word => memory.write_u32(address, integer as u32)?,
-        Kind::Long => memory.write_i64(address, integer)?,
+        CType::Void | CType::LongDouble | CType::Struct { .. } => {}
+        CType::Float => memory.write_u32(address, if let Some(Val::F32(bits)) = value { bits } else { 0 })?,
+        CType::Double => memory.write_u64(address, if let Some(Val::F64(bits)) = value { bits } else { 0 })?,
+        CType::U8 | CType::S8 => memory.write_u8(address, integer as u8)?,
+        CType::U16 | CType::S16 => memory.write_u16(address, integer as u16)?,
+        CType::Word => memory.write_u32(address, integer as u32)?,
+        CType::Long => memory.write_i64(address, integer)?,
     }
     Ok(())
 }
@@ -220,19 +220,19 @@ pub(super) fn trampoline(
 /// Reads the result a closure has left in its return slot.
 pub(super) fn load_result(
     store: &mut StoreContextMut<'_, Host>,
-    kind: Kind,
+    kind: CType,
     slot: u32,
 ) -> wasmtime::Result<Option<Val>> {
     let memory = split_store(store).0;
     Ok(match kind {
-        Kind::Void | Kind::LongDouble | Kind::Struct { .. } => None,
-        Kind::Float => Some(Val::F32(memory.read_u32(slot)?)),
-        Kind::Double => Some(Val::F64(memory.read_u64(slot)?)),
-        Kind::U8 => Some(Val::I32(i32::from(memory.read_u8(slot)?))),
-        Kind::S8 => Some(Val::I32(i32::from(memory.read_u8(slot)? as i8))),
-        Kind::U16 => Some(Val::I32(i32::from(memory.read_u16(slot)?))),
-        Kind::S16 => Some(Val::I32(i32::from(memory.read_i16(slot)?))),
-        Kind::Word => Some(Val::I32(memory.read_i32(slot)?)),
-        Kind::Long => Some(Val::I64(memory.read_i64(slot)?)),
+        CType::Void | CType::LongDouble | CType::Struct { .. } => None,
+        CType::Float => Some(Val::F32(memory.read_u32(slot)?)),
+        CType::Double => Some(Val::F64(memory.read_u64(slot)?)),
+        CType::U8 => Some(Val::I32(i32::from(memory.read_u8(slot)?))),
+        CType::S8 => Some(Val::I32(i32::from(memory.read_u8(slot)? as i8))),
+        CType::U16 => Some(Val::I32(i32::from(memory.read_u16(slot)?))),
+        CType::S16 => Some(Val::I32(i32::from(memory.read_i16(slot)?))),
+        CType::Word => Some(Val::I32(memory.read_i32(slot)?)),
+        CType::Long => Some(Val::I64(memory.read_i64(slot)?)),
     })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wasmtime::{AsContextMut, Caller, Func, FuncType, Ref, StoreContextMut, Val, ValType};
 
 use super::call::{Stack, call_leniently, load_result};
-use super::types::{Interface, Kind};
+use super::types::{CType, Interface};
 use super::{MAX_CLOSURES, fault};
 use crate::host::{Host, guest, split, split_store};
 
@@ -254,7 +254,7 @@ fn enter(
         };
         let list = stack.push(interface.arguments.len() as u32 * 4, 4)?;
         for (index, kind) in interface.arguments[..interface.fixed].iter().enumerate() {
-            let address = if let Kind::Struct { .. } = kind {
+            let address = if let CType::Struct { .. } = kind {
                 next()?.i32().unwrap_or(0) as u32
             } else {
                 let slot = stack.push(16, 8)?;
@@ -275,7 +275,7 @@ fn enter(
         if interface.variadic() {
             let mut cursor = next()?.i32().unwrap_or(0) as u32;
             for (index, kind) in interface.arguments.iter().enumerate().skip(interface.fixed) {
-                let address = if let Kind::Struct { .. } = kind {
+                let address = if let CType::Struct { .. } = kind {
                     let address = memory.read_u32(cursor)?;
                     cursor = cursor.wrapping_add(4);
                     address

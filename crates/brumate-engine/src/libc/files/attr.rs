@@ -100,15 +100,8 @@ pub(crate) fn fstat64(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, buf: u3
 }
 
 /// `__syscall_faccessat`.
-pub(crate) fn faccessat(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    dirfd: i32,
-    path_ptr: u32,
-    mode: i32,
-    flags: i32,
-) -> i32 {
-    syscall_unit((|| vfs.faccessat(dirfd, mem.path(path_ptr)?, mode as u32, flags as u32))())
+pub(crate) fn faccessat(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, dirfd: i32, path: u32, mode: i32, flags: i32) -> i32 {
+    syscall_unit((|| vfs.faccessat(dirfd, mem.path(path)?, mode as u32, flags as u32))())
 }
 
 /// `__syscall_chmod`.
@@ -122,15 +115,8 @@ pub(crate) fn fchmod(vfs: &mut Vfs, fd: i32, mode: i32) -> i32 {
 }
 
 /// `__syscall_fchmodat2`.
-pub(crate) fn fchmodat2(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    dirfd: i32,
-    path_ptr: u32,
-    mode: i32,
-    flags: i32,
-) -> i32 {
-    syscall_unit((|| vfs.fchmodat(dirfd, mem.path(path_ptr)?, mode as u32, flags as u32))())
+pub(crate) fn fchmodat2(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, dirfd: i32, path: u32, mode: i32, flags: i32) -> i32 {
+    syscall_unit((|| vfs.fchmodat(dirfd, mem.path(path)?, mode as u32, flags as u32))())
 }
 
 /// `__syscall_fchown32`: there is one user, so nothing changes.

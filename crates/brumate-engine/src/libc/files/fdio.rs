@@ -58,37 +58,39 @@ pub(crate) fn fd_write(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, iov: u
     wasi(each_buffer(mem, iov, count, out, &mut |mem, _, base, length| vfs.write(fd, mem.slice(base, length)?)))
 }
 
-/// `fd_pread`.
-pub(crate) fn fd_pread(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    fd: i32,
-    iov: u32,
-    count: i32,
-    offset: i64,
-    out: u32,
-) -> i32 {
-    wasi(each_buffer(mem, iov, count, out, &mut |mem, done, base, length| {
-        let at = offset.checked_add(i64::from(done)).ok_or(Errno::EINVAL)?;
-        vfs.pread(fd, at, mem.slice_mut(base, length)?)
-    }))
+/// Defines a call that moves bytes at an offset of its own.
+macro_rules! at_offset {
+    ($(#[$doc:meta])* $name:ident, $method:ident, $slice:ident) => {
+        $(#[$doc])*
+        pub(crate) fn $name(
+            vfs: &mut Vfs,
+            mem: &mut GuestMemory<'_>,
+            fd: i32,
+            iov: u32,
+            count: i32,
+            offset: i64,
+            out: u32,
+        ) -> i32 {
+            wasi(each_buffer(mem, iov, count, out, &mut |mem, done, base, length| {
+                let at = offset.checked_add(i64::from(done)).ok_or(Errno::EINVAL)?;
+                vfs.$method(fd, at, mem.$slice(base, length)?)
+            }))
+        }
+    };
 }
 
-/// `fd_pwrite`.
-pub(crate) fn fd_pwrite(
-    vfs: &mut Vfs,
-    mem: &mut GuestMemory<'_>,
-    fd: i32,
-    iov: u32,
-    count: i32,
-    offset: i64,
-    out: u32,
-) -> i32 {
-    wasi(each_buffer(mem, iov, count, out, &mut |mem, done, base, length| {
-        let at = offset.checked_add(i64::from(done)).ok_or(Errno::EINVAL)?;
-        vfs.pwrite(fd, at, mem.slice(base, length)?)
-    }))
-}
+at_offset!(
+    /// `fd_pread`.
+    fd_pread,
+    pread,
+    slice_mut
+);
+at_offset!(
+    /// `fd_pwrite`.
+    fd_pwrite,
+    pwrite,
+    slice
+);
 
 /// `fd_seek`: writes the new position (i64) at `out`.
 pub(crate) fn fd_seek(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, offset: i64, whence: i32, out: u32) -> i32 {

@@ -227,13 +227,13 @@ fn mapped_files_are_filled_and_written_back() {
     assert_eq!((guest.memory[block as usize + 99], guest.memory[block as usize + 100]), (3, 0));
     guest.vfs.close(fd).unwrap();
     guest.memory[block as usize] = 9;
-    assert_eq!(guest.call(|vfs, mem| mmap::msync(vfs, mem, block, 200, 3, 1, fd, 0)), 0);
+    assert_eq!(guest.call(|vfs, mem| mmap::msync(vfs, mem, block, 200)), 0);
     assert_eq!(guest.vfs.read_file_up_to("f", 999).unwrap()[..2], [9, 3]);
     guest.memory[block as usize + 1] = 8;
-    assert_eq!(guest.call(|vfs, mem| mmap::munmap(vfs, mem, block, 200, 3, 1, fd, 0)), 0);
+    assert_eq!(guest.call(|vfs, mem| mmap::munmap(vfs, mem, block, 200)), 0);
     assert_eq!(guest.vfs.read_file_up_to("f", 999).unwrap()[..3], [9, 8, 3]);
     assert_eq!(guest.vfs.read_file_up_to("f", 999).unwrap().len(), 100);
-    assert_eq!(guest.call(|vfs, mem| mmap::munmap(vfs, mem, block, 200, 3, 1, fd, 0)), Errno::EINVAL.as_syscall());
+    assert_eq!(guest.call(|vfs, mem| mmap::munmap(vfs, mem, block, 200)), Errno::EINVAL.as_syscall());
     let fd = create(&mut guest, "f", b"");
     for (length, flags, offset) in [(0, 1, 0), (10, 0, 0), (10, 1, 100), (10, 1, -4096), (10, 1, i64::MAX)] {
         let refused = guest.call(|vfs, _| mmap::mmap_prepare(vfs, length, 3, flags, fd, offset));

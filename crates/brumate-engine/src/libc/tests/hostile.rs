@@ -104,10 +104,7 @@ fn step(guest: &mut Guest, a: &mut Arguments) {
             Ok(mapping) => mmap::mmap_fill(vfs, mem, mapping, ptr & !0xf_ffff, ptr, ptr2).map_or(-1, |()| 0),
             Err(errno) => errno.as_syscall(),
         },
-        _ => {
-            mmap::msync(vfs, mem, ptr & !0xf_ffff, x as u32, n, m, fd, y)
-                + mmap::munmap(vfs, mem, ptr & !0xf_ffff, x as u32, n, m, fd, y)
-        }
+        _ => mmap::msync(vfs, mem, ptr & !0xf_ffff, x as u32) + mmap::munmap(vfs, mem, ptr & !0xf_ffff, x as u32),
     });
 }
 

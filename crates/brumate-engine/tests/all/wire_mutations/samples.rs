@@ -85,9 +85,9 @@ fn to_machine() -> Vec<ToMachine> {
     messages.extend([
         ToMachine::Fork { checkpoint: true, idle: true },
         ToMachine::CrashSnapshot,
-        ToMachine::Keep,
+        ToMachine::UpdateCheckpoint,
         ToMachine::Recover,
-        ToMachine::Thaw { generation: u64::MAX },
+        ToMachine::Restore { generation: u64::MAX },
         ToMachine::Remount { remove: layers(3) },
     ]);
     let info = LayerInfo { id: LayerId { name: text(), sha256: [0xa5; 32] }, bytecode: true };
@@ -133,9 +133,9 @@ fn from_machine() -> Vec<FromMachine> {
     let mut messages = vec![
         FromMachine::Hello { pid: 77 },
         FromMachine::Forked(Some(text())),
-        FromMachine::Frozen(Ok(300)),
-        FromMachine::Frozen(Err(text())),
-        FromMachine::Thawed { failed: Some(text()), revoked: vec![text()], layers: layers(2) },
+        FromMachine::SnapshotWritten(Ok(300)),
+        FromMachine::SnapshotWritten(Err(text())),
+        FromMachine::Restored { failed: Some(text()), revoked: vec![text()], layers: layers(2) },
         FromMachine::Mounted(Ok(())),
         FromMachine::Mounted(Err(LayerProblem { name: text(), reason: text() })),
         FromMachine::Module(ModuleRequest::Layer {
@@ -294,11 +294,11 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),
         (
             "revoked",
-            TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(MAX_LIST + 1), layers: layers(0) }),
+            TooLong::of(&FromMachine::Restored { failed: None, revoked: texts(MAX_LIST + 1), layers: layers(0) }),
         ),
         (
             "layers of a session",
-            TooLong::of(&FromMachine::Thawed { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
+            TooLong::of(&FromMachine::Restored { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
         ),
         ("layers", TooLong::of(&ToMachine::Layers { question: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] })),
         ("layers to remove", TooLong::of(&ToMachine::Remount { remove: layers(MAX_LAYERS + 1) })),

@@ -38,11 +38,11 @@ pub(crate) fn compilers() -> BTreeSet<i32> {
     descendants().into_iter().filter(compiles).collect()
 }
 
-/// The zygotes below `root`: the first child of each jail's first process, which is the child of a warden.
+/// The zygotes below `root`: the first child of each jail's first process, which is the child of a supervisor.
 pub(crate) fn zygotes(root: i32) -> Vec<i32> {
     let below = below(root);
     let children = |of: i32| below.iter().copied().filter(move |&pid| parent_of(pid) == Some(of));
-    let first = children(root).flat_map(|warden| children(warden)).filter_map(first_child);
+    let first = children(root).flat_map(|supervisor| children(supervisor)).filter_map(first_child);
     // Where the zygote has ended that is a machine.
     first.filter(|&pid| inner_number(pid).is_none_or(|number| number == 2)).collect()
 }

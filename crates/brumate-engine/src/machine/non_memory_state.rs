@@ -11,7 +11,7 @@ use crate::host::guest;
 /// What a machine is beside its linear memory. Two that are equal were taken of one process, or one of a process and one of
 /// its fork, between which nothing of this has changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Surroundings {
+pub(crate) struct NonMemoryState {
     /// Bytes of the memory and slots of the table.
     sizes: (u64, u64),
     globals: Vec<u128>,
@@ -20,7 +20,7 @@ pub(crate) struct Surroundings {
     /// Functions that got a slot.
     slots: usize,
     closures: u64,
-    files: brumate_vfs::State,
+    files: brumate_vfs::FileSystemState,
 }
 
 /// Mutable globals of a machine's modules: there are many exports, and looking through them takes milliseconds.
@@ -46,9 +46,9 @@ impl Machine {
         Ok(())
     }
 
-    /// What this machine is at present beside its linear memory. `None` when that cannot be told: a module that the guest brought
+    /// Returns what this machine is at present beside its linear memory. `None` when that cannot be told: a module that the guest brought
     /// may have changed the function table by itself.
-    pub(crate) fn surroundings(&mut self) -> Option<Surroundings> {
+    pub(crate) fn non_memory_state(&mut self) -> Option<NonMemoryState> {
         let loaded = &self.store.data().libraries.loaded;
         if loaded.iter().any(|library| library.bytes.is_some()) {
             return None;
@@ -62,7 +62,7 @@ impl Machine {
         let libraries = &host.libraries;
         let libraries = (libraries.loaded.len(), libraries.by_path.len(), libraries.opened);
         let (slots, closures) = (host.slots.len(), host.closures.changes());
-        Some(Surroundings { sizes, globals, libraries, slots, closures, files: host.vfs.state().ok()? })
+        Some(NonMemoryState { sizes, globals, libraries, slots, closures, files: host.vfs.state().ok()? })
     }
 }
 

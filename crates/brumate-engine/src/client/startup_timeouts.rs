@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Bounds on waiting for processes that run no guest's code yet. A healthy system stays far below them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Patience {
+pub struct StartupTimeouts {
     /// For a zygote to boot and import what it preloads.
     pub boot: Duration,
     /// For a machine to be forked and to say hello. A zygote that exceeds it is replaced.
@@ -14,8 +14,12 @@ pub struct Patience {
     pub parse: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { boot: Duration::from_secs(120), hello: Duration::from_secs(20), parse: Duration::from_secs(10) }
+impl Default for StartupTimeouts {
+    fn default() -> StartupTimeouts {
+        StartupTimeouts {
+            boot: Duration::from_secs(120),
+            hello: Duration::from_secs(20),
+            parse: Duration::from_secs(10),
+        }
     }
 }

@@ -11,23 +11,23 @@ use crate::wire::FromMachine;
 
 /// A machine that has said hello and has not been told what it is for.
 #[derive(Debug)]
-pub(crate) struct Blank {
+pub(crate) struct UnassignedMachine {
     pub(crate) process: Process,
     pub(crate) channel: AsyncChannel,
     pub(crate) exit: oneshot::Receiver<Exit>,
 }
 
-impl Blank {
+impl UnassignedMachine {
     /// Forks a machine from `zygote`.
     ///
     /// # Errors
     /// When the zygote is gone or the machine does not say hello.
-    pub(crate) async fn fork(zygote: &Zygote) -> Result<Blank, Error> {
+    pub(crate) async fn fork(zygote: &Zygote) -> Result<UnassignedMachine, Error> {
         let (mut channel, theirs) = pair()?;
         zygote.fork(theirs).await?;
         let (process, pid) = greet(&mut channel).await?;
         let exit = zygote.watch(pid).await?;
-        Ok(Blank { channel, exit, process })
+        Ok(UnassignedMachine { channel, exit, process })
     }
 
     /// False once its process has ended.

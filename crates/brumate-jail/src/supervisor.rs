@@ -1,13 +1,13 @@
 //! The process between the server and the jail.
 //!
 //! A process namespace begins with the next child, so the jailed process is one fork away from what the server
-//! spawned. What stays behind is the warden: it holds no descriptor of the jail, runs nothing but the loop below under
+//! spawned. What stays behind is the supervisor: it holds no descriptor of the jail, runs nothing but the loop below under
 //! an allow-list of its own, and ties three lives together.
 //!
-//! - The jail ends: the warden ends every process of the jail that is left and ends the same way itself, so that the
+//! - The jail ends: the supervisor ends every process of the jail that is left and ends the same way itself, so that the
 //!   server sees the jail's exit status or signal as that of the process it spawned.
-//! - The server vanishes: after the last will's time the warden ends the jail.
-//! - The warden is killed: the kernel kills the jail's first process (`PR_SET_PDEATHSIG`), and with it, in a process
+//! - The server vanishes: after the crash snapshot's time the supervisor ends the jail.
+//! - The supervisor is killed: the kernel kills the jail's first process (`PR_SET_PDEATHSIG`), and with it, in a process
 //!   namespace, every other.
 //!
 //! The server is watched through a descriptor for its process, not through `PR_SET_PDEATHSIG`: that signal comes when
@@ -29,8 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long a jail that cannot be guarded may take to tell the server why.
 const TIME_TO_COMPLAIN: Duration = Duration::from_secs(1);
 
-/// Exit status of a warden that could not do its work. The jail is dead then.
-const WARDEN_FAILED: i32 = 125;
+/// Exit status of a supervisor that could not do its work. The jail is dead then.
+const SUPERVISOR_FAILED: i32 = 125;
 
 /// The server: the peer of the control socket.
 pub(super) struct Server {
@@ -86,16 +86,16 @@ fn hung_up(socket: BorrowedFd<'_>) -> Result<bool, JailError> {
     Ok(entry[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
-/// A descriptor for the warden, held by the jailed process until it is safely tied.
+/// A descriptor for the supervisor, held by the jailed process until it is safely tied.
 pub(super) struct Tie(Option<OwnedFd>);
 
 impl Tie {
-    /// From here on the kernel kills this process when the warden ends. Comes after the last change of credentials,
+    /// From here on the kernel kills this process when the supervisor ends. Comes after the last change of credentials,
     /// because each of those unties it.
     pub(super) fn tighten(self) -> Result<(), JailError> {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-            .map_err(JailError::os("tying the jail to its warden"))?;
-        // The warden may have ended before.
+            .map_err(JailError::os("tying the jail to its supervisor"))?;
+        // The supervisor may have ended before.
         let gone = match &self.0 {
             Some(pidfd) => has_exited(pidfd.as_fd())?,
             None => false,
@@ -118,27 +118,27 @@ pub(super) fn split(alone: &SingleThreaded, server: Server, config: &JailConfig)
     match sys::fork(alone).map_err(|source| JailError::Os { step: "forking the jail", source })? {
         Side::Parent(jail) => {
             drop(own);
-            let status = guard(&server, jail, config.crash_snapshot_time).unwrap_or(WARDEN_FAILED);
+            let status = guard(&server, jail, config.crash_snapshot_time).unwrap_or(SUPERVISOR_FAILED);
             sys::exit_now(status)
         }
         Side::Child => {
             drop(server);
             // Temporary, until `tighten`: covers the time up to the first change of credentials.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-                .map_err(JailError::os("tying the jail to its warden"))?;
+                .map_err(JailError::os("tying the jail to its supervisor"))?;
             rustix::process::setsid().map_err(JailError::os("starting a session"))?;
             Ok(Tie(own))
         }
     }
 }
 
-/// The warden's whole life. The error means that the jail was killed because it could not be guarded.
+/// The supervisor's whole life. The error means that the jail was killed because it could not be guarded.
 fn guard(server: &Server, jail: Pid, crash_snapshot_time: Duration) -> Result<i32, JailError> {
     let ready = prepare(server, jail);
     let pidfd = match ready {
         Ok(pidfd) => pidfd,
         Err(_) => {
-            // What was refused to the warden is refused to the jail as well, which is about to say so and end.
+            // What was refused to the supervisor is refused to the jail as well, which is about to say so and end.
             let deadline = Instant::now() + TIME_TO_COMPLAIN;
             while Instant::now() < deadline && !has_ended(jail)? {
                 wait(server, None, Some(LOOK_EVERY))?;
@@ -164,7 +164,7 @@ fn guard(server: &Server, jail: Pid, crash_snapshot_time: Duration) -> Result<i3
     Ok(mirror(status))
 }
 
-/// Gives up everything the warden does not need. Its descriptors are those for the two processes.
+/// Gives up everything the supervisor does not need. Its descriptors are those for the two processes.
 fn prepare(server: &Server, jail: Pid) -> Result<Option<OwnedFd>, JailError> {
     use std::os::fd::AsRawFd;
     let pidfd = rustix::process::pidfd_open(jail, PidfdFlags::empty()).ok();
@@ -185,7 +185,7 @@ fn prepare(server: &Server, jail: Pid) -> Result<Option<OwnedFd>, JailError> {
     limits::no_core_dumps()?;
     identity::drop_capabilities(&mut scratch);
     identity::no_new_privs(&mut scratch)?;
-    seccomp::install_warden()?;
+    seccomp::install_supervisor()?;
     Ok(pidfd)
 }
 
@@ -244,7 +244,7 @@ fn end_all(jail: Pid) -> Option<rustix::process::WaitStatus> {
 /// Ends like the jail did: by the same signal, or returning its exit status.
 fn mirror(status: Option<rustix::process::WaitStatus>) -> i32 {
     let Some(status) = status else {
-        return WARDEN_FAILED;
+        return SUPERVISOR_FAILED;
     };
     if let Some(code) = status.exit_status() {
         return code;
@@ -256,5 +256,5 @@ fn mirror(status: Option<rustix::process::WaitStatus>) -> i32 {
         }
         return 128 + signal;
     }
-    WARDEN_FAILED
+    SUPERVISOR_FAILED
 }
