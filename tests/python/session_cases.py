@@ -479,7 +479,7 @@ async def thinking(setup: Setup) -> None:
             late = await client.call_raw('execute_code', {'code': 'y = 1\ninput()', 'session_id': session})
             if client.modern:
                 # The call that the client repeated came too late.
-                contains(late['content'][0]['text'], 'does not wait for this input any more')
+                contains(late['content'][0]['text'], 'no longer waits for this input')
             else:
                 contains(
                     ''.join(late['structuredContent']['output']), 'nobody answered within 1 s (set by --input-timeout'

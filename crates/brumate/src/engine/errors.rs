@@ -1,9 +1,9 @@
-//! The engine's errors in the words of its interface.
+//! Converts errors of `brumate-engine` to those of `brumate-engine-api`.
 
 use brumate_engine::client;
 use brumate_engine_api::{EngineError, ExitReason, FileError};
 
-/// Translates an error of the engine.
+/// Converts an error of the engine.
 pub(super) fn engine_error(error: client::Error) -> EngineError {
     match error {
         client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
@@ -23,7 +23,7 @@ pub(super) fn engine_error(error: client::Error) -> EngineError {
     }
 }
 
-/// Translates the engine's reason, which is in the words of the guest's C library: a text, and the error's name in parentheses.
+/// Parses the reason of a file error: a text of the guest's C library with the error's name in parentheses.
 fn file_error(reason: &str) -> FileError {
     let name = reason.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
     match name.unwrap_or_default() {
@@ -34,7 +34,7 @@ fn file_error(reason: &str) -> FileError {
     }
 }
 
-/// Translates why a machine has ended.
+/// Converts the reason why a machine has ended.
 fn exit_reason(reason: client::Died) -> ExitReason {
     match reason {
         client::Died::ParseLimit(limit) => ExitReason::ParseLimit(limit),

@@ -1,4 +1,4 @@
-//! A question as a form of one field, and what comes back.
+//! An input request as a form with one field, and the reply that an answer means.
 
 use brumate_session::{Question, Reply};
 use rmcp::model::{
@@ -6,12 +6,13 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// Name of the field.
+/// Name of the form's field.
 const FIELD: &str = "value";
 /// Longest prompt that is shown to a person, in characters.
 const MAX_SHOWN: usize = 2000;
 
-/// The form of a question. Who asks is said first: the prompt is the code's, and code may pretend to be anybody.
+/// Returns the form of an input request. The message begins with who asks: the code chooses the prompt, and could pretend to be
+/// somebody else.
 pub(crate) fn form(question: &Question) -> ElicitRequestParams {
     let prompt: String = question.prompt.trim().chars().take(MAX_SHOWN).collect();
     let asks = if question.password { "Python code asks for a password" } else { "Python code asks for input" };
@@ -29,14 +30,14 @@ pub(crate) fn form(question: &Question) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-/// What the person's answer means: who declines gives no input, who dismisses the form stops the code.
+/// Returns the reply for the code. A declined form means the end of the input; a dismissed form stops the code.
 pub(crate) fn reply(result: ElicitResult) -> Reply {
     match result.action {
         ElicitationAction::Accept => {
             let content = result.content.unwrap_or_default();
             match content.get(FIELD) {
                 Some(Value::String(line)) => Reply::Line(line.clone()),
-                // Some clients leave out what was left empty, and read numbers.
+                // Some clients leave out an empty field, and parse numbers.
                 None | Some(Value::Null) => Reply::Line(String::new()),
                 Some(other) => Reply::Line(other.to_string()),
             }

@@ -1,5 +1,5 @@
-//! A handler whose requests are told.
-#![expect(deprecated, reason = "all that the protocol has, or had")]
+//! A handler that records a span for each request.
+#![expect(deprecated, reason = "all methods of the protocol, deprecated ones too")]
 
 use std::borrow::Cow;
 
@@ -16,38 +16,38 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 
-use super::{Open, Traces};
-use crate::handler::PythonServer;
+use super::{SpanGuard, Traces};
+use crate::server::PythonServer;
 
-/// A server, and who is told of its requests.
+/// A server whose requests are recorded as spans.
 #[derive(Debug, Clone)]
-pub(crate) struct Traced {
+pub(crate) struct TracingHandler {
     server: PythonServer,
-    /// Nobody: then requests are the server's own, and nothing else is done.
+    /// `None`: requests go to the server unchanged.
     traces: Option<Traces>,
 }
 
-impl Traced {
+impl TracingHandler {
     pub(crate) fn new(server: PythonServer) -> Self {
         Self { traces: server.traces(), server }
     }
 
-    /// Begins the span of a request.
-    fn open(&self, method: &str, context: &RequestContext<RoleServer>) -> Option<Open> {
-        self.traces.as_ref().map(|traces| Open(traces.begin(method, context)))
+    /// Starts the span of a request.
+    fn start_span(&self, method: &str, context: &RequestContext<RoleServer>) -> Option<SpanGuard> {
+        self.traces.as_ref().map(|traces| SpanGuard(traces.begin(method, context)))
     }
 }
 
-/// An answer, noted.
-fn told<T>(open: Option<Open>, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
-    if let Some(Open(span)) = &open {
-        span.answered(&answer);
+/// Records an answer, and returns it.
+fn recorded<T>(span: Option<SpanGuard>, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
+    if let Some(SpanGuard(span)) = &span {
+        span.record_answer(&answer);
     }
     answer
 }
 
-/// Methods that do what the server does; those with a name in a span of that name.
-macro_rules! as_the_server {
+/// Methods that call the server's. `traced` ones do it in a span with the given name.
+macro_rules! forward {
     ($($name:ident($($given:ident: $type:ty),*) $(-> $answer:ty)?;)+) => {
         $(fn $name(&self, $($given: $type),*) $(-> $answer)? {
             ServerHandler::$name(&self.server, $($given),*)
@@ -59,25 +59,25 @@ macro_rules! as_the_server {
         })+
     };
     (traced $($method:literal $name:ident($($params:ty)?) -> $answer:ty;)+) => {
-        $(as_the_server! { one $method $name($($params)?) -> $answer })+
+        $(forward! { one $method $name($($params)?) -> $answer })+
     };
     (one $method:literal $name:ident() -> $answer:ty) => {
         async fn $name(&self, context: RequestContext<RoleServer>) -> Result<$answer, ErrorData> {
-            let open = self.open($method, &context);
-            told(open, ServerHandler::$name(&self.server, context).await)
+            let span = self.start_span($method, &context);
+            recorded(span, ServerHandler::$name(&self.server, context).await)
         }
     };
     (one $method:literal $name:ident($params:ty) -> $answer:ty) => {
         async fn $name(&self, params: $params, context: RequestContext<RoleServer>) -> Result<$answer, ErrorData> {
-            let open = self.open($method, &context);
-            told(open, ServerHandler::$name(&self.server, params, context).await)
+            let span = self.start_span($method, &context);
+            recorded(span, ServerHandler::$name(&self.server, params, context).await)
         }
     };
 }
 
-/// All methods that the trait has: one that is missing would do less than the server's.
-impl ServerHandler for Traced {
-    as_the_server! {
+/// Has all methods of the trait: a missing one would use the trait's default in place of the server's method.
+impl ServerHandler for TracingHandler {
+    forward! {
         get_info() -> ServerConfig;
         supported_protocol_versions() -> Cow<'static, [ProtocolVersion]>;
         get_tool(name: &str) -> Option<Tool>;
@@ -85,7 +85,7 @@ impl ServerHandler for Traced {
         negotiate_initialize(request: &InitializeRequestParams) -> Result<InitializeResult, ErrorData>;
     }
 
-    as_the_server! { traced
+    forward! { traced
         "ping" ping() -> ();
         "server/discover" discover() -> DiscoverResult;
         "initialize" initialize(InitializeRequestParams) -> InitializeResult;
@@ -104,7 +104,7 @@ impl ServerHandler for Traced {
         "tasks/cancel" cancel_task(CancelTaskParams) -> ();
     }
 
-    as_the_server! { async
+    forward! { async
         on_cancelled(notification: CancelledNotificationParam, context: NotificationContext<RoleServer>);
         on_progress(notification: ProgressNotificationParam, context: NotificationContext<RoleServer>);
         on_initialized(context: NotificationContext<RoleServer>);
@@ -117,20 +117,20 @@ impl ServerHandler for Traced {
         call: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let open = self.traces.as_ref().map(|traces| Open(traces.begin_call(&call, &context)));
-        if let Some(Open(span)) = &open {
+        let span = self.traces.as_ref().map(|traces| SpanGuard(traces.begin_call(&call, &context)));
+        if let Some(SpanGuard(span)) = &span {
             context.extensions.insert(span.clone());
         }
         let answer = self.server.call_tool(call, context).await;
-        if let Some(Open(span)) = &open {
-            span.call_answered(&answer);
+        if let Some(SpanGuard(span)) = &span {
+            span.record_call_answer(&answer);
         }
         answer
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let open = self.open("subscriptions/listen", context.request_context());
-        told(open, self.server.listen(context).await)
+        let span = self.start_span("subscriptions/listen", context.request_context());
+        recorded(span, self.server.listen(context).await)
     }
 
     async fn on_custom_request(
@@ -138,7 +138,7 @@ impl ServerHandler for Traced {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let open = self.open(&request.method, &context);
-        told(open, self.server.on_custom_request(request, context).await)
+        let span = self.start_span(&request.method, &context);
+        recorded(span, self.server.on_custom_request(request, context).await)
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP to a collector, over this project's TLS.
+//! The HTTP client of the exporter, with this project's TLS.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,24 +8,24 @@ use brumate_packages::settings::Tls;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::Handle;
 
-/// Longest answer of a collector that is read, in bytes.
+/// Longest answer of a collector, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// Sends for an exporter that runs on a thread of its own, in the server's runtime.
+/// Sends requests of the exporter. The exporter has its own thread; requests run in the server's runtime.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct OtlpClient {
     client: reqwest::Client,
     runtime: Handle,
-    /// Whether what was sent last did not arrive.
+    /// Whether the last request failed.
     failing: AtomicBool,
 }
 
-impl Client {
-    /// A client that trusts what `tls` says. Proxies are those of the environment (`HTTPS_PROXY`, `NO_PROXY`, …).
+impl OtlpClient {
+    /// Makes a client with these TLS settings. Proxies are those of the environment (`HTTPS_PROXY`, `NO_PROXY`, …).
     ///
     /// # Errors
     ///
-    /// Its certificates cannot be read.
+    /// The certificates cannot be read.
     pub(super) fn new(tls: &Tls, timeout: Duration) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls_configuration(tls)?)
@@ -36,42 +36,42 @@ impl Client {
         Ok(Self { client, runtime: Handle::current(), failing: AtomicBool::new(false) })
     }
 
-    /// Says that the collector is out of reach, and that it is back; each once.
-    fn tell(&self, failure: Option<&str>) {
+    /// Logs when the collector becomes unreachable, and when it is reachable again.
+    fn log_change(&self, failure: Option<&str>) {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(error) if !failed => {
                 tracing::warn!(
                     error,
-                    "traces do not reach their collector (OTEL_EXPORTER_OTLP_*), and are dropped until they do"
+                    "the collector of traces cannot be reached (OTEL_EXPORTER_OTLP_*); traces are dropped until it can"
                 );
             }
-            None if failed => tracing::warn!("traces reach their collector again"),
+            None if failed => tracing::warn!("the collector of traces can be reached again"),
             _ => {}
         }
     }
 }
 
 #[async_trait::async_trait]
-impl HttpClient for Client {
+impl HttpClient for OtlpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (client, request) = (self.client.clone(), reqwest::Request::try_from(request)?);
         let sent = match self.runtime.spawn(send(client, request)).await {
             Ok(sent) => sent,
-            // The runtime ends, and with it the process.
+            // The runtime and the process end.
             Err(error) => return Err(error.into()),
         };
         match &sent {
-            Ok(response) if response.status().is_success() => self.tell(None),
-            Ok(response) => self.tell(Some(&format!("it answers {}", response.status()))),
-            Err(error) => self.tell(Some(&format!("{error:#}"))),
+            Ok(response) if response.status().is_success() => self.log_change(None),
+            Ok(response) => self.log_change(Some(&format!("it answers {}", response.status()))),
+            Err(error) => self.log_change(Some(&format!("{error:#}"))),
         }
         Ok(sent?)
     }
 }
 
 async fn send(client: reqwest::Client, request: reqwest::Request) -> anyhow::Result<Response<Bytes>> {
-    // Addresses may hold passwords.
+    // URLs may contain passwords.
     let mut answer = client.execute(request).await.map_err(reqwest::Error::without_url)?;
     let mut response = Response::builder().status(answer.status());
     if let Some(headers) = response.headers_mut() {

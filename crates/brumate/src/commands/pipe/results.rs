@@ -1,13 +1,13 @@
-//! Reports as JSON.
+//! Results of calls as JSON.
 
 use brumate_engine_api::{ReturnValue, StopReason};
 use brumate_session::sessions::{CellReport, Record, SessionFile};
 use brumate_session::{RunReport, Status};
 use serde_json::{Value, json};
 
-/// Returns a stateless run's result: `success`, `value` (JSON text), `text`, `error` (a traceback, or why it could not run),
+/// Returns the result of a run: `success`, `value` (JSON text), `text`, `error` (the traceback, or why the code did not run),
 /// `stopped`, `packages`, `output_dropped`.
-pub(super) fn of_run(report: &RunReport) -> Value {
+pub(super) fn run_result(report: &RunReport) -> Value {
     json!({
         "success": report.status == Status::Success,
         "status": report.status.as_str(),
@@ -20,9 +20,9 @@ pub(super) fn of_run(report: &RunReport) -> Value {
     })
 }
 
-/// Returns a cell's result: the fields of a run's, with `message` (`Name: message` of the exception), `files`, `files_elsewhere`,
+/// Returns the result of a run in a session: the fields of [`run_result`], and `message` (`Name: message` of the exception), `files`, `files_elsewhere`,
 /// `rolled_back`.
-pub(super) fn of_cell(report: &CellReport) -> Value {
+pub(super) fn cell_result(report: &CellReport) -> Value {
     json!({
         "success": report.success,
         "status": if report.success { Status::Success.as_str() } else { Status::RunError.as_str() },

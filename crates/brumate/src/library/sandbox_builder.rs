@@ -1,4 +1,4 @@
-//! Settings of a sandbox.
+//! The builder of a sandbox.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use brumate_engine_api::Limits;
 use super::error::Error;
 use super::sandbox::Sandbox;
 
-/// Settings of a [`Sandbox`], which [`Builder::build`] makes.
+/// Builder of a [`Sandbox`].
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -17,7 +17,7 @@ use super::sandbox::Sandbox;
 /// ```
 #[derive(Debug, Clone, Default)]
 #[must_use = "`build` makes the sandbox"]
-pub struct Builder {
+pub struct SandboxBuilder {
     pub(super) limits: Limits,
     pub(super) packages: Vec<String>,
     pub(super) offline: bool,
@@ -31,93 +31,95 @@ pub struct Builder {
     pub(super) program: Option<PathBuf>,
 }
 
-impl Builder {
-    /// Sets the wall-clock time of a run; 60 seconds by default.
+impl SandboxBuilder {
+    /// Sets the wall-clock time limit of a run. Default: 60 seconds.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.limits.wall = time;
         self
     }
 
-    /// Sets the CPU time of a run; 60 seconds by default.
+    /// Sets the CPU time limit of a run. Default: 60 seconds.
     pub fn cpu_timeout(mut self, time: Duration) -> Self {
         self.limits.cpu = time;
         self
     }
 
-    /// Sets the memory of an interpreter, in bytes; 1 GiB by default.
+    /// Sets the memory limit of an interpreter, in bytes. Default: 1 GiB.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.limits.memory_bytes = bytes;
         self
     }
 
-    /// Sets the bytes that code may keep in files; 256 MiB by default.
+    /// Sets the size limit of files in the sandbox, in bytes. Default: 256 MiB.
     pub fn files(mut self, bytes: u64) -> Self {
         self.limits.file_bytes = bytes;
         self
     }
 
-    /// Sets the bytes of output that are kept of a run; 1 MiB by default. The rest is counted and dropped.
+    /// Sets the output limit of a run, in bytes. Default: 1 MiB. Further output is dropped and counted.
     pub fn output_limit(mut self, bytes: u64) -> Self {
         self.limits.output_bytes = bytes;
         self
     }
 
-    /// Adds a requirement (PEP 508) that every run and session has. What code imports is found without it.
+    /// Adds a requirement (PEP 508) for every run and session. Packages that code imports are found without it.
     pub fn package(mut self, requirement: impl Into<String>) -> Self {
         self.packages.push(requirement.into());
         self
     }
 
-    /// Uses no network, not even for packages: what is built in, in the cache, or in `find_links`.
+    /// Disables downloads of packages. Packages come from the binary, the cache and `find_links`. Code itself never has a network.
     pub fn offline(mut self) -> Self {
         self.offline = true;
         self
     }
 
-    /// Sets the URL of the package index; what pip is set to by default.
+    /// Sets the URL of the package index. Default: the one in pip's settings, or PyPI.
     pub fn index(mut self, url: impl Into<String>) -> Self {
         self.index = Some(url.into());
         self
     }
 
-    /// Adds a directory of wheels, or a page with links to some.
-    pub fn find_links(mut self, place: impl Into<String>) -> Self {
-        self.find_links.push(place.into());
+    /// Adds a directory of wheels, or the URL of a page with links to wheels.
+    pub fn find_links(mut self, location: impl Into<String>) -> Self {
+        self.find_links.push(location.into());
         self
     }
 
-    /// Sets the directory of compiled code and wheels; `brumate` in the user's cache by default. Programs share it.
+    /// Sets the directory for compiled code and wheels. Default: `brumate` in the user's cache directory. Programs can share it.
     pub fn cache_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(directory.into());
         self
     }
 
-    /// Sets the directory of the sessions; `brumate` in the user's data directory by default. Programs share it.
+    /// Sets the directory for sessions. Default: `brumate` in the user's data directory. Programs can share it.
     pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(directory.into());
         self
     }
 
-    /// Sets the time without use after which sessions are removed; 30 minutes by default, `None`: never.
+    /// Sets the idle time after which sessions are removed. Default: 30 minutes. `None`: never.
     pub fn session_timeout(mut self, time: Option<Duration>) -> Self {
         self.session_timeout = Some(time);
         self
     }
 
-    /// Sets how many runs there are at the same time; four for each processor by default. Four times as many wait.
+    /// Sets the maximum number of concurrent runs. Default: 4 per processor. Four times as many may wait; others fail with
+    /// [`Error::Busy`].
     pub fn max_concurrent(mut self, runs: usize) -> Self {
         self.max_concurrent = Some(runs);
         self
     }
 
-    /// Refuses to run code on a host that lacks one of the walls around it.
+    /// Fails on a host without support for one of the jail's parts (namespaces, seccomp, …). Default: run with the parts that there
+    /// are.
     pub fn require_jail(mut self) -> Self {
         self.require_jail = true;
         self
     }
 
-    /// Names an installed `brumate` of the same version to start as jailed processes, in place of this program; [`init`](crate::init)
-    /// is not needed then.
+    /// Sets the program to start as jailed processes: an installed `brumate` of the same version. Default: this program, which must
+    /// call [`init`](crate::init).
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
@@ -129,6 +131,6 @@ impl Builder {
     ///
     /// [`Error::NotInitialized`], [`Error::NoDirectory`], or [`Error::Settings`].
     pub fn build(self) -> Result<Sandbox, Error> {
-        Sandbox::of(self)
+        Sandbox::from_builder(self)
     }
 }

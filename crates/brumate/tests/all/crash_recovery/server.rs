@@ -1,4 +1,4 @@
-//! The server that vanishes: a process of its own, which moves a session on as told and says what it has been told of it.
+//! The server process that is killed. It runs cells as it is told, and prints the last answered state.
 
 use std::path::Path;
 
@@ -6,43 +6,43 @@ use brumate_engine::api::{Event, Execute, MachineSpec, StreamName};
 use brumate_engine::client::Session;
 use tokio::sync::mpsc;
 
-use crate::support::played::{self, Played, tell};
 use crate::support::sessions::{sandbox, say};
+use crate::support::subprocess::{self, Subprocess, tell};
 
-/// What a session is at first.
+/// Code that makes the first state of a session.
 const BEGIN: &str = "import array, random, time\nnumber = little = 0\ndef blob(number): return random.Random(number).randbytes(1 << 20)\n";
 
-/// The next state: memory and files, all of which tell its number.
+/// Code that makes the next state: memory and files, all of which contain its number.
 const NEXT: &str = "number += 1\nnumbers = array.array('q', [number]) * 100_000\n\
     held = blob(number)\nwith open('file', 'wb') as file:\n    file.write(blob(-number))\nprint(number + little)\n";
 
-/// Another next state: a little of the memory.
+/// Code that makes the next state by changing a little of the memory.
 const LITTLE: &str = "little += 1\nprint(number + little)\n";
 
-/// A cell that changes everything, tells that it has begun, and does not end.
+/// A cell that changes everything, prints that it has begun, and does not end.
 const LONG: &str = "number += 1000\nheld = None\nopen('file', 'wb').close()\nprint('running', flush=True)\n";
 
-/// So many in a row.
+/// Number of cells in a row.
 const LITTLES: usize = 4;
 
-/// Prints the number of the state, what was uploaded, and whether everything agrees.
+/// Code that prints the number of the state, the number of uploads, and whether all parts agree.
 pub(crate) const PROOF: &str = "import os\nuploads = sorted(int(name) for name in os.listdir('uploads')) \
     if os.path.exists('uploads') else []\nprint(number + little, len(uploads), number == 0 or (\
     numbers == array.array('q', [number]) * 100_000 and held == blob(number) and \
     open('file', 'rb').read() == blob(-number)), all(open(f'uploads/{n}', 'rb').read() == bytes([n % 256]) * 1000 for n in \
     uploads))";
 
-/// The server as the test sees it. Killed when dropped.
+/// The test's handle of the server. The server is killed when it is dropped.
 pub(crate) struct Server {
-    process: Played,
-    /// The last state it was told of: cells, and uploads.
+    process: Subprocess,
+    /// The last answered state: number of cells, number of uploads.
     pub(crate) state: (u64, u64),
 }
 
 impl Server {
-    /// Starts one that goes on with the session in `file`, or with a new one.
+    /// Starts a server that resumes the session in `file`, or makes a new one.
     pub(crate) fn start(file: &Path) -> Server {
-        let process = Played::start("will::a_server_that_vanishes", file);
+        let process = Subprocess::start("crash_recovery::a_server_that_vanishes", file);
         let mut server = Server { process, state: (0, 0) };
         assert_eq!(server.line().expect("it starts"), "ready");
         server
@@ -52,12 +52,12 @@ impl Server {
         self.process.id()
     }
 
-    /// Tells it what to do; see [`serve`].
+    /// Sends a command; see [`serve`].
     pub(crate) fn tell(&mut self, command: &str) {
         self.process.tell(command);
     }
 
-    /// Waits for its next line; `None` when it is no more.
+    /// Waits for its next line. Returns `None` when it has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         let said = self.process.line()?;
         if let Some(("state", numbers)) = said.split_once(' ') {
@@ -67,7 +67,7 @@ impl Server {
         Some(said)
     }
 
-    /// Kills it, hears what it had said, and waits for its end.
+    /// Kills it, reads its remaining lines, and waits for its end.
     pub(crate) fn vanish(&mut self) {
         self.process.kill();
         while self.line().is_some() {}
@@ -75,18 +75,18 @@ impl Server {
     }
 }
 
-/// Is the server.
+/// Runs as the server.
 pub(crate) fn play() {
-    played::play(|file| async move { serve(&file).await });
+    subprocess::play(|file| async move { serve(&file).await });
 }
 
-/// What the server knows of its session.
-struct Known {
+/// The state of the session, as the server knows it.
+struct ExpectedState {
     cells: u64,
     uploads: u64,
 }
 
-impl Known {
+impl ExpectedState {
     async fn next(&mut self, session: &Session, cell: &str) {
         self.cells = say(session, cell).await.trim().parse().expect("a number");
         self.tell();
@@ -116,7 +116,7 @@ async fn serve(file: &Path) {
     session.set_will(file).await.expect("a will");
     let told = say(&session, PROOF).await;
     let mut numbers = told.split_whitespace().filter_map(|word| word.parse().ok());
-    let mut known = Known { cells: numbers.next().unwrap(), uploads: numbers.next().unwrap() };
+    let mut known = ExpectedState { cells: numbers.next().unwrap(), uploads: numbers.next().unwrap() };
     tell("ready");
     for command in std::io::stdin().lines() {
         match command.expect("a command").as_str() {
@@ -168,7 +168,7 @@ async fn serve(file: &Path) {
     }
 }
 
-/// Runs a cell that does not end; tells when it has begun.
+/// Runs a cell that does not end. Prints when it has begun.
 async fn long(session: &Session, code: &str) {
     let (sender, mut events) = mpsc::channel(4);
     let request = Execute { code: format!("{LONG}{code}"), session: true, ..Execute::default() };

@@ -1,24 +1,24 @@
-//! A process of its own that plays a part in a test: this program again, which runs one ignored test, hears lines and says some.
+//! A process for a part of a test: this program again, which runs one ignored test, and exchanges lines with the test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The variable that names the file it works with.
+/// Variable with the path of the process's file.
 const FILE: &str = "BRUMATE_TEST_FILE";
 
-/// How its lines begin; the test harness prints some too.
+/// Prefix of its lines. The test harness prints lines as well.
 const MARK: &str = "server: ";
 
-/// The process as the test sees it. Killed when dropped.
-pub(crate) struct Played {
+/// The test's handle of the process. The process is killed when it is dropped.
+pub(crate) struct Subprocess {
     child: Child,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
-impl Played {
+impl Subprocess {
     /// Starts the ignored test of that name, for `file`.
-    pub(crate) fn start(test: &str, file: &Path) -> Played {
+    pub(crate) fn start(test: &str, file: &Path) -> Subprocess {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--ignored", "--nocapture"])
             .env(FILE, file)
@@ -26,25 +26,25 @@ impl Played {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
-        Played { child, said }
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Subprocess { child, output }
     }
 
     pub(crate) fn id(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// Tells it a line.
+    /// Sends a line.
     pub(crate) fn tell(&mut self, line: &str) {
         self.child.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).expect("it listens");
     }
 
-    /// Waits for its next line; `None` when it is no more.
+    /// Waits for its next line. Returns `None` when it has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
-            match self.said.read_line(&mut line) {
-                // A line without an end is one that was cut off.
+            match self.output.read_line(&mut line) {
+                // A line without a newline is incomplete.
                 Ok(length) if length > 0 && line.ends_with('\n') => {}
                 _ => return None,
             }
@@ -64,7 +64,7 @@ impl Played {
     }
 }
 
-impl Drop for Played {
+impl Drop for Subprocess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

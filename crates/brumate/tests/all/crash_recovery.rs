@@ -25,21 +25,21 @@ fn a_server_that_vanishes() {
     server::play();
 }
 
-/// Where servers vanish, and who looks what they left.
-struct Place {
+/// The directory of a killed server, and a sandbox that reads what it left.
+struct CrashSetup {
     sandbox: Sandbox,
     /// Processes of this test itself.
-    alone: BTreeSet<i32>,
+    own_processes: BTreeSet<i32>,
     directory: tempfile::TempDir,
 }
 
-impl Place {
-    async fn new() -> Place {
+impl CrashSetup {
+    async fn new() -> CrashSetup {
         set_child_subreaper(Some(Pid::from_raw(1).expect("any number"))).expect("orphans come to this process");
         let sandbox = sandbox(0).await;
-        Place {
+        CrashSetup {
             sandbox,
-            alone: crate::support::processes::descendants(),
+            own_processes: crate::support::processes::descendants(),
             directory: tempfile::tempdir().expect("a directory"),
         }
     }
@@ -57,7 +57,7 @@ impl Place {
         (server.state, found)
     }
 
-    /// The state that sleeps in `file`: what it says of itself is proved by everything in it.
+    /// Returns the state in `file`, and checks that all parts of the state agree.
     async fn state(&self, file: &Path) -> (u64, u64) {
         let (session, _) = self.sandbox.wake_session(file, MachineSpec::default()).await.expect("it wakes");
         let told = say(&session, server::PROOF).await;
@@ -67,11 +67,12 @@ impl Place {
         (cells.parse().expect("a number"), uploads.parse().expect("a number"))
     }
 
-    /// Waits until no process of a server is left. Orphans come to this process, which has to bury them.
+    /// Waits until no process of a server is left. This process is the parent of orphans and must wait for them.
     async fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left: Vec<i32> = crate::support::processes::descendants().difference(&self.alone).copied().collect();
+            let left: Vec<i32> =
+                crate::support::processes::descendants().difference(&self.own_processes).copied().collect();
             if left.is_empty() {
                 return;
             }
@@ -106,7 +107,7 @@ fn told(server: &mut Server, commands: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_session_outlives_its_server() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let (mut cells, mut uploads) = (0, 0);
     let rounds: [&[&str]; 8] = [
         &[],
@@ -133,7 +134,7 @@ async fn an_idle_session_outlives_its_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cell_that_runs_when_its_server_vanishes_never_was() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let mut cells = 0;
     for long in ["sleeps", "spins", "floods"] {
         let little = ["next", "little", "little", "little"];
@@ -152,7 +153,7 @@ async fn a_cell_that_runs_when_its_server_vanishes_never_was() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn right_after_an_answer_and_while_the_checkpoint_is_made() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let mut random = Random::part(seed(), 2);
     for round in 0..count(5, 200) {
         let mut server = Server::start(&place.file());
@@ -169,7 +170,7 @@ async fn right_after_an_answer_and_while_the_checkpoint_is_made() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn at_any_instant() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let seed = seed();
     let mut random = Random::part(seed, 3);
     let (mut exact, mut newer, mut kept) = (0, 0, (0, 0));
@@ -202,7 +203,7 @@ fn megabytes() -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_session_has_the_time_it_needs() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     for long in [None, Some("sleeps")] {
         let mut server = Server::start(&place.file());
         told(&mut server, &["next", "grow"]);
@@ -223,7 +224,7 @@ async fn a_large_session_has_the_time_it_needs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forks_have_wills_of_their_own() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let mut server = Server::start(&place.file());
     told(&mut server, &["next", "forks", "upload"]);
     let (told, found) = place.vanish(&mut server).await;
@@ -233,7 +234,7 @@ async fn forks_have_wills_of_their_own() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_cannot_write_leaves_what_slept_before() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let mut server = Server::start(&place.file());
     told(&mut server, &["next", "sleep", "next"]);
     // All its machines end before the server does.
@@ -247,7 +248,7 @@ async fn whoever_cannot_write_leaves_what_slept_before() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wills_are_written_without_a_zygote() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     for before in [&["next"][..], &["next", "crash"]] {
         let mut server = Server::start(&place.file());
         told(&mut server, before);
@@ -263,7 +264,7 @@ async fn wills_are_written_without_a_zygote() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_ends_its_sessions_leaves_nothing() {
-    let place = Place::new().await;
+    let place = CrashSetup::new().await;
     let mut server = Server::start(&place.file());
     told(&mut server, &["next", "upload"]);
     assert_eq!(place.names(), ["session.will", "session.will-0", "session.will-1"]);

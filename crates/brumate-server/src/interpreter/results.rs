@@ -1,4 +1,4 @@
-//! Reports as answers: the contract's JSON, bounded, with pictures and links beside it.
+//! Results of the interpreter's tools: JSON of bounded size, with images and links to files.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,35 +11,35 @@ use serde_json::{Value, json};
 
 use super::{pictures, uri};
 
-/// Pictures of one answer.
+/// Most images of one result.
 const MAX_IMAGES: usize = 8;
-/// Bytes of an exception's message.
+/// Longest error message, in bytes. The middle of a longer one is left out.
 const MAX_ERROR_BYTES: usize = 8 << 10;
-/// Bytes of a traceback.
+/// Longest traceback, in bytes. The middle of a longer one is left out.
 const MAX_TRACEBACK_BYTES: usize = 16 << 10;
 
-/// A result whose text is the same JSON as its structure.
+/// Returns a result with this structured content, and the same JSON as text.
 pub(crate) fn structured(value: Value) -> CallToolResult {
     let mut result = CallToolResult::default();
-    // A value of strings, numbers and lists can always be written.
+    // Serializing a `Value` never fails.
     result.content = vec![ContentBlock::text(serde_json::to_string_pretty(&value).unwrap_or_default())];
     result.structured_content = Some(value);
     result
 }
 
-/// A file as answers list it.
+/// Returns a file as results list it.
 pub(crate) fn file(id: &str, file: &SessionFile) -> Value {
-    json!({"uri": uri::of_file(id, &file.name), "mime_type": file.mime, "name": file.name, "size": file.size})
+    json!({"uri": uri::file_uri(id, &file.name), "mime_type": file.mime, "name": file.name, "size": file.size})
 }
 
-/// A file as a resource.
+/// Returns a file as a resource.
 pub(crate) fn resource(id: &str, file: &SessionFile) -> Resource {
-    Resource::new(uri::of_file(id, &file.name), file.name.clone())
+    Resource::new(uri::file_uri(id, &file.name), file.name.clone())
         .with_mime_type(file.mime.clone())
         .with_size(file.size)
 }
 
-/// What whoever made a session must know; `timeout` in words.
+/// Returns the `session_info` of a new session. `timeout`: its session timeout as text.
 pub(crate) fn session_info(id: &str, timeout: Option<String>) -> Value {
     let expiry = match timeout {
         Some(timeout) => format!("Session will expire after {timeout} of inactivity."),
@@ -51,8 +51,8 @@ pub(crate) fn session_info(id: &str, timeout: Option<String>) -> Value {
     })
 }
 
-/// The answer of `execute_code` to code that could not be run.
-pub(crate) fn refused(error: &str) -> CallToolResult {
+/// Returns the result of `execute_code` for code that was not run.
+pub(crate) fn execute_error(error: &str) -> CallToolResult {
     structured(json!({
         "success": false,
         "output": [],
@@ -64,13 +64,13 @@ pub(crate) fn refused(error: &str) -> CallToolResult {
     }))
 }
 
-/// The answer of `execute_code`.
-pub(crate) async fn executed(report: CellReport, limits: &Limits, timeout: Option<String>) -> CallToolResult {
+/// Returns the result of `execute_code`.
+pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout: Option<String>) -> CallToolResult {
     let id = report.id.as_str();
     let (output, value) = bounded_text(&report, limits);
     let traceback = shortened(&report.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
     let traceback: Vec<&str> = if traceback.is_empty() { Vec::new() } else { traceback.split('\n').collect() };
-    let answer = json!({
+    let content = json!({
         "success": report.success,
         "output": output,
         "result": value,
@@ -79,19 +79,19 @@ pub(crate) async fn executed(report: CellReport, limits: &Limits, timeout: Optio
         "files": report.files.iter().map(|listed| file(id, listed)).collect::<Vec<_>>(),
         "session_info": report.created.then(|| session_info(id, timeout)),
     });
-    let mut result = structured(answer);
+    let mut result = structured(content);
     let links: Vec<ContentBlock> =
         report.files.iter().map(|listed| ContentBlock::resource_link(resource(id, listed))).collect();
-    result.content.extend(blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
+    result.content.extend(image_blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
     result.content.extend(links);
     result
 }
 
-/// Output and result, cut to what an answer may hold, and what else is to be said.
+/// Returns output and result, shortened to the size of a result. Notes about files and dropped output follow the output.
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
     let pointer = match &report.whole {
         WholeText::InAnswer => None,
-        WholeText::Kept(name) => Some(format!("all of it: {}", uri::of_file(report.id.as_str(), name))),
+        WholeText::Kept(name) => Some(format!("all of it: {}", uri::file_uri(report.id.as_str(), name))),
         WholeText::NotKept(reason) => Some(format!("it could not be kept: {reason}")),
     };
     let (mut output, mut value) = (report.output.clone(), report.result.clone());
@@ -117,7 +117,8 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
     (output, value)
 }
 
-/// `text` without its middle if it is longer than `room` bytes; a line says how much is missing, and where it is.
+/// Removes the middle of a text that is longer than `room` bytes. A line in its place has the size of the removed part and
+/// `pointer`, which says where the whole text is.
 fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
     if text.len() <= room {
         return text.to_owned();
@@ -135,8 +136,8 @@ fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
     format!("{}\n[{cut} were cut here{pointer}]\n{}", &text[..head], &text[tail..])
 }
 
-/// Pictures as content. Decoding takes a thread that may be busy for long.
-pub(crate) async fn blocks(images: Vec<Vec<u8>>) -> Vec<ContentBlock> {
+/// Returns images as content blocks. Large ones are made smaller, on a blocking thread.
+pub(crate) async fn image_blocks(images: Vec<Vec<u8>>) -> Vec<ContentBlock> {
     if images.is_empty() {
         return Vec::new();
     }
@@ -144,7 +145,7 @@ pub(crate) async fn blocks(images: Vec<Vec<u8>>) -> Vec<ContentBlock> {
         let fitting = images.into_iter().filter_map(pictures::fit);
         fitting.take(MAX_IMAGES).map(|(bytes, mime)| ContentBlock::image(STANDARD.encode(bytes), mime)).collect()
     });
-    // A picture that breaks its decoder is not worth an answer.
+    // When the decoder panics, the result has no images.
     fitted.await.unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Questions of running code, in both eras of the protocol.
+//! Input requests of running code, with protocols before and since 2026-07-28.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ async fn legacy(capabilities: Value) -> Client {
     client
 }
 
-/// Begins a cell; its id.
+/// Starts a cell. Returns the id of its request.
 async fn begin(client: &mut Client, code: &str) -> i64 {
     client.begin("tools/call", json!({"name": "execute_code", "arguments": {"code": code}})).await
 }
 
-/// The next question to the client: its id and its parameters.
+/// Returns the id and the parameters of the next elicitation request.
 async fn question(client: &mut Client) -> (Value, Value) {
     loop {
         let message = client.receive().await.expect("a question");
@@ -73,7 +73,7 @@ async fn a_client_is_asked_during_the_call() {
     reply(&mut client, &id, accept("hunter2")).await;
     assert_eq!(cell(&mut client, call).await["output"], json!(["hunter2"]));
 
-    // In an interpreter of its own, too.
+    // The same in a fresh interpreter.
     let call =
         client.begin("tools/call", json!({"name": "run_python_code", "arguments": {"python_code": "ask"}})).await;
     let (id, _) = question(&mut client).await;
@@ -133,12 +133,12 @@ async fn a_question_is_taken_back_when_the_code_is_stopped_or_nobody_answers() {
     }
     assert_eq!(taken_back, Some(asked));
 
-    let mut client = Client::hasty(scripts(), Duration::from_millis(50)).await;
+    let mut client = Client::with_input_timeout(scripts(), Duration::from_millis(50)).await;
     let call = begin(&mut client, "ask").await;
     let (id, _) = question(&mut client).await;
     let answer = cell(&mut client, call).await;
     assert!(answer["output"].to_string().contains("nobody answered within 0.05 s (set by --input-timeout"), "{answer}");
-    // Too late.
+    // This answer comes too late.
     reply(&mut client, &id, accept("late")).await;
     let call = begin(&mut client, "1").await;
     assert_eq!(cell(&mut client, call).await["success"], true);
@@ -156,7 +156,7 @@ async fn nobody_is_asked_for_ever() {
     assert_eq!(answer["error"], "EOFError: EOF when reading a line");
 }
 
-/// Parameters of a request since 2026-07-28.
+/// Returns the parameters of a request of protocol 2026-07-28.
 fn modern(code: &str, more: Value) -> Value {
     let mut params = json!({
         "name": "execute_code",
@@ -173,7 +173,7 @@ fn modern(code: &str, more: Value) -> Value {
     params
 }
 
-/// Begins a call that asks; the state to come back with.
+/// Starts a call that asks for input. Returns its `requestState` and its input request.
 async fn asked(client: &mut Client, code: &str) -> (Value, Value) {
     let required = client.request("tools/call", modern(code, json!({}))).await["result"].clone();
     assert_eq!(required["resultType"], "input_required", "{required}");
@@ -186,7 +186,7 @@ async fn since_2026_the_call_is_repeated_with_the_answer() {
     let (state, request) = asked(&mut client, "twice").await;
     assert_eq!(request["method"], "elicitation/create");
     assert_eq!(request["params"]["message"], "Python code asks for input: a");
-    // Without an answer the question is asked again; what belongs to another call, or is no answer, is refused.
+    // A request without the input is asked again. Input of another call, and malformed input, is refused.
     let again = client.request("tools/call", modern("twice", json!({"requestState": state}))).await;
     assert_eq!((&again["result"]["requestState"], &again["result"]["inputRequests"]["input"]), (&state, &request));
     let with = |answer: Value, state: &Value| json!({"requestState": state, "inputResponses": {"input": answer}});
@@ -202,16 +202,16 @@ async fn since_2026_the_call_is_repeated_with_the_answer() {
     let ended = client.request("tools/call", modern("twice", with(accept("B"), &next["requestState"]))).await;
     assert_eq!(ended["result"]["structuredContent"]["output"], json!(["AB"]), "{ended}");
     assert_eq!(client.engine.executed().len(), 1, "it ran once");
-    // Each answer is taken once.
+    // Each answer is accepted once.
     for state in [&state, &next["requestState"], &json!("made up")] {
         let late = client.request("tools/call", modern("twice", with(accept("C"), state))).await["result"].clone();
-        assert!(text_of(&late).contains("does not wait for this input any more"), "{late}");
+        assert!(text_of(&late).contains("no longer waits for this input"), "{late}");
         assert_eq!(late["isError"], true);
     }
-    // As another server behind the same address gives them out.
+    // A state as another server behind the same address makes it.
     let foreign = json!(format!("{}.{}", "A".repeat(8), "A".repeat(24)));
     let elsewhere = client.request("tools/call", modern("twice", with(accept("C"), &foreign))).await["result"].clone();
-    assert!(text_of(&elsewhere).contains("does not run in this server"), "{elsewhere}");
+    assert!(text_of(&elsewhere).contains("does not run the code that asked"), "{elsewhere}");
     let (state, _) = asked(&mut client, "ask").await;
     let ended = client.request("tools/call", modern("ask", with(json!({"action": "cancel"}), &state))).await;
     let answer = &ended["result"]["structuredContent"];
@@ -220,7 +220,7 @@ async fn since_2026_the_call_is_repeated_with_the_answer() {
 
 #[tokio::test]
 async fn code_whose_client_never_comes_back_ends() {
-    let mut client = Client::connect_patient(scripts(), ToolSet::All, Duration::from_millis(50)).await;
+    let mut client = Client::connect_with_input_timeout(scripts(), ToolSet::All, Duration::from_millis(50)).await;
     let (state, _) = asked(&mut client, "ask").await;
     // Sessions are free again when the code has ended.
     let sessions = client.sessions.clone().unwrap();
@@ -230,7 +230,7 @@ async fn code_whose_client_never_comes_back_ends() {
     let answer = json!({"requestState": state, "inputResponses": {"input": accept("late")}});
     let late = client.request("tools/call", modern("ask", answer)).await;
     assert!(text_of(&late["result"]).contains("came too late"), "{late}");
-    // One that hangs up is done with at once, whatever waits.
+    // When a client disconnects, its waiting calls end at once.
     let mut client = Client::connect_interpreter(scripts(), ToolSet::All).await;
     asked(&mut client, "ask").await;
     client.finish().await.unwrap();
