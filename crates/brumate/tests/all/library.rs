@@ -37,7 +37,7 @@ async fn failures_of_code_are_results() {
     let failed = sandbox.run("1 / 0").file_name("sum.py").await.unwrap();
     let error = failed.error.clone().unwrap();
     assert!(error.contains("sum.py\", line 1") && error.contains("ZeroDivisionError: division by zero"), "{error}");
-    assert!(matches!(failed.ok(), Err(Error::RunBuilder(_))));
+    assert!(matches!(failed.ok(), Err(Error::Code(_))));
     let stopped = sandbox.run("while True: pass").await.unwrap();
     assert_eq!((stopped.success, stopped.stopped), (false, Some(StopReason::TimeLimit)));
     let missing = sandbox.run("import no_such_module_at_all").await.unwrap();
@@ -95,7 +95,7 @@ async fn sessions_keep_variables_and_files() {
     fork.run("x.clear()").await.unwrap().ok().unwrap();
     assert_eq!(session.get::<Vec<u8>>("x").await.unwrap().len(), 3);
     assert!(sandbox.session_ids().await.unwrap().contains(&session.id().to_owned()));
-    assert!(matches!(session.get::<u8>("missing").await, Err(Error::RunBuilder(text)) if text.contains("NameError")));
+    assert!(matches!(session.get::<u8>("missing").await, Err(Error::Code(text)) if text.contains("NameError")));
     assert!(matches!(session.get::<u8>("x; y").await, Err(Error::Settings(_))));
     assert!(matches!(session.download("missing").await, Err(Error::SessionFile(_))));
     session.reset().await.unwrap();
