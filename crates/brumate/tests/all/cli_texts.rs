@@ -104,7 +104,21 @@ fn errors_of_wrong_settings_files() {
         &["lock", "--cache-dir", "c", "--package-policy", "policy.toml", "rich"],
         &["lock", "--cache-dir", "c", "--constraint", "constraints.txt", "rich"],
         &["exec", "--cache-dir", "c", "--locked", "pylock.toml", "-"],
-        &["client", "list", "--url", "http://127.0.0.1:9/mcp", "--token-file", "secret"],
+        &[
+            "streamable-http",
+            "--cache-dir",
+            "c",
+            "--auth-issuer",
+            "https://a.example",
+            "--audience",
+            "https://b.example/mcp",
+            "--introspect",
+            "https://a.example/introspect",
+            "--introspect-client",
+            "id",
+            "--introspect-secret-file",
+            "secret",
+        ],
     ];
     compare_errors("wrong-settings-files", directory.path(), &command_lines);
 }

@@ -24,7 +24,7 @@ const PREFIX: &str = "brumate_";
 
 /// The reason why a tokens file cannot be used.
 #[derive(Debug, Error)]
-#[error("{path}: {reason}", path = path.display())]
+#[error("the tokens file {path} cannot be used: {reason}", path = path.display())]
 pub struct TokensError {
     path: PathBuf,
     reason: String,
