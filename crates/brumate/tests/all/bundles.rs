@@ -87,7 +87,7 @@ fn what_is_not_whole_is_not_collected() {
     assert!(stderr.contains("`broken-1-py3-none-any.whl` is refused"), "{stderr}");
     let (status, _, stderr) = brumate(&["bundle", "build", shown(&target)]);
     assert_eq!(status, Some(2));
-    assert!(stderr.contains("name requirements, or take `--all` of `--find-links`"), "{stderr}");
+    assert!(stderr.contains("name requirements, or use `--all` with `--find-links`"), "{stderr}");
     let (status, _, stderr) =
         brumate(&["bundle", "build", shown(&target), "no-such-project", "--offline", "--find-links", shown(&source)]);
     assert_eq!(status, Some(1));
