@@ -82,7 +82,7 @@ class Sessions(unittest.TestCase):
     def test_what_is_no_snapshot_is_refused(self):
         with tempfile.TemporaryDirectory() as directory:
             pathlib.Path(directory, "x").write_bytes(b"no archive")
-            with self.assertRaisesRegex(FileError, "x: it is no snapshot of a session"):
+            with self.assertRaisesRegex(FileError, "x: it is not a snapshot of a session"):
                 self.box.restore(os.path.join(directory, "x"))
             with self.assertRaisesRegex(FileError, "missing: No such file"):
                 self.box.restore(os.path.join(directory, "missing"))

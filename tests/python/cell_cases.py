@@ -163,7 +163,7 @@ async def thinking(setup: Setup) -> None:
             late = await client.call_raw('execute_code', {'code': 'y = 1\ninput()', 'session_id': session})
             if client.modern:
                 # The client repeated the call after the wait had ended.
-                contains(late['content'][0]['text'], 'does not wait for this input any more')
+                contains(late['content'][0]['text'], 'no longer waits for this input')
             else:
                 contains(
                     ''.join(late['structuredContent']['output']), 'nobody answered within 1 s (set by --input-timeout'

@@ -92,7 +92,7 @@ async def strangers(setup: Setup) -> None:
             call = {'name': 'run_python_code', 'arguments': {'python_code': "input('? ')"}}
             asked = first.modern('tools/call', call, call['name'], asking).result
             answer = {'inputResponses': {'input': {'action': 'accept', 'content': {'value': 'mine'}}}}
-            for client, text in [(second, 'does not wait for this input'), (first, 'mine')]:
+            for client, text in [(second, 'no longer waits for this input'), (first, 'mine')]:
                 resumed = client.modern(
                     'tools/call', {**call, **answer, 'requestState': asked['requestState']}, call['name'], asking
                 )

@@ -20,7 +20,7 @@ TRACEPARENT = f'00-{TRACE}-{PARENT}-01'
 CALL = {'name': 'execute_code', 'arguments': {'code': f'import time\ntime.sleep(0.1)\nprint("{SECRET}")\n1 / 0'}}
 
 # What is said, once, when traces do not arrive; and when they do again.
-LOST, BACK = 'traces do not reach their collector', 'traces reach their collector again'
+LOST, BACK = 'the collector of traces cannot be reached', 'the collector of traces can be reached again'
 
 
 def told_to(collected: Collector, **more: str) -> dict[str, str]:

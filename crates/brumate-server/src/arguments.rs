@@ -1,72 +1,73 @@
-//! Arguments of tools. A model wrote them, so every complaint is one that it can act on.
+//! Parses tool arguments. A model wrote them, so an error names all that is wrong and what is expected.
 
 use brumate_session::RunRequest;
 use brumate_session::units::format_size;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// Longest code that is run. The guest's compiler needs many times its size.
+/// Longest code, in bytes. The guest's compiler needs many times its size.
 const MAX_CODE_BYTES: usize = 4 << 20;
 
 const PYTHON_CODE: &str = "python_code";
 const GLOBAL_VARIABLES: &str = "global_variables";
-/// Name of the argument that says which session is meant.
+/// Name of the session argument.
 pub(crate) const SESSION_ID: &str = "session_id";
 
-/// Reads the arguments of `run_python_code`.
+/// Parses the arguments of `run_python_code`.
 ///
 /// # Errors
 ///
-/// A text for the model: every argument that is wrong, and what is expected.
+/// A text for the model: all wrong arguments, and what is expected.
 pub(crate) fn parse(arguments: Option<JsonObject>) -> Result<RunRequest, String> {
-    let mut reader = Reader::new(crate::tool::TOOL_NAME, arguments);
+    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
     let request = run_request(&mut reader);
     reader.finish(request)
 }
 
-/// As [`parse`], with the session to run in, if one is named.
+/// Parses the arguments of `run_python_code` with the session to run in. `None`: no session.
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// The errors of [`parse`].
 pub(crate) fn parse_with_session(arguments: Option<JsonObject>) -> Result<(RunRequest, Option<String>), String> {
-    let mut reader = Reader::new(crate::tool::TOOL_NAME, arguments);
+    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
     let request = run_request(&mut reader);
     let session = reader.session();
     reader.finish((request, session))
 }
 
-fn run_request(reader: &mut Reader) -> RunRequest {
+fn run_request(reader: &mut ArgumentReader) -> RunRequest {
     let code = reader.code(PYTHON_CODE, "the Python code to run");
     RunRequest::new(code).with_globals(reader.object(GLOBAL_VARIABLES))
 }
 
-/// Takes arguments apart and gathers everything that is wrong with them.
-pub(crate) struct Reader {
+/// Takes arguments one by one, and collects their problems.
+pub(crate) struct ArgumentReader {
     tool: &'static str,
     arguments: JsonObject,
     problems: Vec<String>,
 }
 
-impl Reader {
+impl ArgumentReader {
     pub(crate) fn new(tool: &'static str, arguments: Option<JsonObject>) -> Self {
         Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
     }
 
-    /// An argument; models write null for what they leave out.
+    /// Takes an argument. Models write null for arguments that they leave out.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.arguments.remove(name).filter(|value| !value.is_null())
     }
 
+    /// Adds a problem.
     pub(crate) fn problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
     fn wrong(&mut self, name: &str, expected: &str, value: &Value) {
-        self.problems.push(format!("`{name}` must be {expected}, not {}", kind(value)));
+        self.problems.push(format!("`{name}` must be {expected}, not {}", type_name(value)));
     }
 
-    /// Source text, which must be there.
+    /// Takes required source code.
     pub(crate) fn code(&mut self, name: &str, meaning: &str) -> String {
         match self.arguments.remove(name) {
             Some(Value::String(code)) if code.len() <= MAX_CODE_BYTES => return code,
@@ -80,7 +81,7 @@ impl Reader {
         String::new()
     }
 
-    /// A string that must be there.
+    /// Takes a required string.
     pub(crate) fn required(&mut self, name: &str, meaning: &str) -> String {
         match self.take(name) {
             Some(Value::String(text)) => return text,
@@ -90,7 +91,7 @@ impl Reader {
         String::new()
     }
 
-    /// A string that may be left out.
+    /// Takes an optional string.
     pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
@@ -101,11 +102,12 @@ impl Reader {
         }
     }
 
-    /// The session; `None` when a new one is meant. What is almost empty means none that there is.
+    /// Takes the session id. Returns `None` for a new session: no id, an empty one, or "0".
     pub(crate) fn session(&mut self) -> Option<String> {
         self.optional(SESSION_ID).filter(|id| !matches!(id.as_str(), "" | "0"))
     }
 
+    /// Takes an optional object. Default: empty.
     pub(crate) fn object(&mut self, name: &str) -> JsonObject {
         match self.take(name) {
             None => serde_json::Map::new(),
@@ -117,16 +119,18 @@ impl Reader {
         }
     }
 
+    /// Takes an optional whole number. Default: 0.
     pub(crate) fn number(&mut self, name: &str) -> u64 {
         match self.take(name) {
             None => 0,
             Some(value) => value.as_u64().unwrap_or_else(|| {
-                self.problem(format!("`{name}` must be a whole number from 0 on"));
+                self.problem(format!("`{name}` must be a whole number, 0 or more"));
                 0
             }),
         }
     }
 
+    /// Takes an optional boolean.
     pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
         match self.take(name) {
             None => default,
@@ -138,11 +142,11 @@ impl Reader {
         }
     }
 
-    /// `value`, unless something was wrong.
+    /// Returns `value` if there were no problems and no unknown arguments.
     ///
     /// # Errors
     ///
-    /// A text for the model.
+    /// A text for the model with all problems.
     pub(crate) fn finish<T>(mut self, value: T) -> Result<T, String> {
         for name in self.arguments.keys().take(8) {
             self.problems.push(format!("`{}` is not an argument", name.chars().take(64).collect::<String>()));
@@ -154,7 +158,8 @@ impl Reader {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+/// Returns the JSON type of a value, for messages.
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

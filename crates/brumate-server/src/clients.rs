@@ -1,4 +1,4 @@
-//! What the server keeps for each principal over HTTP, where a client's requests need not share a connection.
+//! State of each principal over HTTP: since protocol 2026-07-28 a client's requests need not share a connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,37 +6,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use brumate_mcp::Principal;
 use brumate_session::sessions::LOCAL_PRINCIPAL;
 
-use crate::interpreter::Connection;
-use crate::questions::Parked;
+use crate::elicitation::PendingCalls;
+use crate::interpreter::ConnectionState;
 
-/// One principal, or everybody where nobody says who they are.
+/// State of one principal. Without authentication all clients are one principal.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    /// Whose sessions it uses.
+    /// The principal's name, which its sessions belong to.
     pub(crate) name: Arc<str>,
-    /// Its calls that wait for input.
-    pub(crate) parked: Parked,
-    /// What its requests share.
-    pub(crate) connection: Arc<Connection>,
+    /// Calls that wait for input.
+    pub(crate) pending: PendingCalls,
+    /// Sessions and subscriptions of its requests.
+    pub(crate) connection: Arc<ConnectionState>,
 }
 
-/// The most principals that are remembered at once.
+/// Most principals in memory. Beyond it, principals without pending calls and connections are removed.
 const MAX_CLIENTS: usize = 10_000;
 
 impl Client {
     fn is_in_use(&self) -> bool {
-        self.parked.is_in_use() || Arc::strong_count(&self.connection) > 1
+        self.pending.is_in_use() || Arc::strong_count(&self.connection) > 1
     }
 }
 
-/// The principals of a server. Those that have nothing under way are forgotten where there are many: whoever has an access token
-/// is a principal.
+/// The principals of a server. Every subject of an access token is a principal, so their number is bounded by [`MAX_CLIENTS`].
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     known: Mutex<HashMap<Option<Principal>, Client>>,
 }
 
 impl Clients {
+    /// Returns the state of a principal.
     pub(crate) fn of(&self, principal: Option<&Principal>) -> Client {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_CLIENTS && !known.contains_key(&principal.cloned()) {
@@ -44,9 +44,9 @@ impl Clients {
         }
         let client = known.entry(principal.cloned()).or_insert_with(|| Client {
             name: principal.map_or(LOCAL_PRINCIPAL, Principal::name).into(),
-            parked: Parked::default(),
-            // Clients nobody knows may be strangers to each other: they are not told of each other's sessions.
-            connection: Connection::shared(principal.is_some()),
+            pending: PendingCalls::default(),
+            // Clients without authentication do not see each other's sessions.
+            connection: ConnectionState::shared(principal.is_some()),
         });
         client.clone()
     }

@@ -1,13 +1,13 @@
-//! Keeping text inside its section of the result.
+//! Escapes tags in text, so that it stays inside its section of a result.
 
 /// Escapes the angle brackets of every opening or closing `tag` in `text`, in any case and with white space inside.
-/// Other markup stays as it is: models read it better so.
+/// Other markup stays as it is, because models read it better.
 ///
-/// A tag that goes on after its name is escaped up to the first `>` on its line.
+/// A tag with attributes is escaped up to the first `>` on its line.
 pub(crate) fn escape_tag(text: &str, tag: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut position = 0;
-    // Up to here there is no `>`: a line full of unfinished tags is searched once, not once per tag.
+    // There is no `>` before this position. So a line full of unfinished tags is searched once, not once per tag.
     let mut no_end_before = 0;
     while let Some(start) = text[position..].find('<').map(|offset| position + offset) {
         escaped.push_str(&text[position..start]);
@@ -37,7 +37,7 @@ pub(crate) fn escape_tag(text: &str, tag: &str) -> String {
     escaped
 }
 
-/// Where the name of the tag that begins at `start` ends; `None` when it is another tag.
+/// Returns the end of the name of the tag that begins at `start`. Returns `None` for another tag.
 fn end_of_name(text: &str, start: usize, tag: &str) -> Option<usize> {
     let after_bracket = text[start + 1..].trim_start();
     let name = after_bracket.strip_prefix('/').unwrap_or(after_bracket).trim_start();

@@ -1,4 +1,4 @@
-//! The result of the tool as text and as JSON.
+//! Results of `run_python_code` as text and as JSON.
 
 use brumate_engine_api::Limits;
 use brumate_session::{RunReport, RunStatus, compact_json, strict_json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
 
-/// How the text of a result is written.
+/// The form of a result's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReturnMode {
     /// Sections between tags, for models.
@@ -16,7 +16,7 @@ pub enum ReturnMode {
     Json,
 }
 
-/// The text of a result in `mode`.
+/// Returns the text of a result in `mode`.
 pub fn result_text(report: &RunReport, limits: &Limits, mode: ReturnMode) -> String {
     match mode {
         ReturnMode::Xml => xml(report, limits),
@@ -46,7 +46,7 @@ fn section(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", escape_tag(text, tag))
 }
 
-/// The same fields as [`structured`], but numbers keep all their digits.
+/// Returns the fields of [`structured`] as text. Numbers keep all their digits.
 fn json_text(report: &RunReport, limits: &Limits) -> String {
     let mut fields = structured(report, limits);
     let last = match (&report.error, &report.return_value) {
@@ -57,12 +57,12 @@ fn json_text(report: &RunReport, limits: &Limits) -> String {
     fields.remove("error");
     fields.remove("return_value");
     let mut text = Value::Object(fields).to_string();
-    // The object has a status, so it is not empty.
+    // Removes the closing brace. The object always has a status.
     text.truncate(text.len() - 1);
     format!("{text},{last}}}")
 }
 
-/// The result as a JSON object: `status`, `output` (lines), `dependencies` if any, `return_value` or `error`.
+/// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or `error`.
 pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Value> {
     let output = report.output_text(limits);
     let lines: Vec<&str> = match output.as_str() {
@@ -77,7 +77,7 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
     }
     match (&report.error, &report.return_value) {
         (Some(error), _) => fields.insert("error".to_owned(), json!(error)),
-        // What is nested too deeply to be parsed here, or has numbers out of range, stays text.
+        // A value that is nested too deeply, or has numbers out of range, becomes a string.
         (None, Some(value)) => fields.insert(
             "return_value".to_owned(),
             serde_json::from_str(&strict_json(&value.json)).unwrap_or_else(|_| Value::from(value.json.as_str())),
@@ -87,7 +87,7 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
     fields
 }
 
-/// A result for a run that could not take place, in the same form as any other.
+/// Returns the text of a result with an error, for a run that did not start.
 pub(crate) fn failure_text(message: &str, mode: ReturnMode) -> String {
     let status = RunStatus::RunError.as_str();
     match mode {

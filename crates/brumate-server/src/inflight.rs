@@ -1,4 +1,4 @@
-//! Which requests still wait for their answer.
+//! Requests of one connection that wait for their answers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,19 +7,19 @@ use brumate_mcp::lowlevel::ResponseRoom;
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// Requests of one connection that are not answered yet. More are answered with an error.
+/// Most unanswered requests of one connection. Further requests are answered with an error.
 pub(crate) const MAX_IN_FLIGHT: usize = 1024;
 
-/// The reason why a request is not begun.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotBegun {
-    /// Another one with its id is not answered yet.
+pub(crate) enum RejectReason {
+    /// Another unanswered request has this id.
     IdInUse,
-    /// There are [`MAX_IN_FLIGHT`].
+    /// There are [`MAX_IN_FLIGHT`] unanswered requests.
     TooMany,
 }
 
-/// The requests of one connection that are not answered yet, with the room that their answers take.
+/// The unanswered requests of one connection, each with the memory that is reserved for its answer.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     ids: Mutex<HashMap<RequestId, ResponseRoom>>,
@@ -27,35 +27,35 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Begins a request.
+    /// Adds a request.
     ///
     /// # Errors
     ///
-    /// Its id is in use, or there are too many.
-    pub(crate) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), NotBegun> {
+    /// The id is in use, or there are too many requests.
+    pub(crate) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), RejectReason> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.contains_key(&id) {
-            return Err(NotBegun::IdInUse);
+            return Err(RejectReason::IdInUse);
         }
         if ids.len() >= MAX_IN_FLIGHT {
-            return Err(NotBegun::TooMany);
+            return Err(RejectReason::TooMany);
         }
         ids.insert(id, room);
         Ok(())
     }
 
-    /// The request is answered, or its answer will never be sent.
+    /// Removes a request that is answered or cancelled.
     pub(crate) fn end(&self, id: &RequestId) {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         self.changed.notify_waiters();
     }
 
-    /// Waits until no request is under way.
+    /// Waits until all requests are answered.
     pub(crate) async fn idle(&self) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // Registered before the look, so that no end is missed in between.
+            // Registered before the check, so that no notification is missed in between.
             changed.as_mut().enable();
             if self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
                 return;
@@ -82,7 +82,7 @@ mod tests {
         let room = || ResponseBudget::default().enter(&mut Extensions::new());
         calls.begin(one.clone(), room()).unwrap();
         calls.begin(two.clone(), room()).unwrap();
-        assert_eq!(calls.begin(one.clone(), room()), Err(NotBegun::IdInUse));
+        assert_eq!(calls.begin(one.clone(), room()), Err(RejectReason::IdInUse));
         let waiting = tokio::spawn({
             let calls = Arc::clone(&calls);
             async move { calls.idle().await }
@@ -90,13 +90,13 @@ mod tests {
         calls.end(&one);
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        assert_eq!(calls.begin(two.clone(), room()), Err(NotBegun::IdInUse));
+        assert_eq!(calls.begin(two.clone(), room()), Err(RejectReason::IdInUse));
         calls.end(&two);
         waiting.await.unwrap();
         for number in 0..MAX_IN_FLIGHT {
             calls.begin(RequestId::Number(number as i64), room()).unwrap();
         }
-        assert_eq!(calls.begin(one, room()), Err(NotBegun::IdInUse));
-        assert_eq!(calls.begin(RequestId::Number(-1), room()), Err(NotBegun::TooMany));
+        assert_eq!(calls.begin(one, room()), Err(RejectReason::IdInUse));
+        assert_eq!(calls.begin(RequestId::Number(-1), room()), Err(RejectReason::TooMany));
     }
 }

@@ -1,41 +1,48 @@
-//! The MCP server of Brumate, over standard input and output and over HTTP: the tool `run_python_code`, and, with
-//! [`PythonServer::with_sessions`], the tools and resources of a code interpreter that keeps its state.
+//! The MCP server of Brumate: the tool `run_python_code` and, with [`PythonServer::with_sessions`], the tools and resources of a
+//! stateful code interpreter. It supports the protocol versions from 2024-11-05 to 2026-07-28.
 //!
-//! [`serve`] speaks the Model Context Protocol, all versions from 2024-11-05 to 2026-07-28, over any pair of byte
-//! streams; [`serve_stdio`] over the process's own; [`http`] over HTTP, to many clients, each with what is its own. Everything that runs is the business of a
-//! [`Runner`](brumate_session::Runner) or of [`Sessions`](brumate_session::sessions::Sessions).
+//! | function | transport |
+//! |---|---|
+//! | [`serve_stdio`] | standard input and output of the process |
+//! | [`serve`] | any pair of byte streams |
+//! | [`http::serve_http`] | HTTP, for many clients |
 //!
-//! Two kinds of failure, told apart by whose problem they are: what the code did, and arguments that a model can
-//! correct, are tool results; a request that is no request is a protocol error.
+//! A [`Runner`](brumate_session::Runner) runs code in fresh interpreters, [`Sessions`](brumate_session::sessions::Sessions) run it in
+//! sessions.
 //!
-//! While code runs, a client that sent a progress token gets the output as progress messages, and one that set a log
-//! level gets stdout as `info`, stderr as `warning` and the loading of packages as `debug`. The final result holds
-//! everything in any case.
+//! | what went wrong | answer |
+//! |---|---|
+//! | the code failed, or an argument is wrong | a tool result, which a model can act on |
+//! | the request is malformed, or names an unknown tool | a JSON-RPC error |
+//!
+//! While code runs, a client with a progress token receives the output as progress notifications. A client with a log level
+//! receives stdout as `info`, stderr as `warning`, and the loading of packages as `debug`. The final result has all output as
+//! well.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod arguments;
 mod clients;
+mod elicitation;
 mod escape;
 mod format;
-mod handler;
 pub mod http;
 mod inflight;
 mod interpreter;
 mod log;
 mod progress;
-mod questions;
 mod serve;
+mod server;
 mod tasks;
 mod tool;
+mod tool_request;
 mod traces;
 mod transport;
 mod wire;
-mod work;
 
 pub use format::{ReturnMode, result_text};
-pub use handler::{PythonServer, ToolSet};
 pub use serve::{ServeError, serve, serve_stdio};
+pub use server::{PythonServer, ToolSet};
 pub use traces::Traces;
 
 /// The examples of the README are compiled and run.

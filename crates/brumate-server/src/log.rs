@@ -1,6 +1,6 @@
-//! Output as MCP log messages, for clients that ask for them.
+//! Output of running code as MCP log messages, for clients that ask for them.
 //!
-//! Logging is deprecated since protocol 2026-07-28, but older clients know nothing else.
+//! Logging is deprecated since protocol 2026-07-28. Older clients have nothing else.
 #![expect(deprecated, reason = "kept for clients of older protocols")]
 
 use std::collections::VecDeque;
@@ -16,12 +16,12 @@ use rmcp::model::{
 use rmcp::service::{OriginatingRequestId, Peer};
 use tokio::sync::Notify;
 
-/// Messages that may wait for a slow client; later lines join the last one.
+/// Most messages that wait for a slow client. Later lines are appended to the last message.
 const MAX_WAITING: usize = 256;
-/// Longest line that is waited for; longer ones come in pieces.
+/// Longest line of one message, in bytes. Longer lines are split.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Severities, lowest first (the order of RFC 5424 turned round).
+/// Levels, lowest severity first (RFC 5424 numbers them the other way).
 const LEVELS: [LoggingLevel; 8] = [
     LoggingLevel::Debug,
     LoggingLevel::Info,
@@ -38,17 +38,17 @@ fn severity(level: LoggingLevel) -> u8 {
     LEVELS.iter().position(|known| *known == level).map_or(u8::MAX, |index| index as u8)
 }
 
-/// The lowest level that a client wants to see. Nothing that is sent is an emergency, so the default is silence.
+/// The lowest level that a client receives. Default: emergency, which no message has.
 #[derive(Debug)]
-pub(crate) struct Threshold(AtomicU8);
+pub(crate) struct LogThreshold(AtomicU8);
 
-impl Default for Threshold {
+impl Default for LogThreshold {
     fn default() -> Self {
         Self(AtomicU8::new(severity(LoggingLevel::Emergency)))
     }
 }
 
-impl Threshold {
+impl LogThreshold {
     pub(crate) fn set(&self, level: LoggingLevel) {
         self.0.store(severity(level), Ordering::Relaxed);
     }
@@ -58,74 +58,75 @@ impl Threshold {
     }
 }
 
-/// The log of one call: takes events without waiting, sends them from [`LogPump::run`].
-pub(crate) struct LogPump {
+/// Sends the log messages of one call. [`LogSender::push`] never waits; [`LogSender::run`] sends.
+pub(crate) struct LogSender {
     peer: Peer<RoleServer>,
-    /// The request, on whose stream the messages belong where each has its own.
+    /// The request that the messages belong to: over HTTP they go to its stream.
     request: RequestId,
-    /// `None`: this client must not be sent log messages.
+    /// The lowest level to send. `None`: no messages.
     threshold: Option<LoggingLevel>,
-    state: Mutex<State>,
+    queue: Mutex<LogQueue>,
     changed: Notify,
 }
 
+/// Messages that wait, and unfinished lines.
 #[derive(Default)]
-struct State {
+struct LogQueue {
     waiting: VecDeque<(LoggingLevel, String)>,
     stdout: String,
     stderr: String,
     closed: bool,
 }
 
-impl LogPump {
+impl LogSender {
     pub(crate) fn new(peer: Peer<RoleServer>, request: RequestId, threshold: Option<LoggingLevel>) -> Self {
-        Self { peer, request, threshold, state: Mutex::default(), changed: Notify::new() }
+        Self { peer, request, threshold, queue: Mutex::default(), changed: Notify::new() }
     }
 
     fn wants(&self, level: LoggingLevel) -> bool {
         self.threshold.is_some_and(|threshold| severity(level) >= severity(threshold))
     }
 
-    /// Takes note of an event.
+    /// Adds an event.
     pub(crate) fn push(&self, event: &RunEvent) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::Loading { wheels } if self.wants(LoggingLevel::Debug) => {
-                state.add(LoggingLevel::Debug, format!("Loading {}", wheels.join(", ")));
+                queue.add(LoggingLevel::Debug, format!("Loading {}", wheels.join(", ")));
             }
             RunEvent::Loaded { wheels } if self.wants(LoggingLevel::Debug) => {
-                state.add(LoggingLevel::Debug, format!("Loaded {}", wheels.join(", ")));
+                queue.add(LoggingLevel::Debug, format!("Loaded {}", wheels.join(", ")));
             }
             RunEvent::Packages(event) if self.wants(LoggingLevel::Debug) && !event.is_passing() => {
-                state.add(LoggingLevel::Debug, event.to_string());
+                queue.add(LoggingLevel::Debug, event.to_string());
             }
-            RunEvent::Output { name, text } if self.wants(level_of(*name)) => state.write(*name, text),
+            RunEvent::Output { name, text } if self.wants(level_of(*name)) => queue.write(*name, text),
             _ => return,
         }
-        drop(state);
+        drop(queue);
         self.changed.notify_one();
     }
 
-    /// Lets [`LogPump::run`] end when everything is sent, the last unfinished lines included.
+    /// Says that no more events follow. Unfinished lines become messages.
     pub(crate) fn close(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         for name in [StreamName::Stdout, StreamName::Stderr] {
-            let rest = std::mem::take(state.line(name));
+            let rest = std::mem::take(queue.line(name));
             if !rest.is_empty() {
-                state.add(level_of(name), rest);
+                queue.add(level_of(name), rest);
             }
         }
-        state.closed = true;
-        drop(state);
+        queue.closed = true;
+        drop(queue);
         self.changed.notify_one();
     }
 
-    /// Sends until the log is closed and empty, or the client is gone.
+    /// Sends messages until the sender is closed and the queue is empty, or the client is gone.
     pub(crate) async fn run(&self) {
         loop {
             let (next, closed) = {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                (state.waiting.pop_front(), state.closed)
+                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                (queue.waiting.pop_front(), queue.closed)
             };
             match next {
                 Some((level, text)) => {
@@ -144,7 +145,7 @@ impl LogPump {
     }
 }
 
-impl State {
+impl LogQueue {
     fn line(&mut self, name: StreamName) -> &mut String {
         match name {
             StreamName::Stdout => &mut self.stdout,
@@ -152,7 +153,7 @@ impl State {
         }
     }
 
-    /// One message per line, as soon as the line is complete.
+    /// Adds text. Each complete line becomes a message.
     fn write(&mut self, name: StreamName, text: &str) {
         for piece in text.split_inclusive('\n') {
             let line = self.line(name);
@@ -192,11 +193,11 @@ mod tests {
 
     #[test]
     fn lines_are_messages_and_unfinished_ones_wait() {
-        let mut state = State::default();
-        state.write(StreamName::Stdout, "a\n\nb");
-        state.write(StreamName::Stderr, "e\n");
-        state.write(StreamName::Stdout, "c\n");
-        let messages: Vec<_> = state.waiting.iter().map(|(level, text)| (*level, text.as_str())).collect();
+        let mut queue = LogQueue::default();
+        queue.write(StreamName::Stdout, "a\n\nb");
+        queue.write(StreamName::Stderr, "e\n");
+        queue.write(StreamName::Stdout, "c\n");
+        let messages: Vec<_> = queue.waiting.iter().map(|(level, text)| (*level, text.as_str())).collect();
         assert_eq!(
             messages,
             [
@@ -210,20 +211,20 @@ mod tests {
 
     #[test]
     fn a_slow_client_gets_fewer_and_larger_messages() {
-        let mut state = State::default();
-        state.write(StreamName::Stdout, &"x\n".repeat(MAX_WAITING + 2));
-        state.write(StreamName::Stderr, "y\n");
-        assert_eq!(state.waiting.len(), MAX_WAITING);
-        assert_eq!(state.waiting.back(), Some(&(LoggingLevel::Warning, "x\nx\nx\ny".to_owned())));
+        let mut queue = LogQueue::default();
+        queue.write(StreamName::Stdout, &"x\n".repeat(MAX_WAITING + 2));
+        queue.write(StreamName::Stderr, "y\n");
+        assert_eq!(queue.waiting.len(), MAX_WAITING);
+        assert_eq!(queue.waiting.back(), Some(&(LoggingLevel::Warning, "x\nx\nx\ny".to_owned())));
     }
 
     #[test]
     fn a_line_without_an_end_comes_in_pieces() {
-        let mut state = State::default();
+        let mut queue = LogQueue::default();
         for _ in 0..3 {
-            state.write(StreamName::Stdout, &"x".repeat(MAX_LINE_BYTES / 2));
+            queue.write(StreamName::Stdout, &"x".repeat(MAX_LINE_BYTES / 2));
         }
-        assert_eq!(state.waiting.len(), 1);
-        assert_eq!(state.stdout.len(), MAX_LINE_BYTES / 2);
+        assert_eq!(queue.waiting.len(), 1);
+        assert_eq!(queue.stdout.len(), MAX_LINE_BYTES / 2);
     }
 }

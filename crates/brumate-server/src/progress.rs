@@ -1,4 +1,4 @@
-//! Output as progress notifications, for clients that sent a progress token.
+//! Output of running code as progress notifications, for clients that sent a progress token.
 
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
@@ -12,100 +12,101 @@ use rmcp::service::Peer;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-/// Output is gathered this long before the next notification: a client's screen need not follow every `print`.
+/// Shortest time between two notifications. Output is collected meanwhile.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A silent run still shows a sign of life this often, for clients whose timeouts start anew with each one.
+/// Longest time between two notifications, for clients whose timeouts start again with each one.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Largest message of one notification.
+/// Largest message of one notification, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The progress of one call: takes events without waiting, sends them from [`ProgressPump::run`].
+/// Sends the progress notifications of one call. [`ProgressSender::push`] never waits; [`ProgressSender::run`] sends.
 ///
-/// What waits is bounded by the output limit, which events keep.
-pub(crate) struct ProgressPump {
+/// The waiting text is bounded: events never hold more than the output limit of the run.
+pub(crate) struct ProgressSender {
     peer: Peer<RoleServer>,
-    /// `None`: the client wants no progress.
+    /// The client's progress token. `None`: no notifications.
     token: Option<ProgressToken>,
-    /// Receives the work that runs wait for.
+    /// The preparation that runs wait for, such as compilation.
     preparing: Option<watch::Receiver<Option<Preparing>>>,
-    state: Mutex<State>,
+    queue: Mutex<ProgressQueue>,
     changed: Notify,
     closed: Notify,
 }
 
+/// Text that waits to be sent.
 #[derive(Default)]
-struct State {
+struct ProgressQueue {
     waiting: String,
-    /// The code has written something: it waits for nothing any more.
-    begun: bool,
+    /// Whether the code has written something. Then it no longer waits for preparation.
+    has_output: bool,
     closed: bool,
 }
 
-impl ProgressPump {
-    /// Makes the pump of a call. `preparing` receives the work that runs wait for; the client hears about it until the code writes
+impl ProgressSender {
+    /// Makes the sender of a call. `preparing` receives the preparation that runs wait for; it is reported until the code writes
     /// something.
     pub(crate) fn new(
         peer: Peer<RoleServer>,
         token: Option<ProgressToken>,
         preparing: Option<watch::Receiver<Option<Preparing>>>,
     ) -> Self {
-        Self { peer, token, preparing, state: Mutex::default(), changed: Notify::new(), closed: Notify::new() }
+        Self { peer, token, preparing, queue: Mutex::default(), changed: Notify::new(), closed: Notify::new() }
     }
 
-    /// Takes note of an event.
+    /// Adds an event.
     pub(crate) fn push(&self, event: &RunEvent) {
         if self.token.is_none() {
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::Output { text, .. } => {
-                state.begun = true;
-                state.waiting.push_str(text);
+                queue.has_output = true;
+                queue.waiting.push_str(text);
             }
             RunEvent::Loading { wheels } => {
-                state.waiting.push_str(&format!("Loading {}\n", wheels.join(", ")));
+                queue.waiting.push_str(&format!("Loading {}\n", wheels.join(", ")));
             }
             RunEvent::Packages(event) if !event.is_passing() => {
-                state.waiting.push_str(&format!("{event}\n"));
+                queue.waiting.push_str(&format!("{event}\n"));
             }
             _ => return,
         }
-        drop(state);
+        drop(queue);
         self.changed.notify_one();
     }
 
-    /// Lets [`ProgressPump::run`] end when everything is sent.
+    /// Says that no more events follow.
     pub(crate) fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.changed.notify_one();
         self.closed.notify_one();
     }
 
-    /// Sends until progress is closed and nothing waits, or the client is gone.
+    /// Sends notifications until the sender is closed and nothing waits, or the client is gone.
     pub(crate) async fn run(&self) {
         let Some(token) = &self.token else { return };
         let mut sent = 0_u32;
         let mut preparing = self.preparing.clone();
-        // What is under way already is news to this client.
+        // Preparation that has started already is new to this client.
         preparing.iter_mut().for_each(watch::Receiver::mark_changed);
         loop {
-            let (mut message, begun, closed) = {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                (take_front(&mut state.waiting, MAX_MESSAGE_BYTES), state.begun, state.closed)
+            let (mut message, has_output, closed) = {
+                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                (take_front(&mut queue.waiting, MAX_MESSAGE_BYTES), queue.has_output, queue.closed)
             };
-            if begun {
+            if has_output {
                 preparing = None;
             }
             if message.is_empty() {
                 if closed {
                     return;
                 }
-                // Something new, or nothing for long enough to say so.
+                // Wait for text, for a preparation, or for the heartbeat.
                 tokio::select! {
                     biased;
                     () = self.changed.notified() => continue,
-                    text = prepared(&mut preparing) => message = text,
+                    text = next_preparation(&mut preparing) => message = text,
                     () = sleep(HEARTBEAT) => {}
                 }
             }
@@ -118,15 +119,15 @@ impl ProgressPump {
                 return;
             }
             if !closed {
-                // Ends early when the run does: nobody should wait for the rest.
+                // The pause ends with the run, so that the result is not delayed.
                 let _ = timeout(INTERVAL, self.closed.notified()).await;
             }
         }
     }
 }
 
-/// Waits until something else is prepared, and returns a line about it.
-async fn prepared(preparing: &mut Option<watch::Receiver<Option<Preparing>>>) -> String {
+/// Waits for the next preparation, and returns a line about it.
+async fn next_preparation(preparing: &mut Option<watch::Receiver<Option<Preparing>>>) -> String {
     loop {
         let Some(receiver) = preparing else { return pending().await };
         if receiver.changed().await.is_err() {

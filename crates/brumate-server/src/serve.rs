@@ -1,22 +1,22 @@
-//! Serving a connection from its first byte to its end.
+//! Serves one client over two byte streams, from the first byte to the end.
 
 use brumate_session::CancellationToken;
 use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::handler::PythonServer;
-use crate::traces::Traced;
+use crate::server::PythonServer;
+use crate::traces::TracingHandler;
 use crate::transport::LineTransport;
 
-/// A connection that did not end as it should.
+/// The reason why a connection failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The client and the server could not agree on a session.
+    /// The client and the server could not open an MCP session.
     #[error("the MCP session could not be opened: {0}")]
     Open(String),
-    /// The connection's task failed; a defect.
+    /// The connection's task failed. This is a defect.
     #[error("the MCP connection failed: {0}")]
     Task(String),
 }
@@ -25,7 +25,7 @@ pub enum ServeError {
 ///
 /// # Errors
 ///
-/// As [`serve`].
+/// The errors of [`serve`].
 pub async fn serve_stdio(server: PythonServer, shutdown: CancellationToken) -> Result<(), ServeError> {
     let (input, output) = rmcp::transport::stdio_pipes();
     serve(server, input, output, shutdown).await
@@ -33,12 +33,12 @@ pub async fn serve_stdio(server: PythonServer, shutdown: CancellationToken) -> R
 
 /// Serves one client over two byte streams.
 ///
-/// When the input ends, calls under way may go on for five seconds; then they are cancelled, and what they have to
-/// say is still sent. Cancelling `shutdown` cancels them at once.
+/// When the input ends, running calls have five seconds to end. Then they are cancelled, and their answers are still sent.
+/// Cancelling `shutdown` cancels them at once.
 ///
 /// # Errors
 ///
-/// [`ServeError`] when no session came about, or the connection's task failed. The end of the input is no error.
+/// [`ServeError`] when no session was opened, or the connection's task failed. The end of the input is no error.
 pub async fn serve<R, W>(
     server: PythonServer,
     input: R,
@@ -52,9 +52,9 @@ where
     let stop = server.stop_token().clone();
     let transport = LineTransport::new(input, output, stop.clone(), server.grace());
     let _cancel_calls = stop.clone().drop_guard();
-    let running = match Traced::new(server).serve_with_ct(transport, shutdown.clone()).await {
+    let running = match TracingHandler::new(server).serve_with_ct(transport, shutdown.clone()).await {
         Ok(running) => running,
-        // A client that leaves before it has said anything is nobody's mistake.
+        // A client that leaves before it has sent a message is no error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(ServeError::Open(error.to_string())),
     };

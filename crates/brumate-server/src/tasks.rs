@@ -1,4 +1,4 @@
-//! Calls that go on as tasks (`io.modelcontextprotocol/tasks`): code that takes its time, for clients that know tasks.
+//! Calls that continue as tasks (`io.modelcontextprotocol/tasks`), for clients that know tasks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,22 +9,22 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, CreateTaskResult};
 use rmcp::service::RequestContext;
 
-use crate::handler::PythonServer;
-use crate::questions::{self, Conversation, Listener, Step};
+use crate::elicitation::{self, CallEvent, EventSink, RunningCall};
+use crate::server::PythonServer;
 
-/// Code that has ended by then is answered in its call: asking for it would take longer.
+/// Default time after which a call becomes a task: 2 seconds. Shorter calls are answered directly, which is faster than polling.
 pub(crate) const TASK_AFTER: Duration = Duration::from_secs(2);
-/// The end of the output that is shown of code that runs, in bytes.
+/// How much of the end of the output a task's status shows, in bytes.
 const MAX_SHOWN: usize = 2048;
-/// How long those who listen to changes may take to be told when a task has ended.
+/// Longest time to notify subscribers of changed resources when a task has ended.
 const TELL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The end of a call's output.
+/// The last 2 KiB of a call's output.
 #[derive(Debug, Default)]
-pub(crate) struct Tail(Mutex<String>);
+pub(crate) struct OutputTail(Mutex<String>);
 
-impl Tail {
-    /// Takes note of an event; whether it is shown.
+impl OutputTail {
+    /// Adds an event. Returns whether the shown text changed.
     pub(crate) fn push(&self, event: &RunEvent) -> bool {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -44,14 +44,14 @@ impl Tail {
     }
 }
 
-/// Shows the end of the output to whoever asks how a task goes.
+/// Sets the status message of a task to the end of the output.
 pub(crate) struct TaskStatus {
     task: TaskHandle,
-    tail: Arc<Tail>,
+    tail: Arc<OutputTail>,
 }
 
 impl TaskStatus {
-    fn new(task: TaskHandle, tail: Arc<Tail>) -> Self {
+    fn new(task: TaskHandle, tail: Arc<OutputTail>) -> Self {
         let text = tail.text();
         if !text.is_empty() {
             task.set_status_message(text);
@@ -59,7 +59,8 @@ impl TaskStatus {
         Self { task, tail }
     }
 
-    pub(crate) fn hear(&self, event: &RunEvent) {
+    /// Adds an event of the run.
+    pub(crate) fn push(&self, event: &RunEvent) {
         if self.tail.push(event) {
             self.task.set_status_message(self.tail.text());
         }
@@ -67,51 +68,56 @@ impl TaskStatus {
 }
 
 impl PythonServer {
-    /// Lets a call go on as a task, beginning with a question if it has one; what the client is told.
-    pub(crate) fn go_on_as_task(
+    /// Continues a call as a task. `question` is an input request that was not sent yet. Returns the response to the call.
+    pub(crate) fn continue_as_task(
         &self,
         task: TaskReservation,
-        call: Conversation,
+        call: RunningCall,
         question: Option<InputRequest>,
-        tail: Arc<Tail>,
+        tail: Arc<OutputTail>,
         context: &RequestContext<RoleServer>,
     ) -> CreateTaskResult {
         let (server, peer, handle) = (self.clone(), context.peer.clone(), task.handle().clone());
-        // From now on, so that no output falls in between.
-        call.listen(Some(Listener::Task(Arc::new(TaskStatus::new(handle.clone(), tail)))));
+        // Set before the task runs, so that no output is lost in between.
+        call.set_event_sink(Some(EventSink::Task(Arc::new(TaskStatus::new(handle.clone(), tail)))));
         CreateTaskResult::new(task.run(async move {
-            let end = server.accompany(call, question, handle).await;
+            let end = server.drive_task(call, question, handle).await;
             if let Some(interpreter) = server.interpreter_for(true) {
-                // Those who take longer see the change when they look.
-                let _ = tokio::time::timeout(TELL_TIMEOUT, interpreter.tell_changes(&peer, true)).await;
+                // Slow subscribers see the change with their next request.
+                let _ = tokio::time::timeout(TELL_TIMEOUT, interpreter.notify_changes(&peer, true)).await;
             }
             end
         }))
     }
 
-    /// Accompanies a call to its end. A task that is cancelled interrupts the code, whose output is kept.
-    async fn accompany(&self, mut call: Conversation, mut question: Option<InputRequest>, task: TaskHandle) -> TaskOutcome {
-        let cancel = call.cancel();
-        let ended = loop {
+    /// Drives a call to its end. Cancelling the task interrupts the code; its output becomes the status message.
+    async fn drive_task(
+        &self,
+        mut call: RunningCall,
+        mut question: Option<InputRequest>,
+        task: TaskHandle,
+    ) -> TaskOutcome {
+        let cancel = call.cancel_token();
+        let result = loop {
             if let Some(question) = question.take() {
-                // Ends with the question.
-                tokio::spawn(questions::ask_in_task(task.clone(), question, self.patience));
+                // This task ends with the input request.
+                tokio::spawn(elicitation::ask_through_task(task.clone(), question, self.input_timeout));
             }
             tokio::select! {
                 biased;
                 () = task.cancellation().cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-                step = call.step() => match step {
-                    Step::Ended(ended) => break ended,
-                    Step::Asked(asked) => question = Some(asked),
+                event = call.next_event() => match event {
+                    CallEvent::Finished(result) => break result,
+                    CallEvent::InputRequested(next) => question = Some(next),
                 },
             }
         };
-        let result = self.ended(ended);
+        let result = self.final_result(result);
         if task.is_cancelled_by_client() { TaskOutcome::Cancelled(text(&result)) } else { TaskOutcome::Result(result) }
     }
 }
 
-/// What a result says first, in words.
+/// Returns the first text of a result.
 fn text(result: &CallToolResult) -> Option<String> {
     result.content.iter().find_map(|content| content.as_text()).map(|text| text.text.clone())
 }

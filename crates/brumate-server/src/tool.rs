@@ -1,18 +1,19 @@
-//! What clients learn about the tool. The words are a contract with those who used its predecessor.
+//! The tool `run_python_code`: its description and schemas. Names and texts are those of mcp-run-python, whose clients depend on
+//! them.
 
 use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-/// The name of the one tool.
+/// The tool's name.
 pub(crate) const TOOL_NAME: &str = "run_python_code";
-/// The name under which the server is known.
+/// The server's name when it has this tool only.
 pub(crate) const SERVER_NAME: &str = "MCP Run Python";
-/// What a client may tell its model.
+/// The server's instructions for models.
 pub(crate) const INSTRUCTIONS: &str = "Call the \"run_python_code\" tool with the Python code to run.";
 
-/// What is said of it beside the tools of the interpreter.
+/// Addition to the instructions of servers with the interpreter's tools.
 pub(crate) const BESIDE_SESSIONS: &str =
     "The \"run_python_code\" tool runs code in an interpreter of its own, or in a session if it is given a session_id.";
 
@@ -29,12 +30,12 @@ static TOOL: LazyLock<Tool> = LazyLock::new(|| {
         .with_raw_output_schema(object(output_schema()))
 });
 
-/// The tool as `tools/list` shows it.
+/// Returns the tool, as `tools/list` shows it.
 pub(crate) fn tool() -> Tool {
     TOOL.clone()
 }
 
-/// The tool beside those of the interpreter: the same, and a session if the caller wants one.
+/// Returns the tool with the argument `session_id`, for servers with the interpreter's tools.
 pub(crate) fn with_session() -> Tool {
     let mut schema = input_schema();
     schema["properties"]["session_id"] = json!({

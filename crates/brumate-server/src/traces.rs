@@ -1,10 +1,10 @@
-//! Traces of requests and runs for OpenTelemetry, in the words of its semantic conventions for MCP.
+//! OpenTelemetry traces of requests and runs, by its semantic conventions for MCP.
 //!
-//! What people and models write (code, arguments, results, messages of errors) is recorded only if the operator wants it.
-//! Names of the interpreter's sessions and tokens never are.
+//! Content (code, arguments, results, error messages) is recorded only if the operator asks for it. Session ids of the interpreter
+//! and tokens are never recorded.
 
-mod handler;
 mod parent;
+mod tracing_handler;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -19,22 +19,22 @@ use rmcp::service::RequestContext;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-pub(crate) use handler::Traced;
+pub(crate) use tracing_handler::TracingHandler;
 
 /// Longest name from a request that is recorded, in characters.
 const MAX_NAME: usize = 128;
 /// Longest content that is recorded, in bytes.
 const MAX_CONTENT: usize = 16 << 10;
 
-/// Tells OpenTelemetry of requests and runs.
+/// Records requests and runs as OpenTelemetry spans. Clones share the recorder.
 #[derive(Clone)]
-pub struct Traces(Arc<Told>);
+pub struct Traces(Arc<TracesInner>);
 
-struct Told {
+struct TracesInner {
     tracer: BoxedTracer,
-    /// Code, arguments and results too.
+    /// Whether spans contain code, arguments and results.
     content: bool,
-    /// What is to be told of still.
+    /// Runs whose spans have not ended.
     runs: TaskTracker,
 }
 
@@ -44,33 +44,35 @@ impl std::fmt::Debug for Traces {
     }
 }
 
+/// Returns at most [`MAX_NAME`] characters of a name.
 fn short(text: &str) -> String {
     text.chars().take(MAX_NAME).collect()
 }
 
+/// Returns at most [`MAX_CONTENT`] bytes of a text.
 fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_CONTENT));
     text
 }
 
 impl Traces {
-    /// Spans are made by `tracer`; with `content` they hold what is written too.
+    /// Makes a recorder. With `content`, spans also contain code, arguments, results and error messages.
     pub fn new(tracer: BoxedTracer, content: bool) -> Self {
-        Self(Arc::new(Told { tracer, content, runs: TaskTracker::new() }))
+        Self(Arc::new(TracesInner { tracer, content, runs: TaskTracker::new() }))
     }
 
-    /// Waits until all runs have ended that were told of.
-    pub async fn settled(&self) {
+    /// Waits until the spans of all runs have ended.
+    pub async fn wait_for_runs(&self) {
         self.0.runs.close();
         self.0.runs.wait().await;
     }
 
-    /// Begins the span of a request.
+    /// Starts the span of a request.
     fn begin(&self, method: &str, context: &RequestContext<RoleServer>) -> RequestSpan {
         self.begin_named(method, None, context)
     }
 
-    /// Begins the span of a tool's call.
+    /// Starts the span of a tool call.
     fn begin_call(&self, call: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> RequestSpan {
         self.begin_named("tools/call", Some(call), context)
     }
@@ -115,20 +117,20 @@ impl Traces {
         RequestSpan { traces: self.clone(), context: parent.with_span(span) }
     }
 
-    /// The arguments of a tool, if they are wanted.
+    /// Returns the arguments of a tool as an attribute, if content is recorded.
     fn arguments(&self, arguments: Option<&JsonObject>) -> Option<KeyValue> {
         let text = serde_json::to_string(arguments.filter(|_| self.0.content)?).ok()?;
         Some(KeyValue::new("gen_ai.tool.call.arguments", cut(text)))
     }
 
-    /// Says what came of a call, and what it said if that is wanted.
-    fn describe(&self, context: &Context, result: &CallToolResult) {
+    /// Records the result of a call: whether it failed and, if content is recorded, its text.
+    fn record_result(&self, context: &Context, result: &CallToolResult) {
         let span = context.span();
-        let said = result.structured_content.as_ref();
-        // Code that failed is a result like others to the protocol; the tools say it in their own words.
+        let fields = result.structured_content.as_ref();
+        // For the protocol, code that failed is an ordinary result. The tools' own fields say that it failed.
         let failed = result.is_error == Some(true)
-            || said.is_some_and(|said| {
-                said["success"] == false || said["status"].as_str().is_some_and(|s| s != "success")
+            || fields.is_some_and(|fields| {
+                fields["success"] == false || fields["status"].as_str().is_some_and(|s| s != "success")
             });
         if failed {
             span.set_attribute(KeyValue::new("error.type", "tool_error"));
@@ -142,7 +144,7 @@ impl Traces {
     }
 }
 
-/// The span of a request, for all that belongs to it.
+/// The span of a request. Clones share the span.
 #[derive(Clone)]
 pub(crate) struct RequestSpan {
     traces: Traces,
@@ -150,85 +152,93 @@ pub(crate) struct RequestSpan {
 }
 
 impl RequestSpan {
-    /// The span of the request with this context, if it has one.
+    /// Returns the span of the request with this context, if it has one.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
         context.extensions.get()
     }
 
-    /// Begins the span of what runs for the request, which may go on after it.
+    /// Starts the span of a run. The run may end after the request.
     pub(crate) fn run(&self) -> RunSpan {
         let (traces, parent) = (self.traces.clone(), self.context.clone());
-        let _under_way = traces.0.runs.token();
-        RunSpan { traces, parent, begun: SystemTime::now(), since: Instant::now(), phases: Arc::default(), _under_way }
+        let _running = traces.0.runs.token();
+        RunSpan {
+            traces,
+            parent,
+            start_time: SystemTime::now(),
+            start: Instant::now(),
+            phases: Arc::default(),
+            _running,
+        }
     }
 
-    /// The request is answered.
-    fn answered<T>(&self, answer: &Result<T, ErrorData>) {
+    /// Records the answer of a request.
+    fn record_answer<T>(&self, answer: &Result<T, ErrorData>) {
         let Err(error) = answer else { return };
         let span = self.context.span();
         let code = error.code.0.to_string();
         span.set_attribute(KeyValue::new("error.type", code.clone()));
         span.set_attribute(KeyValue::new("rpc.response.status_code", code));
-        // Messages repeat what was written.
+        // Error messages may repeat content.
         span.set_status(Status::error(if self.traces.0.content { short(&error.message) } else { String::new() }));
     }
 
-    /// The call of a tool is answered.
-    fn call_answered(&self, answer: &Result<CallToolResponse, ErrorData>) {
+    /// Records the answer of a tool call.
+    fn record_call_answer(&self, answer: &Result<CallToolResponse, ErrorData>) {
         let kind = match answer {
-            Ok(CallToolResponse::Complete(result)) => return self.traces.describe(&self.context, result),
+            Ok(CallToolResponse::Complete(result)) => return self.traces.record_result(&self.context, result),
             Ok(CallToolResponse::InputRequired(_)) => "input_required",
             Ok(_) => "task",
-            Err(_) => return self.answered(answer),
+            Err(_) => return self.record_answer(answer),
         };
         self.context.span().set_attribute(KeyValue::new("brumate.answer", kind));
     }
 }
 
-/// Ends the span of a request, also of one that nobody waits for any more.
-struct Open(RequestSpan);
+/// Ends the span of a request when it is dropped, also when the request was cancelled.
+struct SpanGuard(RequestSpan);
 
-impl Drop for Open {
+impl Drop for SpanGuard {
     fn drop(&mut self) {
         self.0.context.span().end();
     }
 }
 
-/// A run of code.
+/// The span of a run of code.
 pub(crate) struct RunSpan {
     traces: Traces,
     parent: Context,
-    begun: SystemTime,
-    since: Instant,
+    start_time: SystemTime,
+    start: Instant,
     phases: Arc<Phases>,
-    _under_way: TaskTrackerToken,
+    _running: TaskTrackerToken,
 }
 
 impl RunSpan {
+    /// Returns where the run records the times of its phases.
     pub(crate) fn phases(&self) -> Arc<Phases> {
         Arc::clone(&self.phases)
     }
 
-    /// The run has ended: how long it waited for what, and what came of it. Durations are in seconds.
+    /// Ends the span with the result and the durations of the run's phases, in seconds.
     pub(crate) fn end(self, result: &CallToolResult) {
         let now = Instant::now();
         let tracer = &self.traces.0.tracer;
-        let builder = tracer.span_builder("run").with_kind(SpanKind::Internal).with_start_time(self.begun);
+        let builder = tracer.span_builder("run").with_kind(SpanKind::Internal).with_start_time(self.start_time);
         let span = tracer.build_with_context(builder, &self.parent);
         let context = self.parent.with_span(span);
         let (admitted, started) = (self.phases.admitted(), self.phases.started());
         let phases = [
-            ("brumate.run.queue.duration", Some(self.since), admitted),
+            ("brumate.run.queue.duration", Some(self.start), admitted),
             ("brumate.run.start.duration", admitted, started),
             ("brumate.run.duration", started, None),
         ];
         for (name, from, to) in phases {
             if let Some(from) = from {
-                let lasted = to.unwrap_or(now).saturating_duration_since(from);
-                context.span().set_attribute(KeyValue::new(name, lasted.as_secs_f64()));
+                let duration = to.unwrap_or(now).saturating_duration_since(from);
+                context.span().set_attribute(KeyValue::new(name, duration.as_secs_f64()));
             }
         }
-        self.traces.describe(&context, result);
-        context.span().end_with_timestamp(self.begun + now.saturating_duration_since(self.since));
+        self.traces.record_result(&context, result);
+        context.span().end_with_timestamp(self.start_time + now.saturating_duration_since(self.start));
     }
 }

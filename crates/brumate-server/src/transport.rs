@@ -1,7 +1,7 @@
 //! The stdio transport: one JSON-RPC message per line.
 //!
-//! Beside reading and writing it knows which requests are not answered yet, so that the end of the input lets them
-//! end in order: rmcp would drop the answers of all that take longer than its fixed five seconds.
+//! It counts the unanswered requests. At the end of the input they have time to end, and their answers are still sent. rmcp itself
+//! would drop answers that take longer than five seconds.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,50 +21,51 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::inflight::{InFlight, MAX_IN_FLIGHT, NotBegun};
-use crate::wire::{Parsed, parse_line, too_long};
+use crate::inflight::{InFlight, MAX_IN_FLIGHT, RejectReason};
+use crate::wire::{ParsedLine, parse_line, too_long};
 
-/// Longest line that is read: room for the longest code that is run, with every byte escaped.
+/// Longest line, in bytes: room for the longest code with every byte escaped.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// How many lines that are no messages are answered. A peer that echoes what it gets must not keep us busy for ever.
-const MAX_REFUSALS: usize = 1000;
-/// Refusals that wait to be written. A client that does not read misses those beyond.
-const MAX_WAITING_REFUSALS: usize = 64;
-/// After the end of the input, calls may take this long to end on their own.
+/// Most invalid lines that are answered with an error. Without it, a peer that echoes its input would cause an endless exchange.
+const MAX_ERROR_ANSWERS: usize = 1000;
+/// Most error answers that wait to be written. Further ones are dropped.
+const MAX_WAITING_ERROR_ANSWERS: usize = 64;
+/// How long running calls may take to end after the end of the input. Then they are cancelled.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 /// A line-based transport over two byte streams.
 pub(crate) struct LineTransport<R, W> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// The rest of a line that is too long is being skipped.
+    /// Whether the rest of a line that is too long is being skipped.
     skipping: bool,
-    received: VecDeque<Parsed>,
-    output: Arc<Output<W>>,
+    received: VecDeque<ParsedLine>,
+    output: Arc<OutputStream<W>>,
     calls: Arc<InFlight>,
     budget: ResponseBudget,
-    /// The client has begun a session; before that rmcp takes anything but a request as a reason to give up.
+    /// Whether the client has opened an MCP session. Before that, rmcp ends the connection at any message but a request.
     opened: bool,
-    refusals_left: usize,
-    refusals: JoinSet<()>,
-    ending: Option<Ending>,
+    error_answers_left: usize,
+    error_answers: JoinSet<()>,
+    drain_phase: Option<DrainPhase>,
     stop: CancellationToken,
     grace: Duration,
 }
 
-struct Output<W> {
+/// The output. Tasks that write share it.
+struct OutputStream<W> {
     /// `None` after closing.
     stream: Mutex<Option<W>>,
-    /// Cancelled when the client does not read any more.
+    /// Cancelled when writing failed: the client no longer reads.
     broken: CancellationToken,
 }
 
-/// How the connection winds up.
+/// What the connection waits for after the end of the input.
 #[derive(Clone, Copy)]
-enum Ending {
-    /// Calls may end on their own until then.
+enum DrainPhase {
+    /// Running calls may end by themselves until this time.
     Draining(Instant),
-    /// Calls were cancelled; their answers are waited for until then.
+    /// Running calls were cancelled, and may answer until this time.
     Stopping(Instant),
 }
 
@@ -73,9 +74,10 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// A transport that cancels `stop` when calls outlive the input; these get `grace` to answer nevertheless.
+    /// Makes a transport. `stop` is cancelled when calls still run [`DRAIN`] after the end of the input. They have `grace` and a
+    /// second to answer then.
     pub(crate) fn new(input: R, output: W, stop: CancellationToken, grace: Duration) -> Self {
-        let output = Output { stream: Mutex::new(Some(output)), broken: CancellationToken::new() };
+        let output = OutputStream { stream: Mutex::new(Some(output)), broken: CancellationToken::new() };
         Self {
             input: BufReader::new(input),
             line: Vec::new(),
@@ -85,22 +87,22 @@ where
             calls: Arc::default(),
             budget: ResponseBudget::default(),
             opened: false,
-            refusals_left: MAX_REFUSALS,
-            refusals: JoinSet::new(),
-            ending: None,
+            error_answers_left: MAX_ERROR_ANSWERS,
+            error_answers: JoinSet::new(),
+            drain_phase: None,
             stop,
             grace,
         }
     }
 
-    /// Reads until there is something in `received`; `false` at the end of the input.
+    /// Reads until `received` has a message. Returns `false` at the end of the input.
     ///
-    /// Nothing is lost when the future is dropped: bytes are consumed and kept in one go.
+    /// Cancel safe: no `await` lies between taking bytes from the input and keeping them.
     async fn read(&mut self) -> io::Result<bool> {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                // A last line without an end is still a line.
+                // The last line may have no newline.
                 let line = std::mem::take(&mut self.line);
                 self.received.extend(parse_line(&line));
                 return Ok(!self.received.is_empty());
@@ -110,7 +112,7 @@ where
             if !self.skipping && self.line.len() + length > MAX_LINE_BYTES {
                 self.skipping = true;
                 self.line = Vec::new();
-                self.received.push_back(Parsed::Refused(Box::new(too_long(MAX_LINE_BYTES))));
+                self.received.push_back(ParsedLine::Invalid(Box::new(too_long(MAX_LINE_BYTES))));
             }
             if !self.skipping {
                 self.line.extend_from_slice(&available[..length]);
@@ -119,7 +121,7 @@ where
             if newline.is_some() && !std::mem::take(&mut self.skipping) {
                 self.received.extend(parse_line(&self.line));
                 self.line.clear();
-                // One long line must not hold its memory for the rest of the session.
+                // Free the memory of a long line.
                 self.line.shrink_to(64 << 10);
             }
             if !self.received.is_empty() {
@@ -128,49 +130,48 @@ where
         }
     }
 
-    /// The next message for the server; everything else is dealt with here.
+    /// Returns the next message for the server. Invalid lines and rejected requests are answered here.
     fn take_received(&mut self) -> Option<ClientJsonRpcMessage> {
         while let Some(parsed) = self.received.pop_front() {
             match parsed {
-                Parsed::Message(mut message) => match self.accept(&mut message) {
+                ParsedLine::Message(mut message) => match self.accept(&mut message) {
                     Ok(true) => return Some(*message),
                     Ok(false) => {}
-                    Err(answer) => self.refuse(answer),
+                    Err(answer) => self.send_error(answer),
                 },
-                Parsed::Refused(answer) if self.refusals_left > 0 => {
-                    self.refusals_left -= 1;
-                    self.refuse(answer);
+                ParsedLine::Invalid(answer) if self.error_answers_left > 0 => {
+                    self.error_answers_left -= 1;
+                    self.send_error(answer);
                 }
-                Parsed::Refused(_) => {}
+                ParsedLine::Invalid(_) => {}
             }
         }
         None
     }
 
-    /// Answers what is not passed on.
-    fn refuse(&mut self, answer: Box<ServerJsonRpcMessage>) {
-        while self.refusals.try_join_next().is_some() {}
-        if self.refusals.len() >= MAX_WAITING_REFUSALS {
+    /// Sends an error answer, in a task.
+    fn send_error(&mut self, answer: Box<ServerJsonRpcMessage>) {
+        while self.error_answers.try_join_next().is_some() {}
+        if self.error_answers.len() >= MAX_WAITING_ERROR_ANSWERS {
             return;
         }
         let output = Arc::clone(&self.output);
-        // In a task, because `receive` may be dropped at any time and half a line must not be written. A client that does not read
-        // is noticed by the output itself.
-        self.refusals.spawn(async move {
+        // `receive` may be dropped at any time, and must not leave half a line in the output.
+        self.error_answers.spawn(async move {
             let _ = output.write(&answer).await;
         });
     }
 
-    /// Takes note of a message; whether it is passed on.
+    /// Counts a message. Returns whether it goes to the server.
     ///
     /// # Errors
     ///
-    /// The answer to a request whose id is in use, or that is one too many.
+    /// The error answer to a request that is rejected.
     fn accept(&mut self, message: &mut ClientJsonRpcMessage) -> Result<bool, Box<ServerJsonRpcMessage>> {
         match message {
             JsonRpcMessage::Request(request) => {
                 let room = self.budget.enter(request.request.extensions_mut());
-                self.calls.begin(request.id.clone(), room).map_err(|reason| not_begun(&request.id, reason))?;
+                self.calls.begin(request.id.clone(), room).map_err(|reason| rejection(&request.id, reason))?;
                 self.opened |= opens_session(&request.request);
                 Ok(true)
             }
@@ -186,13 +187,13 @@ where
         }
     }
 
-    /// After the end of the input: waits for the calls, cancels them when they take too long, waits again.
-    async fn wind_up(&mut self) {
+    /// Waits for running calls after the end of the input, cancels them after [`DRAIN`], and waits for their answers.
+    async fn drain_calls(&mut self) {
         loop {
-            let ending = *self.ending.get_or_insert_with(|| Ending::Draining(Instant::now() + DRAIN));
-            let (until, cancel) = match ending {
-                Ending::Draining(until) => (until, true),
-                Ending::Stopping(until) => (until, false),
+            let phase = *self.drain_phase.get_or_insert_with(|| DrainPhase::Draining(Instant::now() + DRAIN));
+            let (until, cancel) = match phase {
+                DrainPhase::Draining(until) => (until, true),
+                DrainPhase::Stopping(until) => (until, false),
             };
             tokio::select! {
                 () = self.calls.idle() => return,
@@ -204,24 +205,24 @@ where
                     if !cancel {
                         return;
                     }
-                    tracing::info!("the input ended; calls that are still running are cancelled");
+                    tracing::info!("the input ended; calls that still run are cancelled");
                     self.stop.cancel();
-                    self.ending = Some(Ending::Stopping(Instant::now() + self.grace + Duration::from_secs(1)));
+                    self.drain_phase = Some(DrainPhase::Stopping(Instant::now() + self.grace + Duration::from_secs(1)));
                 }
             }
         }
     }
 }
 
-/// Answers a request that is not begun.
-fn not_begun(id: &RequestId, reason: NotBegun) -> Box<ServerJsonRpcMessage> {
+/// Returns the error answer to a request that is rejected.
+fn rejection(id: &RequestId, reason: RejectReason) -> Box<ServerJsonRpcMessage> {
     Box::new(match reason {
-        NotBegun::IdInUse => lowlevel::duplicate_id_error(id),
-        NotBegun::TooMany => lowlevel::too_many_requests_error(id, MAX_IN_FLIGHT),
+        RejectReason::IdInUse => lowlevel::duplicate_id_error(id),
+        RejectReason::TooMany => lowlevel::too_many_requests_error(id, MAX_IN_FLIGHT),
     })
 }
 
-/// Does rmcp leave its opening phase at this request? Others are answered, and the phase goes on.
+/// Returns whether rmcp leaves its opening phase at this request. It answers other requests and stays in that phase.
 fn opens_session(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
@@ -235,7 +236,7 @@ fn opens_session(request: &ClientRequest) -> bool {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Output<W> {
+impl<W: AsyncWrite + Unpin> OutputStream<W> {
     async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -243,11 +244,11 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         let Some(stream) = stream.as_mut() else {
             return Err(io::Error::new(io::ErrorKind::NotConnected, "the transport is closed"));
         };
-        let written = async {
+        let write = async {
             stream.write_all(&line).await?;
             stream.flush().await
         };
-        let result = written.await;
+        let result = write.await;
         if result.is_err() {
             self.broken.cancel();
         }
@@ -283,9 +284,9 @@ where
             if let Some(message) = self.take_received() {
                 return Some(message);
             }
-            if self.ending.is_some() {
-                self.wind_up().await;
-                while self.refusals.join_next().await.is_some() {}
+            if self.drain_phase.is_some() {
+                self.drain_calls().await;
+                while self.error_answers.join_next().await.is_some() {}
                 return None;
             }
             let output = Arc::clone(&self.output);
@@ -298,10 +299,10 @@ where
             };
             match read {
                 Ok(true) => {}
-                Ok(false) => self.ending = Some(Ending::Draining(Instant::now() + DRAIN)),
+                Ok(false) => self.drain_phase = Some(DrainPhase::Draining(Instant::now() + DRAIN)),
                 Err(error) => {
                     tracing::error!(%error, "cannot read the input");
-                    self.ending = Some(Ending::Draining(Instant::now() + DRAIN));
+                    self.drain_phase = Some(DrainPhase::Draining(Instant::now() + DRAIN));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! One line of the stdio transport: JSON text → messages, or the error that answers it.
+//! Parses a line of the stdio transport: JSON text to messages, or to the error answer.
 
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonObject, JsonRpcMessage,
@@ -7,43 +7,43 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Messages in one JSON-RPC batch (protocol 2025-03-26 has them).
+/// Most messages in one JSON-RPC batch (protocol 2025-03-26).
 const MAX_BATCH: usize = 256;
 
-/// What a line means.
+/// A message of a line, or the error answer to it.
 #[derive(Debug)]
-pub(crate) enum Parsed {
+pub(crate) enum ParsedLine {
     /// A message for the server.
     Message(Box<ClientJsonRpcMessage>),
-    /// No message; the client is told so.
-    Refused(Box<ServerJsonRpcMessage>),
+    /// The error answer to an invalid message.
+    Invalid(Box<ServerJsonRpcMessage>),
 }
 
-/// Reads a line, which is usually one message. Empty lines and unknown notifications are nothing.
-pub(crate) fn parse_line(line: &[u8]) -> Vec<Parsed> {
+/// Parses a line: one message, or a batch. Empty lines and unknown notifications give nothing.
+pub(crate) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Vec::new();
     }
     if let Some(message) = plain_call(line) {
-        return vec![Parsed::Message(Box::new(message))];
+        return vec![ParsedLine::Message(Box::new(message))];
     }
     match serde_json::from_slice(line) {
-        Ok(Value::Array(batch)) if batch.is_empty() => vec![refused(None, "Invalid request: an empty batch")],
+        Ok(Value::Array(batch)) if batch.is_empty() => vec![invalid(None, "Invalid request: an empty batch")],
         Ok(Value::Array(batch)) if batch.len() > MAX_BATCH => {
-            vec![refused(None, &format!("Invalid request: more than {MAX_BATCH} messages in a batch"))]
+            vec![invalid(None, &format!("Invalid request: more than {MAX_BATCH} messages in a batch"))]
         }
         Ok(Value::Array(batch)) => batch.into_iter().filter_map(parse_message).collect(),
         Ok(value) => parse_message(value).into_iter().collect(),
         Err(error) => {
             let data = ErrorData::new(ErrorCode::PARSE_ERROR, format!("Parse error: {error}"), None);
-            vec![Parsed::Refused(Box::new(JsonRpcMessage::error(data, None)))]
+            vec![ParsedLine::Invalid(Box::new(JsonRpcMessage::error(data, None)))]
         }
     }
 }
 
-/// The message that comes most, the call of a tool with nothing else to it, read without trying first which of all messages it
-/// may be. `None` for everything else, errors included.
+/// Parses the most frequent message, a tool call without `_meta`, faster than the general parser. Returns `None` for all other
+/// messages, malformed ones included.
 fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -68,13 +68,13 @@ fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(call)), id))
 }
 
-/// The answer to a line that is longer than `limit`, which was not kept.
+/// Returns the error answer to a line of more than `limit` bytes.
 pub(crate) fn too_long(limit: usize) -> ServerJsonRpcMessage {
     let message = format!("Invalid request: the message is longer than {limit} bytes");
     JsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)
 }
 
-fn parse_message(value: Value) -> Option<Parsed> {
+fn parse_message(value: Value) -> Option<ParsedLine> {
     let id = match value.get("id") {
         Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
         Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
@@ -83,16 +83,16 @@ fn parse_message(value: Value) -> Option<Parsed> {
     let has_method = value.get("method").is_some_and(Value::is_string);
     let is_notification = has_method && value.get("id").is_none();
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
-        Ok(message) => Some(Parsed::Message(Box::new(message))),
-        // The specification wants no answer to a notification, whatever is wrong with it.
+        Ok(message) => Some(ParsedLine::Message(Box::new(message))),
+        // JSON-RPC forbids answers to notifications, also to malformed ones.
         Err(_) if is_notification => None,
-        Err(_) => Some(refused(id, "Invalid request: not a JSON-RPC 2.0 message")),
+        Err(_) => Some(invalid(id, "Invalid request: not a JSON-RPC 2.0 message")),
     }
 }
 
-fn refused(id: Option<RequestId>, message: &str) -> Parsed {
+fn invalid(id: Option<RequestId>, message: &str) -> ParsedLine {
     let data = ErrorData::new(ErrorCode::INVALID_REQUEST, message.to_owned(), None);
-    Parsed::Refused(Box::new(JsonRpcMessage::error(data, id)))
+    ParsedLine::Invalid(Box::new(JsonRpcMessage::error(data, id)))
 }
 
 #[cfg(test)]
@@ -104,8 +104,8 @@ mod tests {
         parse_line(line.as_bytes())
             .into_iter()
             .map(|parsed| match parsed {
-                Parsed::Message(_) => "ok".to_owned(),
-                Parsed::Refused(answer) => serde_json::to_string(&answer).unwrap(),
+                ParsedLine::Message(_) => "ok".to_owned(),
+                ParsedLine::Invalid(answer) => serde_json::to_string(&answer).unwrap(),
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! What the tests of every crate share: repeatable random numbers, and how many cases a run tries.
+//! Shared parts of all crates' tests: reproducible random numbers, the number of cases, and the shared cache.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -19,16 +19,16 @@
 
 use std::path::{Path, PathBuf};
 
-/// Names the variable with the seed of a run: a decimal number.
+/// Variable with the seed of a run: a decimal number.
 pub const SEED: &str = "BRUMATE_TEST_SEED";
 
-/// Names the variable that asks for the full number of cases.
+/// Variable that enables the full number of cases.
 pub const LONG: &str = "BRUMATE_TEST_LONG";
 
 /// Returns the seed of this run and prints it, so that the output of a failed test shows it. Default: 1.
 ///
 /// # Panics
-/// When [`SEED`] is set to something that is no number.
+/// [`SEED`] is set and not a number.
 pub fn seed() -> u64 {
     let seed = match std::env::var(SEED) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{SEED} is `{text}`: set it to a number, or unset it")),
@@ -38,16 +38,15 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// Names the variable with the directory of compiled code and images that all tests share.
+/// Variable with the directory of compiled code and images that all tests share.
 pub const CACHE: &str = "BRUMATE_TEST_CACHE";
 
 /// Returns the cache that all tests of a build share. Default: `tmp/cache` in the build's target directory.
 ///
-/// `cargo xtask test` fills it before the first test. Its files are named by their content: a test may add some, and none
-/// changes what is there.
+/// `cargo xtask test` fills it before the first test. Its files are named by their content. Tests may add files, but never change one.
 ///
 /// # Panics
-/// When [`CACHE`] is not set and this program is not below a target directory.
+/// [`CACHE`] is not set, and this program is not below a target directory.
 pub fn cache_directory() -> PathBuf {
     if let Some(directory) = std::env::var_os(CACHE) {
         return directory.into();

@@ -1,4 +1,4 @@
-//! Shows what code writes as it writes it, and answers its questions.
+//! Prints the output of code while it runs, and answers `input()`.
 //!
 //!     cargo run --release -p brumate --example events
 
@@ -15,7 +15,7 @@ print('hello,', input('Who? '))";
 #[tokio::main]
 async fn run() -> Result<(), brumate::Error> {
     let sandbox = Sandbox::new()?;
-    let code = sandbox.run(CODE).answer(|question| (question.prompt == "Who? ").then(|| "Ada".to_owned()));
+    let code = sandbox.run(CODE).on_input(|question| (question.prompt == "Who? ").then(|| "Ada".to_owned()));
     let show = |event| {
         if let Event::Stdout(text) = event {
             print!("{text}");

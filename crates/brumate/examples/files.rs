@@ -1,4 +1,4 @@
-//! Gives a session a file, has it make another one, and reads that.
+//! Uploads a file to a session, lets code create another one, and downloads it.
 //!
 //!     cargo run --release -p brumate --example files
 

@@ -1,9 +1,10 @@
-//! Which options a mode takes. Options are declared once for all modes; each mode shows and accepts those that mean something to it.
+//! The options of each command. clap declares shared options once, for all commands; each command shows and accepts those that it
+//! uses.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
-/// A mode, and the options that it takes besides its own: names of [`GROUPS`].
+/// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
 const MODES: [(&str, &[&str]); 17] = [
     ("stdio", &["general", "run", "server", "packages"]),
     ("pipe", &["general", "run", "server", "packages"]),
@@ -24,7 +25,7 @@ const MODES: [(&str, &[&str]); 17] = [
     ("man", &[]),
 ];
 
-/// Ids of options, by what they are about.
+/// Groups of shared options: name, and ids of the options.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
@@ -97,13 +98,13 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Whether a mode takes the option with this id.
+/// Returns whether a command takes the option with this id.
 pub(crate) fn takes(mode: &str, id: &str) -> bool {
     let groups = MODES.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, groups)| groups);
     GROUPS.iter().any(|(name, ids)| groups.contains(name) && ids.contains(&id))
 }
 
-/// The command line, where the help of each mode shows the options that it takes, and that of the whole shows the modes.
+/// Returns the command line for help: each command shows the options that it takes, and the top level shows the commands.
 pub(crate) fn scoped(mut command: Command) -> Command {
     let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
     for (mode, _) in MODES {
@@ -115,12 +116,12 @@ pub(crate) fn scoped(mut command: Command) -> Command {
     command.mut_args(|argument| if argument.is_global_set() { argument.hide(true) } else { argument })
 }
 
-/// Checks that no option was given, on the command line, to a mode that does not take it. A variable of the environment may be
-/// meant for another mode.
+/// Checks that the command takes each shared option of the command line. Environment variables are not checked: they may be for
+/// another command.
 ///
 /// # Errors
 ///
-/// A text that names the option and the modes that take it.
+/// A text with the option and the commands that take it.
 pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), String> {
     let Some((mode, inner)) = matches.subcommand() else { return Ok(()) };
     for argument in command.get_arguments().filter(|argument| argument.is_global_set()) {
@@ -131,7 +132,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Strin
         }
         let modes: Vec<&str> = MODES.iter().map(|(name, _)| *name).filter(|name| takes(name, id)).collect();
         let flag = argument.get_long().unwrap_or(id);
-        return Err(format!("`--{flag}` means nothing to `{mode}`; it is an option of {}", modes.join(", ")));
+        return Err(format!("`--{flag}` is not an option of `{mode}`; it belongs to {}", modes.join(", ")));
     }
     Ok(())
 }
@@ -192,11 +193,11 @@ mod tests {
             (&["sessions", "--tools", "run", "list"], "--tools"),
         ] {
             let error = check(line).unwrap_err();
-            assert!(error.contains(flag) && error.contains("option of"), "{error}");
+            assert!(error.contains(flag) && error.contains("is not an option of"), "{error}");
         }
     }
 
-    /// What a terminal window of usual size shows at once.
+    /// Lines of a terminal window of usual size.
     const MAX_HELP_LINES: usize = 50;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The directories of a user that are used when nothing else is said.
+//! Default directories of a user.
 
 use std::path::PathBuf;
 

@@ -1,185 +1,184 @@
-//! Every environment variable that Brumate reads, in one place. `docs/environment.md` lists the same ones; a test
-//! compares the two.
+//! All environment variables that Brumate reads. A test compares them with `docs/environment.md`.
 
-/// One variable.
+/// An environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
-    /// The version that read it first.
+    /// The first version that reads it.
     pub(crate) since: &'static str,
 }
 
 macro_rules! variables {
     ($($(#[doc = $doc:literal])+ $constant:ident = $name:literal since $since:literal;)+) => {
         $($(#[doc = $doc])+ pub(crate) const $constant: &str = $name;)+
-        /// All of them.
+        /// All variables.
         #[cfg_attr(not(test), expect(dead_code, reason = "compared with the documentation by a test"))]
         pub(crate) const ALL: &[Variable] = &[$(Variable { name: $name, since: $since }),+];
     };
 }
 
 variables! {
-    /// Directory for compiled modules; as `--cache-dir`.
+    /// Directory for compiled modules (`--cache-dir`).
     CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
-    /// CPU time of a run; as `--cpu-timeout`.
+    /// CPU time limit of a run (`--cpu-timeout`).
     CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
-    /// `true`: no pictures in answers of `run_python_code`; as `--no-figures`.
+    /// `true`: no pictures in answers of `run_python_code` (`--no-figures`).
     NO_FIGURES = "BRUMATE_NO_FIGURES" since "0.1.0";
-    /// Directory for sessions; as `--data-dir`.
+    /// Directory for sessions (`--data-dir`).
     DATA_DIR = "BRUMATE_DATA_DIR" since "0.1.0";
-    /// When sessions are written to disk; as `--durability`.
+    /// When sessions are written to disk (`--durability`).
     DURABILITY = "BRUMATE_DURABILITY" since "0.1.0";
-    /// Idle time after which sessions sleep; as `--hibernate-after`.
+    /// Idle time after which sessions are hibernated (`--hibernate-after`).
     HIBERNATE_AFTER = "BRUMATE_HIBERNATE_AFTER" since "0.1.0";
-    /// Time for an answer to `input()`; as `--input-timeout`.
+    /// Time for an answer to `input()` (`--input-timeout`).
     INPUT_TIMEOUT = "BRUMATE_INPUT_TIMEOUT" since "0.1.0";
-    /// Sessions that are awake at the same time; as `--max-live-sessions`.
+    /// Maximum number of sessions in memory (`--max-live-sessions`).
     MAX_LIVE_SESSIONS = "BRUMATE_MAX_LIVE_SESSIONS" since "0.1.0";
-    /// Sessions in all; as `--max-sessions`.
+    /// Maximum number of sessions (`--max-sessions`).
     MAX_SESSIONS = "BRUMATE_MAX_SESSIONS" since "0.1.0";
-    /// Disk space of sleeping sessions; as `--sessions-disk`.
+    /// Limit of the disk space of sessions (`--sessions-disk`).
     SESSIONS_DISK = "BRUMATE_SESSIONS_DISK" since "0.1.0";
-    /// Idle time after which sessions are removed; as `--session-timeout`.
+    /// Idle time after which sessions are removed (`--session-timeout`).
     SESSION_TIMEOUT = "BRUMATE_SESSION_TIMEOUT" since "0.1.0";
-    /// Comma list of packages for every run; as `--deps`.
+    /// Packages for every run, separated by commas (`--deps`).
     DEPS = "BRUMATE_DEPS" since "0.1.0";
-    /// URLs of further package indexes, separated by spaces; as `--extra-index`.
+    /// URLs of further package indexes, separated by spaces (`--extra-index`).
     EXTRA_INDEX = "BRUMATE_EXTRA_INDEX" since "0.1.0";
-    /// Which imported modules are looked for in packages; as `--infer`.
+    /// Modules for which an import installs a package (`--infer`).
     INFER = "BRUMATE_INFER" since "0.1.0";
-    /// Directories of wheels and pages of links, separated by commas; as `--find-links`.
+    /// Directories of wheels and pages of links, separated by commas (`--find-links`).
     FIND_LINKS = "BRUMATE_FIND_LINKS" since "0.1.0";
-    /// URL of the package index; as `--index`.
+    /// URL of the package index (`--index`).
     INDEX = "BRUMATE_INDEX" since "0.1.0";
-    /// Who is asked for passwords of indexes; as `--keyring-provider`.
+    /// Source of passwords for indexes (`--keyring-provider`).
     KEYRING_PROVIDER = "BRUMATE_KEYRING_PROVIDER" since "0.1.0";
-    /// Base URL of a Pyodide distribution; as `--pyodide`.
+    /// Base URL of a Pyodide distribution (`--pyodide`).
     PYODIDE = "BRUMATE_PYODIDE" since "0.1.0";
-    /// Files of constraints, separated by commas; as `--constraint`.
+    /// Files of constraints, separated by commas (`--constraint`).
     CONSTRAINT = "BRUMATE_CONSTRAINT" since "0.1.0";
-    /// Nothing newer than this; as `--exclude-newer`.
+    /// Latest upload time of packages (`--exclude-newer`).
     EXCLUDE_NEWER = "BRUMATE_EXCLUDE_NEWER" since "0.1.0";
-    /// `true`: no network; as `--offline`.
+    /// `true`: no network (`--offline`).
     OFFLINE = "BRUMATE_OFFLINE" since "0.1.0";
-    /// `true`: nothing but the bundle; as `--only-bundled`.
+    /// `true`: only the packages inside the binary (`--only-bundled`).
     ONLY_BUNDLED = "BRUMATE_ONLY_BUNDLED" since "0.1.0";
-    /// `true`: URLs may be installed; as `--allow-urls`.
+    /// `true`: requirements may have URLs (`--allow-urls`).
     ALLOW_URLS = "BRUMATE_ALLOW_URLS" since "0.1.0";
-    /// Packages that may be used besides the bundle, separated by commas; as `--allow-package`, and both hold.
+    /// Allowed packages in addition to those inside the binary, separated by commas (`--allow-package`); both sets of rules apply.
     ALLOW_PACKAGE = "BRUMATE_ALLOW_PACKAGE" since "0.1.0";
-    /// Packages that may not be used, separated by commas; as `--deny-package`, and both hold.
+    /// Denied packages, separated by commas (`--deny-package`); both sets of rules apply.
     DENY_PACKAGE = "BRUMATE_DENY_PACKAGE" since "0.1.0";
-    /// `true`: wheels need a known hash; as `--require-hashes`.
+    /// `true`: wheels need a known hash (`--require-hashes`).
     REQUIRE_HASHES = "BRUMATE_REQUIRE_HASHES" since "0.1.0";
-    /// File with rules for packages; as `--package-policy`.
+    /// File with rules for packages (`--package-policy`).
     PACKAGE_POLICY = "BRUMATE_PACKAGE_POLICY" since "0.1.0";
-    /// Lock whose packages are used; as `--locked`.
+    /// Lock file with the packages to use (`--locked`).
     LOCKED = "BRUMATE_LOCKED" since "0.1.0";
-    /// Bytes of files that code may keep in the sandbox; as `--files`.
+    /// Size limit of a run's files in the sandbox (`--files`).
     FILES = "BRUMATE_FILES" since "0.1.0";
-    /// Bytes that code may write to mounted directories; as `--mount-limit`.
+    /// Limit of what a run writes to mounted directories (`--mount-limit`).
     MOUNT_LIMIT = "BRUMATE_MOUNT_LIMIT" since "0.1.0";
-    /// Time between KeyboardInterrupt and SIGKILL; as `--grace`.
+    /// Time between KeyboardInterrupt and SIGKILL (`--grace`).
     GRACE = "BRUMATE_GRACE" since "0.1.0";
-    /// What is logged, in the syntax of tracing's `EnvFilter`; goes before `--verbose`.
+    /// Filter for log messages, in the syntax of tracing's `EnvFilter`. Overrides `--verbose`.
     LOG = "BRUMATE_LOG" since "0.1.0";
-    /// A level of Python's `logging`, where nothing else says what is logged; servers only.
+    /// Log level, as in Python's `logging`; servers only. `BRUMATE_LOG` and `--verbose` override it.
     LOG_LEVEL = "LOG_LEVEL" since "0.1.0";
-    /// As `--timeout`; servers of the interpreter's tools only.
+    /// Time limit of a run (`--timeout`); servers of the interpreter's tools only.
     KERNEL_TIMEOUT = "KERNEL_TIMEOUT" since "0.1.0";
-    /// As `--session-timeout`; servers of the interpreter's tools only.
+    /// Idle time after which sessions are removed (`--session-timeout`); servers of the interpreter's tools only.
     PLAIN_SESSION_TIMEOUT = "SESSION_TIMEOUT" since "0.1.0";
-    /// Address of HTTP modes; as `--host`.
+    /// Address of HTTP servers (`--host`).
     HOST = "BRUMATE_HOST" since "0.1.0";
-    /// Port of HTTP modes; as `--port`.
+    /// Port of HTTP servers (`--port`).
     PORT = "BRUMATE_PORT" since "0.1.0";
-    /// Path of the endpoint; as `--path`.
+    /// Path of the endpoint (`--path`).
     HTTP_PATH = "BRUMATE_HTTP_PATH" since "0.1.0";
-    /// Names of hosts that are let in, separated by commas; as `--allow-host`.
+    /// Names of hosts that are let in, separated by commas (`--allow-host`).
     ALLOW_HOST = "BRUMATE_ALLOW_HOST" since "0.1.0";
-    /// Origins of web pages that are let in, separated by commas; as `--allow-origin`.
+    /// Accepted web origins, separated by commas (`--allow-origin`).
     ALLOW_ORIGIN = "BRUMATE_ALLOW_ORIGIN" since "0.1.0";
-    /// URL under which clients reach the server; as `--public-url`.
+    /// URL under which clients reach the server (`--public-url`).
     PUBLIC_URL = "BRUMATE_PUBLIC_URL" since "0.1.0";
-    /// Addresses of proxies, separated by commas; as `--trusted-proxy`.
+    /// Addresses of proxies, separated by commas (`--trusted-proxy`).
     TRUSTED_PROXY = "BRUMATE_TRUSTED_PROXY" since "0.1.0";
     /// Bearer token of `brumate client`; `--token-file` names a file with one.
     CLIENT_TOKEN = "BRUMATE_CLIENT_TOKEN" since "0.1.0";
-    /// File of tokens; as `--auth-tokens`.
+    /// File of tokens (`--auth-tokens`).
     AUTH_TOKENS = "BRUMATE_AUTH_TOKENS" since "0.1.0";
-    /// Authorization server whose access tokens are accepted; as `--auth-issuer`.
+    /// Authorization server whose access tokens are accepted (`--auth-issuer`).
     AUTH_ISSUER = "BRUMATE_AUTH_ISSUER" since "0.1.0";
-    /// URL that access tokens must be issued for; as `--audience`.
+    /// URL that access tokens must be issued for (`--audience`).
     AUDIENCE = "BRUMATE_AUDIENCE" since "0.1.0";
-    /// Scopes that access tokens must have, separated by commas; as `--required-scope`.
+    /// Scopes that access tokens must have, separated by commas (`--required-scope`).
     REQUIRED_SCOPE = "BRUMATE_REQUIRED_SCOPE" since "0.1.0";
-    /// Introspection endpoint; as `--introspect`.
+    /// Introspection endpoint (`--introspect`).
     INTROSPECT = "BRUMATE_INTROSPECT" since "0.1.0";
-    /// Client identifier for it; as `--introspect-client`.
+    /// Client identifier for the introspection endpoint (`--introspect-client`).
     INTROSPECT_CLIENT = "BRUMATE_INTROSPECT_CLIENT" since "0.1.0";
-    /// File with its secret; as `--introspect-secret-file`.
+    /// File with the client secret for the introspection endpoint (`--introspect-secret-file`).
     INTROSPECT_SECRET_FILE = "BRUMATE_INTROSPECT_SECRET_FILE" since "0.1.0";
-    /// `true`: nobody needs a token; as `--allow-unauthenticated`.
+    /// `true`: other machines may connect without tokens (`--allow-unauthenticated`).
     ALLOW_UNAUTHENTICATED = "BRUMATE_ALLOW_UNAUTHENTICATED" since "0.1.0";
-    /// `true`: no images of what code imports repeatedly; as `--no-learned-images`.
+    /// `true`: no images of packages that code imports often (`--no-learned-images`).
     NO_LEARNED_IMAGES = "BRUMATE_NO_LEARNED_IMAGES" since "0.1.0";
-    /// Certificates; as `--tls-cert`.
+    /// File with the certificate chain (`--tls-cert`).
     TLS_CERT = "BRUMATE_TLS_CERT" since "0.1.0";
-    /// Their key; as `--tls-key`.
+    /// File with the private key (`--tls-key`).
     TLS_KEY = "BRUMATE_TLS_KEY" since "0.1.0";
-    /// Directory for sessions of the protocol; as `--event-store`.
+    /// Directory for MCP sessions (`--event-store`).
     EVENT_STORE = "BRUMATE_EVENT_STORE" since "0.1.0";
-    /// Time of calls when the server ends; as `--drain-timeout`.
+    /// How long running calls may take to end at shutdown (`--drain-timeout`).
     DRAIN_TIMEOUT = "BRUMATE_DRAIN_TIMEOUT" since "0.1.0";
-    /// `true`: traces hold code, arguments and results too.
+    /// `true`: traces contain code, arguments and results.
     TRACE_CONTENT = "BRUMATE_TRACE_CONTENT" since "0.1.0";
-    /// Runs at the same time; as `--max-concurrent`.
+    /// Maximum number of concurrent runs (`--max-concurrent`).
     MAX_CONCURRENT = "BRUMATE_MAX_CONCURRENT" since "0.1.0";
-    /// Interpreters kept ready per image; as `--ready`.
+    /// Number of interpreters per image that are started ahead of runs (`--ready`).
     READY = "BRUMATE_READY" since "0.1.0";
-    /// Idle time after which interpreters that are kept ready end; as `--ready-timeout`.
+    /// Idle time after which these interpreters end (`--ready-timeout`).
     READY_TIMEOUT = "BRUMATE_READY_TIMEOUT" since "0.1.0";
-    /// Memory of a run; as `--memory`.
+    /// Memory limit of a run (`--memory`).
     MEMORY = "BRUMATE_MEMORY" since "0.1.0";
-    /// Bytes of output that are kept; as `--output-limit`.
+    /// Size limit of a run's output (`--output-limit`).
     OUTPUT_LIMIT = "BRUMATE_OUTPUT_LIMIT" since "0.1.0";
-    /// `true` refuses to run when a wall of the sandbox is missing; as `--require-jail`.
+    /// `true`: fail if this host does not support a part of the jail (`--require-jail`).
     REQUIRE_JAIL = "BRUMATE_REQUIRE_JAIL" since "0.1.0";
-    /// `xml` or `json`; as `--return-mode`.
+    /// Text form of results: `xml` or `json` (`--return-mode`).
     RETURN_MODE = "BRUMATE_RETURN_MODE" since "0.1.0";
-    /// Wall-clock time of a run; as `--timeout`.
+    /// Time limit of a run (wall clock) (`--timeout`).
     TIMEOUT = "BRUMATE_TIMEOUT" since "0.1.0";
-    /// Which tools are served; as `--tools`.
+    /// Set of tools to serve (`--tools`).
     TOOLS = "BRUMATE_TOOLS" since "0.1.0";
-    /// The user's cache directory (XDG Base Directory Specification), when none is given.
+    /// The user's cache directory (XDG Base Directory Specification).
     XDG_CACHE_HOME = "XDG_CACHE_HOME" since "0.1.0";
-    /// The user's data directory (XDG Base Directory Specification), when none is given.
+    /// The user's data directory (XDG Base Directory Specification).
     XDG_DATA_HOME = "XDG_DATA_HOME" since "0.1.0";
-    /// OpenTelemetry's collector of all signals, to which traces go.
+    /// URL of the collector of all OpenTelemetry signals.
     OTEL_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT" since "0.1.0";
-    /// The collector of traces.
+    /// URL of the collector of traces.
     OTEL_TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" since "0.1.0";
-    /// How signals are sent.
+    /// Protocol of all signals.
     OTEL_PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL" since "0.1.0";
-    /// How traces are sent.
+    /// Protocol of traces.
     OTEL_TRACES_PROTOCOL = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL" since "0.1.0";
-    /// Certificates that the collector of all signals is known by.
+    /// File with certificates to verify the collector of all signals.
     OTEL_CERTIFICATE = "OTEL_EXPORTER_OTLP_CERTIFICATE" since "0.1.0";
-    /// Certificates that the collector of traces is known by.
+    /// File with certificates to verify the collector of traces.
     OTEL_TRACES_CERTIFICATE = "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE" since "0.1.0";
-    /// Milliseconds that the collector of all signals has for an answer.
+    /// Time limit of the collector of all signals, in milliseconds.
     OTEL_TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT" since "0.1.0";
-    /// Milliseconds that the collector of traces has for an answer.
+    /// Time limit of the collector of traces, in milliseconds.
     OTEL_TRACES_TIMEOUT = "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT" since "0.1.0";
-    /// `otlp` or `none`: whether traces are sent.
+    /// Exporter of traces: `otlp` or `none`.
     OTEL_TRACES_EXPORTER = "OTEL_TRACES_EXPORTER" since "0.1.0";
-    /// `true`: no OpenTelemetry at all.
+    /// `true`: OpenTelemetry is disabled.
     OTEL_SDK_DISABLED = "OTEL_SDK_DISABLED" since "0.1.0";
-    /// The name of this service in traces.
+    /// Name of this service in traces.
     OTEL_SERVICE_NAME = "OTEL_SERVICE_NAME" since "0.1.0";
-    /// What else traces say of this service.
+    /// Further attributes of this service in traces.
     OTEL_RESOURCE_ATTRIBUTES = "OTEL_RESOURCE_ATTRIBUTES" since "0.1.0";
-    /// The user's home, for both directories.
+    /// The user's home directory, which has the cache and data directories by default.
     HOME = "HOME" since "0.1.0";
 }
 

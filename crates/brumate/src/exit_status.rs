@@ -1,35 +1,35 @@
-//! Exit statuses, as `brumate --help` lists them.
+//! Exit statuses. `brumate --help` lists them.
 
 use brumate_engine_api::StopReason;
 use brumate_session::ScriptEnd;
 
-/// Done.
+/// Success.
 pub(crate) const SUCCESS: u8 = 0;
-/// Something failed, or a script raised.
+/// Failure, or an exception of a script.
 pub(crate) const FAILURE: u8 = 1;
-/// The command line is wrong.
+/// Invalid command line.
 pub(crate) const USAGE: u8 = 2;
-/// A time limit ended the script; what `timeout` of coreutils says.
+/// The script reached a time limit; the status of coreutils' `timeout`.
 pub(crate) const TIME_LIMIT: u8 = 124;
-/// The sandbox itself failed; again as `timeout`.
+/// The sandbox failed; the status of coreutils' `timeout`.
 pub(crate) const SANDBOX: u8 = 125;
 /// 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 /// 128 + SIGKILL.
 pub(crate) const KILLED: u8 = 137;
-/// 128 + SIGPIPE: nobody reads the output any more.
+/// 128 + SIGPIPE: the reader of the output is gone.
 pub(crate) const BROKEN_PIPE: u8 = 141;
 /// 128 + SIGTERM.
 pub(crate) const TERMINATED: u8 = 143;
 
-/// The status for the end of a script.
+/// Returns the exit status for the end of a script.
 pub(crate) fn of_script(end: &ScriptEnd) -> u8 {
     match end {
         ScriptEnd::Exited { code, .. } => *code,
         ScriptEnd::Stopped { reason: StopReason::WallLimit | StopReason::CpuLimit, .. } => TIME_LIMIT,
         ScriptEnd::Stopped { reason: StopReason::Cancelled, .. } => INTERRUPTED,
         ScriptEnd::Killed { .. } => KILLED,
-        // An exception, missing packages, and ends that are not known here yet.
+        // An exception, missing packages, and variants of later versions.
         _ => FAILURE,
     }
 }

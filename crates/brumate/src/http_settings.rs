@@ -1,4 +1,4 @@
-//! What the command line means for HTTP.
+//! Makes the settings of the HTTP commands from the command line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,59 +8,66 @@ use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
-use crate::environment::{Environment, within};
 use crate::secret_file::read_secret;
+use crate::settings::{Environment, check_range};
 
-/// Where HTTP modes listen, when nothing else is said.
+/// Default address of HTTP servers.
 const DEFAULT_HOST: &str = "127.0.0.1";
+/// Default port of HTTP servers.
 pub(crate) const DEFAULT_PORT: u16 = 3001;
-/// Longest time for calls when the server ends.
+/// Largest value of `--drain-timeout`.
 const MAX_DRAIN: Duration = Duration::from_secs(60 * 60);
 
-/// A service, not yet listening.
+/// Settings of an HTTP server. Files are not opened yet.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpService {
+pub(crate) struct HttpServerSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Nobody needs a token, wherever the server listens.
+    /// Whether other machines may connect without tokens.
     pub(crate) allow_unauthenticated: bool,
     pub(crate) tokens: Option<PathBuf>,
-    /// Certificates and key.
+    /// Files with the certificate chain and the private key.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) event_store: Option<PathBuf>,
     pub(crate) serving: HttpSettings,
 }
 
-/// What the options mean; `None` in modes that are not HTTP.
+/// Makes the settings. Returns `None` for commands without HTTP.
 ///
 /// # Errors
 ///
-/// A text that says which option is wrong and what is possible.
-pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -> Result<Option<HttpService>, String> {
+/// A text with the wrong option, and what is possible.
+pub(crate) fn resolve(
+    mode: &Mode,
+    args: &HttpArgs,
+    environment: &Environment,
+) -> Result<Option<HttpServerSettings>, String> {
     let transport = match mode {
         Mode::StreamableHttp => Transport::Streamable,
         Mode::StreamableHttpStateless => Transport::Stateless,
         Mode::Sse => Transport::Sse,
         _ if args.port.is_some() || args.host.is_some() => {
-            return Err("`--port` and `--host` need an HTTP mode: `streamable-http`, for example".to_owned());
+            return Err("`--port` and `--host` need an HTTP command, such as `streamable-http`".to_owned());
         }
         _ => return Ok(None),
     };
     let port = match (args.port, &environment.port) {
         (Some(port), _) => port,
-        (None, Some(text)) => text.parse().map_err(|_| format!("{} is no port: `{text}`", env_vars::PORT))?,
+        (None, Some(text)) => text
+            .parse()
+            .map_err(|_| format!("{}: `{text}` is not a port; use a number from 0 to 65535", env_vars::PORT))?,
         (None, None) => DEFAULT_PORT,
     };
     let host = args.host.clone().or_else(|| environment.host.clone()).unwrap_or_else(|| DEFAULT_HOST.to_owned());
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificates), Some(key)) => Some((certificates.clone(), key.clone())),
         (None, None) => None,
-        _ => return Err("`--tls-cert` and `--tls-key` need each other".to_owned()),
+        _ => return Err("`--tls-cert` and `--tls-key` must be used together".to_owned()),
     };
     for (given, flag) in [(args.auth_tokens.is_some(), "--auth-tokens"), (args.auth_issuer.is_some(), "--auth-issuer")]
     {
         if given && args.allow_unauthenticated {
-            return Err(format!("`{flag}` and `--allow-unauthenticated` exclude each other"));
+            return Err(format!("`{flag}` and `--allow-unauthenticated` exclude each other; remove one of them"));
         }
     }
     let mut serving = HttpSettings::new(transport);
@@ -68,15 +75,17 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~');
         let taken = ["/healthz", "/readyz", "/metrics"].contains(&path.as_str());
         if path.len() < 2 || !path.starts_with('/') || path.ends_with('/') || !path.bytes().all(fits) || taken {
-            return Err(format!("`--path` must be like `/mcp`: letters, digits, `/-_.~`, and free, not `{path}`"));
+            return Err(format!(
+                "`--path` must be a path such as `/mcp`, of letters, digits and `/-_.~`, and not a reserved one; `{path}` is not allowed"
+            ));
         }
         if transport == Transport::Sse && path == "/mcp" {
-            return Err("`--path` of `sse` must not be `/mcp`, where streamable HTTP is".to_owned());
+            return Err("`--path` of `sse` must not be `/mcp`: streamable HTTP uses that path".to_owned());
         }
         serving.path = Some(path.clone());
     }
     serving.allow_hosts.clone_from(&args.allow_host);
-    // Whoever is told to listen at a name is reached under it.
+    // Clients use the name of `--host` in the `Host` header.
     let own = host.clone();
     if !matches!(own.as_str(), "0.0.0.0" | "::" | "[::]") {
         serving.allow_hosts.push(if own.contains(':') && !own.starts_with('[') { format!("[{own}]") } else { own });
@@ -89,16 +98,16 @@ pub(crate) fn resolve(mode: &Mode, args: &HttpArgs, environment: &Environment) -
     serving.options().map_err(|error| format!("`--auth-issuer`: {error}"))?;
     if args.event_store.is_some() && transport == Transport::Stateless {
         return Err(
-            "`--event-store` keeps sessions of the protocol, and `streamable-http-stateless` has none".to_owned()
+            "`--event-store` stores MCP sessions, but `streamable-http-stateless` has none; remove it".to_owned()
         );
     }
-    serving.drain = within("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
+    serving.drain = check_range("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
     let event_store = args.event_store.clone();
-    Ok(Some(HttpService { host, port, allow_unauthenticated, tokens, tls, event_store, serving }))
+    Ok(Some(HttpServerSettings { host, port, allow_unauthenticated, tokens, tls, event_store, serving }))
 }
 
-/// Returns the settings of OAuth, if there is an authorization server.
+/// Returns the settings of OAuth. `None` without `--auth-issuer`.
 fn oauth(args: &HttpArgs, serving: &HttpSettings) -> Result<Option<OAuthSettings>, String> {
     let Some(issuer) = &args.auth_issuer else {
         let alone = [
@@ -141,7 +150,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn resolved(line: &[&str], environment: &Environment) -> Result<Option<HttpService>, String> {
+    fn resolved(line: &[&str], environment: &Environment) -> Result<Option<HttpServerSettings>, String> {
         let cli = Cli::try_parse_from(["brumate"].iter().chain(line)).unwrap();
         resolve(&cli.mode, &cli.http, environment)
     }
@@ -183,10 +192,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_refused() {
         for (line, part) in [
-            (vec!["stdio", "--host", "::"], "need an HTTP mode"),
-            (vec!["streamable-http", "--tls-cert", "a"], "need each other"),
-            (vec!["streamable-http", "--path", "mcp"], "`--path` must be like"),
-            (vec!["streamable-http", "--path", "/metrics"], "free"),
+            (vec!["stdio", "--host", "::"], "need an HTTP command"),
+            (vec!["streamable-http", "--tls-cert", "a"], "must be used together"),
+            (vec!["streamable-http", "--path", "mcp"], "`--path` must be a path such as"),
+            (vec!["streamable-http", "--path", "/metrics"], "reserved"),
             (vec!["sse", "--path", "/mcp"], "must not be `/mcp`"),
             (vec!["sse", "--public-url", "example.com"], "no URL like"),
             (vec!["sse", "--public-url", "https://user@example.com/"], "no URL like"),

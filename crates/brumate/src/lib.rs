@@ -1,4 +1,4 @@
-//! Python for programs that run code they did not write: CPython 3.14 with numpy, pandas, matplotlib and 120 other packages, in a sandbox.
+//! A sandbox for Python code that you did not write: CPython 3.14 with numpy, pandas, matplotlib and 120 other packages.
 //!
 //! ```no_run
 //! use brumate::Sandbox;
@@ -12,23 +12,23 @@
 //! }
 //!
 //! fn main() -> Result<(), brumate::Error> {
-//!     // The sandbox starts this program again, as jailed processes.
+//!     // The sandbox starts this program again as its jailed processes.
 //!     brumate::init();
 //!     run()
 //! }
 //! ```
 //!
-//! | noun | what it is | example |
+//! | type | what it is | example |
 //! |---|---|---|
-//! | [`Sandbox`] | runs code in fresh interpreters, each gone after its run | `examples/run.rs` |
-//! | [`Code`] | code that is about to run: its variables, listeners and answers | `examples/events.rs` |
-//! | [`RunResult`] | what became of it: value, output, error, figures | `examples/figures.rs` |
+//! | [`Sandbox`] | runs code in fresh interpreters, which end with their run | `examples/run.rs` |
+//! | [`RunBuilder`] | a run: its variables, event handler and input | `examples/events.rs` |
+//! | [`RunResult`] | the result of a run: value, output, error, figures | `examples/figures.rs` |
 //! | [`Session`] | an interpreter that keeps variables and files, also across restarts | `examples/session.rs` |
 //! | [`Session::upload`], [`Session::download`] | files of a session | `examples/files.rs` |
 //! | [`Session::snapshot`], [`Sandbox::restore`] | a session in a file | `examples/snapshot.rs` |
 //!
-//! Code has no network, no threads and no subprocesses, and sees no file, variable or secret of the host. Each run is a process that the
-//! operating system confines as well. Linux only.
+//! Code has no network, no threads and no subprocesses. It sees no file, variable or secret of the host. Each run is a process in a
+//! jail of the operating system. Linux only.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -40,7 +40,9 @@ mod library;
 
 #[doc(hidden)]
 pub use library::snapshot;
-pub use library::{Builder, Code, Error, Event, Figure, File, Question, RunResult, Sandbox, Session, Stop, init};
+pub use library::{
+    Error, Event, Figure, File, InputRequest, RunBuilder, RunResult, Sandbox, SandboxBuilder, Session, StopReason, init,
+};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

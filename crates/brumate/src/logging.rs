@@ -1,4 +1,4 @@
-//! Logs go to standard error: standard output belongs to the protocol.
+//! Logs to standard error. Standard output is for the protocol.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -16,16 +16,17 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::env_vars;
 use crate::predecessor::filter_of_level;
 
-/// Warnings, but nothing of rmcp's: its lines repeat what clients send, and call it an error when one of them goes away.
+/// Default filter: warnings, without those of rmcp, which contain clients' messages and report every disconnected client as an error.
 const DEFAULT: &str = "warn,rmcp=off";
-/// What `--verbose` shows.
+/// Filter of `--verbose`.
 const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
 
-/// Installs the subscriber. Servers log with times and places; other commands say sentences, unless more is asked for.
+/// Installs the subscriber. Servers log with times and targets. Other commands print sentences, unless `--verbose` or `BRUMATE_LOG` is
+/// set.
 ///
 /// # Errors
 ///
-/// A text when `BRUMATE_LOG` is no filter.
+/// A text: `BRUMATE_LOG` is not a valid filter.
 pub(crate) fn start(verbose: bool, is_server: bool) -> Result<(), String> {
     let given = std::env::var(env_vars::LOG).ok().filter(|text| !text.is_empty());
     let level = std::env::var(env_vars::LOG_LEVEL).ok().filter(|_| is_server && !verbose);
@@ -38,36 +39,36 @@ pub(crate) fn start(verbose: bool, is_server: bool) -> Result<(), String> {
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match is_server || verbose || given.is_some() {
-        true => lines.with_ansi(std::io::stderr().is_terminal()).with_filter(filter_fn(is_discreet)).boxed(),
-        false => lines.event_format(Sentences).with_filter(filter_fn(is_discreet)).boxed(),
+        true => lines.with_ansi(std::io::stderr().is_terminal()).with_filter(filter_fn(is_safe_to_log)).boxed(),
+        false => lines.event_format(SentenceFormat).with_filter(filter_fn(is_safe_to_log)).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
 }
 
-/// Writes events as the other messages of a command: `brumate: what happened: why`.
-struct Sentences;
+/// Formats events as sentences, like the other messages of a command: `brumate: what happened: why`.
+struct SentenceFormat;
 
-impl<S, N> FormatEvent<S, N> for Sentences
+impl<S, N> FormatEvent<S, N> for SentenceFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut sentence = Sentence::default();
+        let mut sentence = SentenceVisitor::default();
         event.record(&mut sentence);
         writeln!(writer, "brumate: {}{}", sentence.message, sentence.details)
     }
 }
 
-/// The text of an event, and its other fields.
+/// Collects the message of an event and its other fields.
 #[derive(Default)]
-struct Sentence {
+struct SentenceVisitor {
     message: String,
     details: String,
 }
 
-impl Visit for Sentence {
+impl Visit for SentenceVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),
@@ -77,8 +78,8 @@ impl Visit for Sentence {
     }
 }
 
-/// Below warnings, rmcp logs every message with all it holds, passwords that were asked for among it: never shown.
-fn is_discreet(metadata: &Metadata<'_>) -> bool {
+/// Returns whether an event may be logged. Below warnings, rmcp logs complete messages, which may contain passwords.
+fn is_safe_to_log(metadata: &Metadata<'_>) -> bool {
     !metadata.target().starts_with("rmcp") || *metadata.level() <= Level::WARN
 }
 
@@ -107,7 +108,7 @@ mod tests {
     fn commands_say_sentences() {
         let lines = Lines::default();
         let writer = lines.clone();
-        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).event_format(Sentences);
+        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).event_format(SentenceFormat);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::warn!(wall = "seccomp", "a wall is missing; see `brumate doctor`");
             tracing::error!(image = "data", error = %"disk full", "an image cannot be built");
@@ -123,7 +124,7 @@ mod tests {
         let lines = Lines::default();
         let writer = lines.clone();
         let subscriber = tracing_subscriber::registry().with(EnvFilter::new("trace")).with(
-            tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_filter(filter_fn(is_discreet)),
+            tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_filter(filter_fn(is_safe_to_log)),
         );
         tracing::subscriber::with_default(subscriber, || {
             tracing::trace!(target: "rmcp::transport", "received hunter2");

@@ -1,6 +1,11 @@
 //! Brumate: Python for AI agents, in a sandbox, over MCP.
 //!
-//! Flags become settings (`settings`), settings become a runner (`sandbox`) over the engine (`engine`), and each mode is a file of `commands`.
+//! | module | what it does |
+//! |---|---|
+//! | `cli`, `cli_scope` | parse the command line |
+//! | `settings` and `*_settings` | check flags and variables, and make settings from them |
+//! | `sandbox` | makes a runner and an engine from settings |
+//! | `commands` | one file for each command |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -10,7 +15,6 @@ mod cli_reference;
 mod cli_scope;
 mod commands;
 mod env_vars;
-mod environment;
 mod exit_status;
 mod http_settings;
 mod logging;
@@ -35,16 +39,15 @@ use tokio::runtime::Builder;
 use brumate::engine;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
-use crate::commands::complain;
-use crate::environment::Environment;
-use crate::settings::Settings;
+use crate::commands::print_error;
+use crate::settings::{Environment, Settings};
 
-/// How long threads that still write may hold up the end of the process.
+/// How long the process waits at its end for threads that still write.
 const SHUTDOWN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // First of all: what runs guest code jails itself, and must have one thread then.
+    // Must come first: a process that runs guest code enters its jail here, and may have only one thread.
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         return code;
     }
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
     }
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     for text in predecessor::apply(&mut cli, &matches, |name| std::env::var(name).ok()) {
-        complain(&format!("brumate: {text}"));
+        print_error(&format!("brumate: {text}"));
     }
     let settings = match Settings::resolve(&cli, &Environment::of_this_process()) {
         Ok(settings) => settings,
@@ -68,17 +71,17 @@ fn main() -> ExitCode {
     ExitCode::from(run(&cli.mode, &settings))
 }
 
-/// Runs a mode to its end and gives the exit status.
+/// Runs a command to its end. Returns the exit status.
 fn run(mode: &Mode, settings: &Settings) -> u8 {
     let mut threads = match mode {
-        // What a client on pipes asks for takes little time in this process, and waking another thread takes more.
+        // Requests of one client need little time in this process; waking another thread would take longer.
         Mode::Stdio | Mode::Pipe => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = match threads.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            complain(&format!("brumate: cannot start threads: {error}"));
+            print_error(&format!("brumate: cannot start threads: {error}"));
             return exit_status::SANDBOX;
         }
     };
@@ -107,7 +110,7 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
     match result {
         Ok(status) => status,
         Err(error) => {
-            complain(&format!("brumate: {error:#}"));
+            print_error(&format!("brumate: {error:#}"));
             exit_status::SANDBOX
         }
     }

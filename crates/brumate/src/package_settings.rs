@@ -1,26 +1,26 @@
-//! What the command line means for packages.
+//! Makes the settings of packages from the command line.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use brumate_packages::lock::{Lock, MAX_LOCK_BYTES};
-use brumate_packages::policy::{PackagePattern, Policy, PolicyLayer, PolicyTable, RuleOrigin};
+use brumate_packages::policy::{Origin, PackagePattern, Policy, PolicyLayer, PolicyTable};
 use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
-use brumate_session::packages::{InferenceScope, PackageSettings, PackageSources};
+use brumate_session::packages::{Infer, PackageSettings, Sources};
 
-use crate::cli::{InferChoice, PackageOptions};
+use crate::cli::{InferArg, PackageOptions};
 use crate::env_vars;
-use crate::environment::Environment;
+use crate::settings::Environment;
 
-/// Largest file of constraints or rules.
+/// Largest file of constraints or rules, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What the options mean; the cache lies in `cache_dir`.
+/// Makes the settings, with the cache in `cache_dir`.
 ///
 /// # Errors
 ///
-/// A text that says which option is wrong and what is possible.
+/// A text with the wrong option, and what is possible.
 pub(crate) fn resolve(
     options: &PackageOptions,
     cache_dir: &Path,
@@ -30,9 +30,9 @@ pub(crate) fn resolve(
     settings.sources = sources(options)?;
     settings.policy = policy(options, environment)?;
     settings.infer = match options.infer {
-        InferChoice::All => InferenceScope::All,
-        InferChoice::Known => InferenceScope::Known,
-        InferChoice::None => InferenceScope::None,
+        InferArg::All => Infer::All,
+        InferArg::Known => Infer::Known,
+        InferArg::None => Infer::None,
     };
     for file in &options.constraint {
         settings.constraints.extend(constraints(file)?);
@@ -41,8 +41,8 @@ pub(crate) fn resolve(
     Ok(settings)
 }
 
-fn sources(options: &PackageOptions) -> Result<PackageSources, String> {
-    let mut sources = PackageSources::default();
+fn sources(options: &PackageOptions) -> Result<Sources, String> {
+    let mut sources = Sources::default();
     sources.index.clone_from(&options.index);
     sources.extra_indexes = filled(&options.extra_index);
     sources.find_links = filled(&options.find_links);
@@ -59,16 +59,16 @@ fn sources(options: &PackageOptions) -> Result<PackageSources, String> {
     Ok(sources)
 }
 
-/// What is not empty: a variable may be.
+/// Removes empty texts, which come from empty variables.
 fn filled(texts: &[String]) -> Vec<String> {
     texts.iter().filter(|text| !text.trim().is_empty()).cloned().collect()
 }
 
-/// The rules of the file, of the environment and of the command line: what one of them refuses is refused.
+/// Returns the rules of the file, of the environment and of the command line. A package is denied if one of them denies it.
 fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy, String> {
     let mut layers = Vec::new();
     if let Some(file) = &options.package_policy {
-        let origin = RuleOrigin::File(file.clone());
+        let origin = Origin::File(file.clone());
         layers.push(PolicyLayer::from_toml(&read(file, MAX_FILE_BYTES)?, origin).map_err(|error| error.to_string())?);
     }
     let words = |text: &Option<String>| -> Vec<String> {
@@ -87,7 +87,7 @@ fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy,
         no_urls: !options.allow_urls,
         ..PolicyTable::default()
     };
-    for (table, origin) in [(of_environment, RuleOrigin::Environment), (of_command_line, RuleOrigin::CommandLine)] {
+    for (table, origin) in [(of_environment, Origin::Environment), (of_command_line, Origin::CommandLine)] {
         if table != PolicyTable::default() {
             layers.push(PolicyLayer::new(table, origin).map_err(|error| error.to_string())?);
         }
@@ -95,7 +95,7 @@ fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy,
     Ok(Policy::new(layers))
 }
 
-/// The patterns; `None` when there are none.
+/// Parses patterns. Returns `None` if there are none.
 fn patterns(name: &str, texts: &[String]) -> Result<Option<Vec<PackagePattern>>, String> {
     let texts = filled(texts);
     let read = |text: &String| text.parse().map_err(|error| format!("`{name}`: {error}"));
@@ -103,12 +103,13 @@ fn patterns(name: &str, texts: &[String]) -> Result<Option<Vec<PackagePattern>>,
     Ok((!patterns.is_empty()).then_some(patterns))
 }
 
+/// Reads a file of constraints, one requirement per line.
 fn constraints(file: &Path) -> Result<Vec<Requirement>, String> {
     let text = read(file, MAX_FILE_BYTES)?;
     let mut constraints = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
-        // pip's comments: at the beginning, or after white space.
+        // Comments as in pip: at the beginning of a line, or after white space.
         let line = if line.starts_with('#') { "" } else { line.split(" #").next().unwrap_or_default().trim() };
         if line.is_empty() {
             continue;
@@ -119,6 +120,7 @@ fn constraints(file: &Path) -> Result<Vec<Requirement>, String> {
     Ok(constraints)
 }
 
+/// Reads a lock file.
 fn lock(file: &Path) -> Result<Lock, String> {
     let text = read(file, MAX_LOCK_BYTES as u64)?;
     let directory = file.parent().unwrap_or(Path::new(""));
@@ -141,7 +143,7 @@ fn read(file: &Path, limit: u64) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use brumate_packages::DistributionName;
-    use brumate_packages::policy::{Candidate, Provenance, RequestReason};
+    use brumate_packages::policy::{Candidate, Provenance, Way};
 
     use super::*;
 
@@ -168,10 +170,7 @@ mod tests {
         let policy = resolved(options, &environment).unwrap().policy;
         let refused = |name: &str, provenance: Provenance<'_>| {
             let name = DistributionName::new(name).unwrap();
-            policy
-                .check(&Candidate::new(&name, provenance, RequestReason::Requested))
-                .err()
-                .map(|refusal| refusal.to_string())
+            policy.check(&Candidate::new(&name, provenance, Way::Requested)).err().map(|refusal| refusal.to_string())
         };
         for (name, part) in
             [("a", "policy.toml"), ("b", "environment"), ("c", "`c`"), ("d", "environment"), ("x", "allow")]

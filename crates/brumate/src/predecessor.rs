@@ -1,18 +1,18 @@
-//! Settings under the names that the MCP Python Code Interpreter gave them. They hold for servers of its tools, when nothing of our
-//! own says otherwise.
+//! Environment variables of the MCP Python Code Interpreter. Servers with its tools read them; our own flags and variables override
+//! them.
 
 use brumate_session::units::parse_duration;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::{Cli, Lapse, Tools};
+use crate::cli::{Cli, IdleTimeout, ToolsArg};
 use crate::env_vars;
 
-/// Takes over what the environment says. `variable` reads it. Returns texts about values that mean nothing: others may use these
-/// names too, so they are no errors.
+/// Applies the variables, which `variable` reads. Returns warnings about invalid values. They are not errors, because other programs may
+/// use these names.
 pub(crate) fn apply(cli: &mut Cli, matches: &ArgMatches, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut ignored = Vec::new();
-    if !cli.mode.is_server() || cli.options.tools == Tools::Run {
+    if !cli.mode.is_server() || cli.options.tools == ToolsArg::Run {
         return ignored;
     }
     let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
@@ -34,12 +34,12 @@ pub(crate) fn apply(cli: &mut Cli, matches: &ArgMatches, variable: impl Fn(&str)
         cli.options.timeout = timeout;
     }
     if let Some(timeout) = time(env_vars::PLAIN_SESSION_TIMEOUT, "session_timeout") {
-        cli.options.session_timeout = Lapse::After(timeout);
+        cli.options.session_timeout = IdleTimeout::After(timeout);
     }
     ignored
 }
 
-/// The filter for events that a level of Python's `logging` stands for.
+/// Returns the log filter for a level of Python's `logging`.
 pub(crate) fn filter_of_level(level: &str) -> Option<&'static str> {
     Some(match level.to_ascii_uppercase().as_str() {
         "DEBUG" => "debug,rmcp=warn",
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    fn applied(line: &[&str], variables: &[(&str, &str)]) -> (Duration, Lapse, usize) {
+    fn applied(line: &[&str], variables: &[(&str, &str)]) -> (Duration, IdleTimeout, usize) {
         let matches = crate::cli_scope::scoped(Cli::command()).get_matches_from([&["brumate"], line].concat());
         let mut cli = Cli::from_arg_matches(&matches).unwrap();
         let read = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
@@ -69,16 +69,16 @@ mod tests {
     #[test]
     fn its_names_are_taken_where_nothing_else_is_said() {
         let seconds = Duration::from_secs;
-        let default = (seconds(60), Lapse::After(seconds(1800)), 0);
+        let default = (seconds(60), IdleTimeout::After(seconds(1800)), 0);
         let both = [("KERNEL_TIMEOUT", "10"), ("SESSION_TIMEOUT", "90")];
         let interpreter = ["--tools", "interpreter", "stdio"];
-        assert_eq!(applied(&interpreter, &both), (seconds(10), Lapse::After(seconds(90)), 0));
-        assert_eq!(applied(&["stdio", "--tools", "all"], &both), (seconds(10), Lapse::After(seconds(90)), 0));
+        assert_eq!(applied(&interpreter, &both), (seconds(10), IdleTimeout::After(seconds(90)), 0));
+        assert_eq!(applied(&["stdio", "--tools", "all"], &both), (seconds(10), IdleTimeout::After(seconds(90)), 0));
         assert_eq!(applied(&interpreter, &[]), default);
         assert_eq!(applied(&["stdio"], &both), default, "other tools");
         assert_eq!(applied(&["exec", "x.py"], &both), default, "no server");
         let said = ["--timeout", "5s", "--tools", "all", "stdio", "--session-timeout", "1h"];
-        assert_eq!(applied(&said, &both), (seconds(5), Lapse::After(seconds(3600)), 0));
+        assert_eq!(applied(&said, &both), (seconds(5), IdleTimeout::After(seconds(3600)), 0));
         assert_eq!(applied(&interpreter, &[("SESSION_TIMEOUT", "soon")]), (default.0, default.1, 1));
     }
 

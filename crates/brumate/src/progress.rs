@@ -1,4 +1,4 @@
-//! Compilation and packages on a terminal: one line that is written over and removed at the end.
+//! Progress of compilation and packages on a terminal, in one line that is overwritten and finally removed.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,34 +8,36 @@ use std::time::Duration;
 use brumate_engine::client::Progress;
 use brumate_session::packages::PackageEvent;
 
-/// Longest module name that is shown.
+/// Longest shown module name, in characters.
 const MAX_NAME: usize = 40;
-/// Longest line about packages: it must not wrap.
+/// Longest line about packages, in characters. It must not wrap.
 const MAX_LINE: usize = 78;
 
-/// How long a user waits without a word.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// What a user reads who waits longer.
-const COMPILING: &str = "brumate: compiling Python to machine code, once; this takes about a minute (`brumate warmup` does all of it ahead)";
+/// Time after which a message says that code is compiled.
+const MESSAGE_DELAY: Duration = Duration::from_secs(2);
+/// The message.
+const COMPILING: &str =
+    "brumate: compiling Python to machine code, once; this takes about a minute (`brumate warmup` does it in advance)";
 
-/// Shows compilation when standard error is a terminal.
+/// Returns a function that shows compilation, if standard error is a terminal.
 pub(crate) fn on_terminal() -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
     std::io::stderr().is_terminal().then(|| Arc::new(show) as Arc<dyn Fn(Progress) + Send + Sync>)
 }
 
-/// Says in one line that something is compiled, when that takes longer than [`PATIENCE`] and standard error is no terminal.
-pub(crate) fn in_one_line() -> Arc<dyn Fn(Progress) + Send + Sync> {
+/// Returns a function that prints one message when compilation takes longer than [`MESSAGE_DELAY`]. For standard error that is not a
+/// terminal.
+pub(crate) fn one_message() -> Arc<dyn Fn(Progress) + Send + Sync> {
     let compiling = Arc::new(AtomicBool::new(false));
     let begun = Once::new();
     Arc::new(move |progress| {
         compiling.store(progress.done < progress.total, Ordering::Relaxed);
         let compiling = Arc::clone(&compiling);
         begun.call_once(|| {
-            // Detached: it ends soon. Without it the line is missing, and nothing else.
-            let _ = std::thread::Builder::new().name("patience".to_owned()).spawn(move || {
-                std::thread::sleep(PATIENCE);
+            // The thread is detached, and ends soon. If it cannot be started, only the message is missing.
+            let _ = std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
+                std::thread::sleep(MESSAGE_DELAY);
                 if compiling.load(Ordering::Relaxed) {
-                    // The reader may be gone; that is no reason to stop.
+                    // The reader may be gone.
                     let _ = writeln!(std::io::stderr().lock(), "{COMPILING}");
                 }
             });
@@ -43,17 +45,17 @@ pub(crate) fn in_one_line() -> Arc<dyn Fn(Progress) + Send + Sync> {
     })
 }
 
-/// Shows what becomes of packages.
+/// A function that shows an event of a package.
 pub(crate) type ShowPackages = fn(&PackageEvent);
 
-/// Shows packages when standard error is a terminal.
+/// Returns a function that shows packages, if standard error is a terminal.
 pub(crate) fn packages_on_terminal() -> Option<ShowPackages> {
     std::io::stderr().is_terminal().then_some(show_packages as ShowPackages)
 }
 
-/// Removes what was shown.
+/// Removes the line.
 pub(crate) fn clear() {
-    // As below.
+    // The terminal may be gone.
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K");
 }
 
@@ -62,12 +64,12 @@ fn show_packages(event: &PackageEvent) {
         PackageEvent::Ready { .. } => String::new(),
         event => event.to_string().chars().take(MAX_LINE).collect(),
     };
-    // The terminal may be gone; that is no reason to stop.
+    // The terminal may be gone.
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K{line}");
 }
 
 fn show(progress: Progress) {
-    // The terminal may be gone; that is no reason to stop.
+    // The terminal may be gone.
     let _ = write!(std::io::stderr().lock(), "{}", line(&progress));
 }
 

@@ -1,4 +1,4 @@
-//! From settings to a runner.
+//! Makes a runner and an engine from settings.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 use crate::progress;
 use crate::settings::Settings;
 
-/// A runner and the engine behind it.
+/// A runner and its engine.
 #[derive(Clone)]
 pub(crate) struct Sandbox {
     pub(crate) runner: Runner,
     pub(crate) engine: LocalEngine,
 }
 
-/// Makes a runner. Nothing is started yet.
+/// Makes the sandbox of a command. Its processes start with the first run.
 pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     make(settings, LocalEngineConfig::default())
 }
 
-/// As [`sandbox`], for a server: it starts soon, and lives long enough to compile what runs waited for once more, to faster code.
+/// Makes the sandbox of a server. It compiles new modules quickly first, and optimizes them in the background.
 pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     make(
         settings,
@@ -33,10 +33,11 @@ pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     )
 }
 
-/// As [`sandbox`], for one run: another process compiles what it waited for once more, if one may be started.
-pub(crate) fn brief_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    let progress = Some(progress::on_terminal().unwrap_or_else(progress::in_one_line));
-    let tiers = if settings.runner.builder == ImageBuilder::OtherProcess { Tiers::Deferred } else { Tiers::Optimized };
+/// Makes the sandbox of a command with one run. A later process optimizes modules that the run has compiled quickly, unless
+/// `--no-learned-images` forbids such processes.
+pub(crate) fn single_run_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
+    let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));
+    let tiers = if settings.runner.builder == Builder::Elsewhere { Tiers::Deferred } else { Tiers::Optimized };
     let config = LocalEngineConfig { start: StartMode::Brief, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
@@ -48,7 +49,7 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     config.idle = settings.ready_timeout;
     config.progress = config.progress.or_else(progress::on_terminal);
     let engine = LocalEngine::new(config);
-    let bundle = Arc::new(bundle().context("this binary is defective")?);
+    let bundle = Arc::new(bundle().context("this binary is defective; install it again")?);
     let mut runner = settings.runner.clone();
     runner.images.extend(image_of(&runner.dependencies));
     let packages = Packages::new(Arc::new(engine.clone()), Arc::clone(&bundle), settings.packages.clone());
@@ -56,7 +57,7 @@ fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sa
     Ok(Sandbox { runner, engine })
 }
 
-/// The image that has imported what these requirements name; none, when nothing of them can be imported.
+/// Returns the image with the modules of these requirements imported. Returns `None` if the bundle has none of them.
 pub(crate) fn image_of(requirements: &[String]) -> Option<Image> {
     let name = |text: &String| Some(text.parse::<Requirement>().ok()?.name);
     let modules: Vec<&str> = requirements
@@ -68,15 +69,15 @@ pub(crate) fn image_of(requirements: &[String]) -> Option<Image> {
     (!modules.is_empty()).then(|| Image::of(modules))
 }
 
-/// Gets the packages of `--deps` that the bundle lacks, with their bytecode, and has an image built that has imported them; runs that
-/// import them are forked from it from then on. The inner error says which cannot be had.
+/// Installs the packages of `--deps` that are not in the bundle, compiles their bytecode, and builds an image with them imported. Later
+/// runs that import them are forked from that image. The inner error lists packages that cannot be installed.
 pub(crate) async fn warm_dependencies(
     sandbox: &Sandbox,
     settings: &Settings,
-    onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
 ) -> anyhow::Result<Result<(), String>> {
     let dependencies = &settings.runner.dependencies;
-    let installation = match sandbox.runner.warm_up(dependencies, onlooker).await? {
+    let installation = match sandbox.runner.warm_up(dependencies, event_sink).await? {
         Ok(installation) => installation,
         Err(error) => return Ok(Err(error)),
     };
@@ -84,15 +85,15 @@ pub(crate) async fn warm_dependencies(
         return Ok(Ok(()));
     }
     let image = own_image(dependencies, &installation);
-    // A package that cannot be imported without more is no reason not to have it.
+    // A package whose import fails here is still installed.
     match sandbox.engine.warm(&image).await {
         Ok(()) => sandbox.runner.set_own_image(image),
-        Err(error) => tracing::warn!(%error, "no image was built of the packages given at start"),
+        Err(error) => tracing::warn!(%error, "no image was built of the packages of --deps"),
     }
     Ok(Ok(()))
 }
 
-/// Runs are forked from the image of `--deps`, when `brumate warmup` has built it. What cannot be had is met again by the run.
+/// Uses the image of `--deps` for runs, if `brumate warmup` has built it. Errors are ignored; the run reports them.
 pub(crate) async fn use_warm_dependencies(sandbox: &Sandbox, settings: &Settings) {
     let dependencies = &settings.runner.dependencies;
     let wanted: Option<Vec<_>> =
@@ -108,14 +109,14 @@ pub(crate) async fn use_warm_dependencies(sandbox: &Sandbox, settings: &Settings
     }
 }
 
-/// The image of requirements that became `installation`.
+/// Returns the image of the requirements `dependencies`, which were resolved to `installation`.
 fn own_image(dependencies: &[String], installation: &Installation) -> Image {
     let named: Vec<String> =
         dependencies.iter().filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string())).collect();
     let of_layers = installation.packages.iter().filter(|package| named.contains(&package.name));
     let of_layers = of_layers.filter_map(|package| package.import_names.iter().find(|module| !module.starts_with('_')));
     let of_bundle = image_of(dependencies).unwrap_or_default();
-    // What needs numpy is used together with what is of the image that numpy is in.
+    // Packages that need numpy are used together with the others of the data image.
     let is_data = installation.wheels.iter().any(|wheel| wheel == "numpy");
     let data = Image::DATA.iter().filter(|_| is_data).map(|&module| module.to_owned());
     let mut modules: Vec<String> = data.collect();

@@ -1,11 +1,12 @@
-//! Files that hold a secret of the command line: a token, or a client's secret.
+//! Files with a secret: a token, or a client secret.
 
 use std::io::Read as _;
 use std::path::Path;
 
-/// The largest file of a token or a secret, in bytes.
+/// Largest file, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
+/// Reads the secret in a file. `option`: the option that names the file, for errors.
 pub(crate) fn read_secret(path: &Path, option: &str) -> Result<String, String> {
     let wrong = |reason: String| format!("{option}: {} cannot be read: {reason}", path.display());
     let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
@@ -15,17 +16,17 @@ pub(crate) fn read_secret(path: &Path, option: &str) -> Result<String, String> {
     if text.len() as u64 > MAX_SECRET {
         return Err(wrong(format!("it has more than {MAX_SECRET} bytes")));
     }
-    usable(text.trim().to_owned(), &format!("{option}: {}", path.display()))
+    check_secret(text.trim().to_owned(), &format!("{option}: {}", path.display()))
 }
 
-/// Refuses what no header can carry. What it is is not shown.
-pub(crate) fn usable(secret: String, place: &str) -> Result<String, String> {
+/// Checks that a secret can be sent in a header. Errors do not contain it. `source`: a file or a variable, for errors.
+pub(crate) fn check_secret(secret: String, source: &str) -> Result<String, String> {
     if secret.is_empty() {
-        return Err(format!("{place} is empty: put the secret in it, on one line"));
+        return Err(format!("{source} is empty: put the secret in it, on one line"));
     }
     if !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
-            "{place} has spaces, lines or signs that are not ASCII: put the secret alone in it, on one line"
+            "{source} has spaces, several lines or non-ASCII characters: put only the secret in it, on one line"
         ));
     }
     Ok(secret)

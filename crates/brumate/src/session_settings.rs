@@ -1,4 +1,4 @@
-//! What the command line means for sessions.
+//! Makes the settings of sessions from the command line.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,43 +10,43 @@ use brumate_session::RunnerSettings;
 use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
 
-use crate::cli::{DurabilityArg, Lapse, Options};
-use crate::environment::{Environment, within};
+use crate::cli::{DurabilityArg, IdleTimeout, Options};
+use crate::settings::{Environment, check_range};
 
-/// Most sessions that are awake at the same time.
+/// Largest value of `--max-live-sessions`.
 const MAX_LIVE: usize = 4096;
-/// Sessions that are awake at the same time, if the host has memory enough.
+/// Default of `--max-live-sessions` on hosts with enough memory.
 const DEFAULT_LIVE: usize = 50;
-/// Memory of the host, in bytes, for each session that is awake: half of it is left to other things.
+/// Memory of the host for each session in memory, in bytes. Half of it is for other purposes.
 const MEMORY_PER_LIVE: u64 = 128 << 20;
-/// Most sessions in all.
+/// Largest value of `--max-sessions`.
 const MAX_SESSIONS: usize = 1_000_000;
-/// Most disk space of sleeping sessions.
+/// Largest value of `--sessions-disk`, in bytes.
 const MAX_DISK: u64 = 1 << 50;
-/// Longest time without use: ten years.
+/// Longest idle time: ten years.
 const MAX_IDLE: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
-/// Longest name of an input directory.
+/// Longest name of an input directory, in bytes.
 const MAX_INPUT_NAME: usize = 64;
-/// Shortest time without use after which something happens.
+/// Shortest idle time.
 const MIN_IDLE: Duration = Duration::from_secs(1);
 
-/// A time without use; `None`: never.
+/// Checks an idle time. `None`: never.
 ///
 /// # Errors
 ///
-/// A text that says what is possible.
-pub(crate) fn idle(flag: &str, lapse: Lapse) -> Result<Option<Duration>, String> {
-    match lapse {
-        Lapse::Never => Ok(None),
-        Lapse::After(time) => within(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
+/// A text with the flag and the range.
+pub(crate) fn check_idle_timeout(flag: &str, idle_timeout: IdleTimeout) -> Result<Option<Duration>, String> {
+    match idle_timeout {
+        IdleTimeout::Never => Ok(None),
+        IdleTimeout::After(time) => check_range(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
     }
 }
 
-/// What the options mean; `None` when there is no place for sessions.
+/// Makes the settings. Returns `None` without a data directory.
 ///
 /// # Errors
 ///
-/// A text that says which option is wrong and what is possible.
+/// A text with the wrong option, and what is possible.
 pub(crate) fn resolve(
     options: &Options,
     runner: &RunnerSettings,
@@ -54,11 +54,11 @@ pub(crate) fn resolve(
 ) -> Result<Option<SessionSettings>, String> {
     let count = |number: usize| number.to_string();
     let live = options.max_live_sessions.unwrap_or_else(default_live);
-    let max_live = within("--max-live-sessions", live, 1..=MAX_LIVE, count)?;
-    let max_sessions = within("--max-sessions", options.max_sessions, 1..=MAX_SESSIONS, count)?;
-    let max_disk_bytes = within("--sessions-disk", options.sessions_disk, 1 << 20..=MAX_DISK, format_size)?;
-    let hibernate_after = idle("--hibernate-after", options.hibernate_after)?;
-    let timeout = idle("--session-timeout", options.session_timeout)?;
+    let max_live = check_range("--max-live-sessions", live, 1..=MAX_LIVE, count)?;
+    let max_sessions = check_range("--max-sessions", options.max_sessions, 1..=MAX_SESSIONS, count)?;
+    let max_disk_bytes = check_range("--sessions-disk", options.sessions_disk, 1 << 20..=MAX_DISK, format_size)?;
+    let hibernate_after = check_idle_timeout("--hibernate-after", options.hibernate_after)?;
+    let timeout = check_idle_timeout("--session-timeout", options.session_timeout)?;
     let data_dir = || directories::data(environment.xdg_data_home.clone(), environment.home.clone());
     let Some(data_dir) = options.data_dir.clone().or_else(data_dir) else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
@@ -80,7 +80,7 @@ pub(crate) fn resolve(
     Ok(Some(settings))
 }
 
-/// Reads `[NAME=]DIR`. A directory with `=` in its path is written with one before it: `=DIR`.
+/// Parses `[NAME=]DIR`. A path that contains `=` is written `=DIR`.
 fn input_dir(text: &OsStr) -> Result<(String, PathBuf), String> {
     let bytes = text.as_bytes();
     let Some(split) = bytes.iter().position(|&byte| byte == b'=') else { return Ok((String::new(), text.into())) };
@@ -89,11 +89,11 @@ fn input_dir(text: &OsStr) -> Result<(String, PathBuf), String> {
     let name = std::str::from_utf8(name).ok().filter(|name| name.bytes().all(|byte| fits(&byte)) && *name != "..");
     let name = name.filter(|name| *name != "." && name.len() <= MAX_INPUT_NAME);
     let name =
-        name.ok_or("`--input-dir`: a name is letters, digits, `-`, `_` and `.`; write `=DIR` for a path with `=`")?;
+        name.ok_or("`--input-dir`: a name consists of letters, digits, `-`, `_` and `.`; write `=DIR` for a path that contains `=`")?;
     Ok((name.to_owned(), path.into()))
 }
 
-/// As many as the host has memory for.
+/// Returns the default of `--max-live-sessions`: as many as the host has memory for.
 fn default_live() -> usize {
     let host = rustix::system::sysinfo();
     let bytes = host.totalram.saturating_mul(u64::from(host.mem_unit));

@@ -1,4 +1,4 @@
-//! What a command line and an environment mean. Everything is decided here, once; commands see no flags.
+//! Makes settings from the command line and the environment, and checks them. Commands use the settings only.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,28 +9,27 @@ use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{ImageBuilder, RunnerSettings};
+use brumate_session::{Builder, RunnerSettings};
 
-use crate::cli::{Cli, Mode, ReturnModeArg, Tools};
-use crate::environment::{Environment, within};
-use crate::http_settings::{self, HttpService};
-use crate::{package_settings, session_settings};
+use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
+use crate::http_settings::{self, HttpServerSettings};
+use crate::{env_vars, package_settings, session_settings};
 
-/// Longest time limit: a day. What runs longer wants a scheduler.
+/// Longest time limit: a day.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Shortest time limit; below it not even `pass` is sure to end.
+/// Shortest time limit. Below it, even `pass` may not end in time.
 const MIN_TIME: Duration = Duration::from_millis(50);
-/// Shortest time for an answer.
+/// Shortest time for an answer to `input()`.
 const MIN_INPUT: Duration = Duration::from_secs(1);
-/// Least memory: the interpreter itself and some room.
+/// Least memory, in bytes: the interpreter and some space for code.
 const MIN_MEMORY: u64 = 64 << 20;
-/// Most memory: what 32-bit addresses reach.
+/// Most memory, in bytes: the range of 32-bit addresses.
 const MAX_MEMORY: u64 = 4 << 30;
-/// Least output: an error message should fit.
+/// Least output limit, in bytes: room for an error message.
 const MIN_OUTPUT: u64 = 1 << 10;
-/// Most output; it is held in memory for each run.
+/// Largest output limit, in bytes. The output of each run is kept in memory.
 const MAX_OUTPUT: u64 = 64 << 20;
-/// Most files; they live in the memory of the machine.
+/// Largest limit of files, in bytes. They are kept in the memory of the machine.
 const MAX_FILES: u64 = 64 << 30;
 /// Most bytes written to mounted directories.
 const MAX_MOUNT_LIMIT: u64 = 1 << 40;
@@ -47,37 +46,65 @@ pub(crate) struct Settings {
     pub(crate) cache_dir: PathBuf,
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
-    /// How long interpreters are kept ready without use; `None`: always.
+    /// Idle time after which ready interpreters end. `None`: never.
     pub(crate) ready_timeout: Option<Duration>,
     pub(crate) return_mode: ReturnMode,
-    /// Answers of `run_python_code` have pictures.
+    /// Whether results of `run_python_code` contain figures.
     pub(crate) figures: bool,
     pub(crate) tools: ToolSet,
-    /// Time for each answer to a question of running code.
+    /// Time limit of each answer to `input()` and `getpass()`.
     pub(crate) input_timeout: Duration,
-    /// `None` when there is no place for them, which matters only when they are wanted.
+    /// `None` without a data directory; an error only if sessions are needed.
     pub(crate) sessions: Option<SessionSettings>,
-    /// There in HTTP modes.
-    pub(crate) http: Option<HttpService>,
+    /// `Some` for HTTP commands.
+    pub(crate) http: Option<HttpServerSettings>,
+}
+
+/// Environment variables that clap does not read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    pub(crate) xdg_cache_home: Option<PathBuf>,
+    pub(crate) xdg_data_home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) allow_package: Option<String>,
+    pub(crate) deny_package: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<String>,
+}
+
+impl Environment {
+    /// Reads the environment of this process. Relative paths are ignored (XDG Base Directory Specification).
+    pub(crate) fn of_this_process() -> Self {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        Self {
+            xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
+            xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
+            home: absolute(env_vars::HOME),
+            allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
+            deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
+            host: std::env::var(env_vars::HOST).ok().filter(|host| !host.is_empty()),
+            port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
+        }
+    }
 }
 
 impl Settings {
-    /// Decides what a command line means.
+    /// Makes settings from the command line and the environment.
     ///
     /// # Errors
     ///
-    /// A text that says which option is wrong and what is possible.
+    /// A text with the wrong option, and what is possible.
     pub(crate) fn resolve(cli: &Cli, environment: &Environment) -> Result<Self, String> {
         let (options, mode) = (&cli.options, &cli.mode);
         let http = http_settings::resolve(mode, &cli.http, environment)?;
         let limits = Limits {
-            wall: within("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
-            cpu: within("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
-            grace: within("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
-            memory_bytes: within("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
-            file_bytes: within("--files", options.files, 0..=MAX_FILES, format_size)?,
-            mount_bytes: within("--mount-limit", options.mount_limit, 0..=MAX_MOUNT_LIMIT, format_size)?,
-            output_bytes: within("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
+            wall: check_range("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            cpu: check_range("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            grace: check_range("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
+            memory_bytes: check_range("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
+            file_bytes: check_range("--files", options.files, 0..=MAX_FILES, format_size)?,
+            mount_bytes: check_range("--mount-limit", options.mount_limit, 0..=MAX_MOUNT_LIMIT, format_size)?,
+            output_bytes: check_range("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
             ..Limits::default()
         };
         let mut runner = RunnerSettings::default();
@@ -85,45 +112,42 @@ impl Settings {
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
         if let Some(number) = options.max_concurrent {
             let text = |number: usize| number.to_string();
-            runner.max_concurrent = within("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
+            runner.max_concurrent = check_range("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
         }
         let cache_dir = options
             .cache_dir
             .clone()
             .or_else(|| directories::cache(environment.xdg_cache_home.clone(), environment.home.clone()))
-            .ok_or(
-                "there is no home directory for the cache; say with `--cache-dir` where compiled modules may be kept",
-            )?;
+            .ok_or("there is no home directory for the cache: name one with `--cache-dir`")?;
         if !options.no_learned_images {
             runner.imports_file = Some(cache_dir.join("imports.json"));
             runner.builder = match mode {
-                Mode::Exec(_) => ImageBuilder::OtherProcess,
-                _ if mode.is_server() => ImageBuilder::ThisProcess,
-                // It notes what it has built for `exec`.
-                Mode::Warmup(_) => ImageBuilder::OtherProcess,
-                _ => ImageBuilder::Disabled,
+                Mode::Exec(_) => Builder::Elsewhere,
+                _ if mode.is_server() => Builder::Here,
+                // It records the images that it has built for `exec`.
+                Mode::Warmup(_) => Builder::Elsewhere,
+                _ => Builder::Nobody,
             };
         }
-        let ready = within("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
-        let ready_timeout = session_settings::idle("--ready-timeout", options.ready_timeout)?;
+        let ready = check_range("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
+        let ready_timeout = session_settings::check_idle_timeout("--ready-timeout", options.ready_timeout)?;
         let return_mode = match options.return_mode {
             ReturnModeArg::Xml => ReturnMode::Xml,
             ReturnModeArg::Json => ReturnMode::Json,
         };
         let tools = match options.tools {
-            // A package uses runs and sessions; what tools are called is no matter there.
+            // A package uses runs and sessions, but no MCP tools.
             _ if matches!(mode, Mode::Pipe) => ToolSet::All,
-            Tools::Run => ToolSet::Run,
-            Tools::Interpreter => ToolSet::Interpreter,
-            Tools::All => ToolSet::All,
+            ToolsArg::Run => ToolSet::Run,
+            ToolsArg::Interpreter => ToolSet::Interpreter,
+            ToolsArg::All => ToolSet::All,
         };
-        let input_timeout = within("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
+        let input_timeout =
+            check_range("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
         let sessions = session_settings::resolve(options, &runner, environment)?;
-        let wanted = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
-        if wanted && sessions.is_none() {
-            return Err(
-                "there is no home directory for sessions; say with `--data-dir` where they may be kept".to_owned()
-            );
+        let needs_sessions = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
+        if needs_sessions && sessions.is_none() {
+            return Err("there is no home directory for sessions: name one with `--data-dir`".to_owned());
         }
         let packages = package_settings::resolve(&cli.packages, &cache_dir, environment)?;
         Ok(Self {
@@ -143,7 +167,24 @@ impl Settings {
     }
 }
 
-/// Splits a comma list of requirements. Commas inside `[extras]` and between version specifiers do not separate:
+/// Returns `value` if it is in `range`.
+///
+/// # Errors
+///
+/// A text with the flag and the range.
+pub(crate) fn check_range<T: PartialOrd + Copy>(
+    flag: &str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+    text: impl Fn(T) -> String,
+) -> Result<T, String> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
+}
+
+/// Splits a list of requirements at commas, except those inside `[extras]` and between version specifiers:
 /// `pandas[plot,excel]>=2,<4,numpy` is two requirements.
 pub(crate) fn split_requirements(list: &str) -> Vec<String> {
     let mut requirements: Vec<String> = Vec::new();
@@ -226,7 +267,7 @@ mod tests {
             (vec!["stdio", "--memory", "8GiB"], "`--memory` must be from 64 MiB to 4 GiB, not 8 GiB"),
             (vec!["stdio", "--max-concurrent", "0"], "`--max-concurrent` must be from 1 to 4096, not 0"),
             (vec!["stdio", "--output-limit", "1"], "not 1 byte"),
-            (vec!["stdio", "--port", "3001"], "need an HTTP mode"),
+            (vec!["stdio", "--port", "3001"], "need an HTTP command"),
             (vec!["stdio", "--max-live-sessions", "0"], "`--max-live-sessions` must be from 1 to 4096, not 0"),
             (vec!["stdio", "--session-timeout", "0"], "`--session-timeout` must be from 1 s to"),
             (vec!["stdio", "--sessions-disk", "1"], "not 1 byte"),
@@ -302,7 +343,7 @@ mod tests {
         assert_eq!(opened.names().collect::<Vec<_>>(), ["", "data"]);
         assert!(inputs(&[format!("={path}")]).is_ok());
         for (value, part) in
-            [("../a=/b", "a name is letters"), ("/nowhere/at/all", "cannot be opened"), ("..=/b", "a name")]
+            [("../a=/b", "a name consists of letters"), ("/nowhere/at/all", "cannot be opened"), ("..=/b", "a name")]
         {
             let error = inputs(&[value.to_owned()]).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM.
+//! Handles SIGINT and SIGTERM.
 
 use brumate_session::CancellationToken;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,16 +12,16 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen; from now on the signals do not end the process by themselves.
+    /// Installs handlers. From now on the signals do not end the process by themselves.
     ///
     /// # Errors
     ///
-    /// When the system refuses to.
+    /// The handlers cannot be installed.
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for the next signal; gives the exit status that belongs to it.
+    /// Waits for the next signal. Returns its exit status.
     pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => exit_status::INTERRUPTED,
@@ -29,8 +29,8 @@ impl Signals {
         }
     }
 
-    /// Drives `work` to its end. The first signal cancels `cancel`, and the status that belongs to it is returned
-    /// beside the result; the second signal ends the process at once.
+    /// Runs `work` to its end. The first signal cancels `cancel`, and its exit status is returned with the result. The second signal ends
+    /// the process at once.
     pub(crate) async fn guard<T>(
         mut self,
         cancel: &CancellationToken,

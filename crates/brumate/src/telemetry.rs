@@ -1,11 +1,10 @@
-//! OpenTelemetry traces, where the standard variables ask for them.
+//! Export of OpenTelemetry traces, configured by the standard variables.
 //!
-//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_TRACES_EXPORTER=otlp` is set; then
-//! spans go there as OTLP over HTTP (protobuf). Variables that are not read here (`OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`,
-//! `OTEL_EXPORTER_OTLP_HEADERS`, …) OpenTelemetry's own crates read. Spans wait in a queue of bounded length, from which a
-//! thread of its own sends; when it is full, spans are dropped.
+//! Enabled by `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `OTEL_TRACES_EXPORTER=otlp`. Spans are sent as OTLP
+//! over HTTP (protobuf). OpenTelemetry's own crates read the other variables (`OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`,
+//! `OTEL_EXPORTER_OTLP_HEADERS`, …). Spans wait in a bounded queue, and a thread sends them. When the queue is full, spans are dropped.
 
-mod client;
+mod otlp_client;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,35 +20,35 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
 use crate::env_vars;
-use client::Client;
+use otlp_client::OtlpClient;
 
-/// What traces are of, if nothing else is said.
+/// Default name of the service.
 const SERVICE: &str = "brumate";
-/// How long a collector may take to answer, if nothing else is said: the standard's default.
+/// Default time limit of a collector's answer, as in the standard.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last spans may take when the server ends. Clients over stdio wait two seconds before they lose patience.
-const LAST: Duration = Duration::from_millis(1500);
+/// Time limit of the last spans at shutdown. Clients over stdio kill the server after two seconds.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What the variables ask for.
+/// Settings of the export, from the variables.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
-    /// Code, arguments and results too.
+struct TraceSettings {
+    /// Whether spans contain code, arguments and results.
     content: bool,
     tls: Tls,
     timeout: Duration,
-    /// Attributes of the resource that nothing else is said of.
+    /// Default attributes of the resource that the variables do not set.
     resource: Vec<(&'static str, &'static str)>,
 }
 
-impl Wanted {
-    /// Reads the variables; `None` if they ask for nothing.
+impl TraceSettings {
+    /// Reads the variables. Returns `None` if traces are disabled.
     ///
     /// # Errors
     ///
-    /// They ask for what cannot be done.
+    /// A variable has an unsupported value.
     fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Self>> {
         let given = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        // What is said for traces goes before what is said for all.
+        // A variable for traces overrides the one for all signals.
         let of_traces = |pair: [&'static str; 2]| pair.into_iter().find_map(|name| Some((name, given(name)?)));
         let flag = |name: &str| match given(name) {
             Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
@@ -58,46 +57,46 @@ impl Wanted {
         };
         let exporter = given(env_vars::OTEL_TRACES_EXPORTER);
         let endpoint = of_traces([env_vars::OTEL_TRACES_ENDPOINT, env_vars::OTEL_ENDPOINT]);
-        // Values that the standard does not know are no reason to fail, it says; `true` alone disables.
+        // Only `true` disables. The standard forbids to fail at unknown values.
         let disabled = given(env_vars::OTEL_SDK_DISABLED).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        let wanted = !disabled
+        let enabled = !disabled
             && match exporter.as_deref() {
                 Some("none") => false,
                 Some("otlp") => true,
                 Some(other) => {
-                    bail!("{}: `{other}` is not offered; `otlp` and `none` are", env_vars::OTEL_TRACES_EXPORTER)
+                    bail!("{}: `{other}` is not supported; use `otlp` or `none`", env_vars::OTEL_TRACES_EXPORTER)
                 }
                 None => endpoint.is_some(),
             };
-        if !wanted {
+        if !enabled {
             return Ok(None);
         }
         if let Some((name, endpoint)) = endpoint
             && !["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme))
         {
-            bail!("{name}: the collector's URL begins with http:// or https://");
+            bail!("{name}: the collector's URL must begin with http:// or https://");
         }
         if let Some((name, protocol)) = of_traces([env_vars::OTEL_TRACES_PROTOCOL, env_vars::OTEL_PROTOCOL])
             && protocol != "http/protobuf"
         {
-            bail!("{name}: `{protocol}` is not offered; `http/protobuf` is, which collectors take at port 4318");
+            bail!("{name}: `{protocol}` is not supported; use `http/protobuf`, which collectors accept at port 4318");
         }
         let bundle = of_traces([env_vars::OTEL_TRACES_CERTIFICATE, env_vars::OTEL_CERTIFICATE]);
         let timeout = match of_traces([env_vars::OTEL_TRACES_TIMEOUT, env_vars::OTEL_TIMEOUT]) {
             Some((name, text)) => match text.parse() {
                 Ok(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
-                _ => bail!("{name}: `{text}` is no number of milliseconds"),
+                _ => bail!("{name}: `{text}` is not a number of milliseconds"),
             },
             None => TIMEOUT,
         };
         let attributes = given(env_vars::OTEL_RESOURCE_ATTRIBUTES).unwrap_or_default();
-        let unsaid =
+        let is_unset =
             |name: &str| !attributes.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(name));
         let mut resource = Vec::new();
-        if given(env_vars::OTEL_SERVICE_NAME).is_none() && unsaid("service.name") {
+        if given(env_vars::OTEL_SERVICE_NAME).is_none() && is_unset("service.name") {
             resource.push(("service.name", SERVICE));
         }
-        if unsaid("service.version") {
+        if is_unset("service.version") {
             resource.push(("service.version", env!("CARGO_PKG_VERSION")));
         }
         let tls = Tls { bundle: bundle.map(|(_, path)| PathBuf::from(path)) };
@@ -105,7 +104,7 @@ impl Wanted {
     }
 }
 
-/// Traces that are being sent.
+/// The export of traces.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     provider: SdkTracerProvider,
@@ -113,33 +112,33 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to send traces, if the variables ask for it.
+    /// Starts the export if the variables enable it.
     ///
     /// # Errors
     ///
-    /// The variables ask for what cannot be done.
+    /// A variable has an unsupported value.
     pub(crate) fn start() -> anyhow::Result<Option<Self>> {
-        let Some(wanted) = Wanted::read(|name| std::env::var(name).ok())? else { return Ok(None) };
-        let client = Client::new(&wanted.tls, wanted.timeout).context("the collector of traces")?;
+        let Some(settings) = TraceSettings::read(|name| std::env::var(name).ok())? else { return Ok(None) };
+        let client = OtlpClient::new(&settings.tls, settings.timeout).context("the collector of traces")?;
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
         let exporter = exporter.context("the collector of traces (OTEL_EXPORTER_OTLP_*)")?;
-        let attributes = wanted.resource.into_iter().map(|(name, value)| KeyValue::new(name, value));
+        let attributes = settings.resource.into_iter().map(|(name, value)| KeyValue::new(name, value));
         let resource = Resource::builder().with_attributes(attributes).build();
         let provider = SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build();
         let tracer = BoxedTracer::new(Box::new(provider.tracer(SERVICE)));
-        Ok(Some(Self { provider, traces: Traces::new(tracer, wanted.content) }))
+        Ok(Some(Self { provider, traces: Traces::new(tracer, settings.content) }))
     }
 
-    /// Where requests and runs are told.
+    /// Returns the recorder of requests and runs.
     pub(crate) fn traces(&self) -> Traces {
         self.traces.clone()
     }
 
-    /// Sends what is left, for a short time.
+    /// Sends the remaining spans, within [`FLUSH_TIMEOUT`].
     pub(crate) async fn finish(self) {
-        // Runs that were interrupted are about to end.
-        let _ = tokio::time::timeout(LAST, self.traces.settled()).await;
-        let sent = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(LAST)).await;
+        // Interrupted runs end soon.
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.traces.wait_for_runs()).await;
+        let sent = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH_TIMEOUT)).await;
         if let Ok(Err(error)) = sent {
             tracing::warn!(%error, "the last traces were not sent");
         }
@@ -150,11 +149,11 @@ impl Telemetry {
 mod tests {
     use super::*;
 
-    fn read(given: &[(&str, &str)]) -> anyhow::Result<Option<Wanted>> {
-        Wanted::read(|name| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    fn read(given: &[(&str, &str)]) -> anyhow::Result<Option<TraceSettings>> {
+        TraceSettings::read(|name| given.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    fn wanted(given: &[(&str, &str)]) -> Wanted {
+    fn wanted(given: &[(&str, &str)]) -> TraceSettings {
         read(given).expect("possible").expect("wanted")
     }
 
@@ -202,7 +201,10 @@ mod tests {
             ("BRUMATE_TRACE_CONTENT", "True"),
         ]);
         let tls = Tls { bundle: Some("/traces.pem".into()) };
-        assert_eq!(said, Wanted { content: true, tls, timeout: Duration::from_millis(2500), resource: Vec::new() });
+        assert_eq!(
+            said,
+            TraceSettings { content: true, tls, timeout: Duration::from_millis(2500), resource: Vec::new() }
+        );
     }
 
     #[test]

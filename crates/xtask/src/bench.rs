@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: Brumate beside Pyodide in Node and native CPython, in one run on this machine.
+//! `cargo xtask bench`: compares Brumate with Pyodide in Node and native CPython, in one run on this machine.
 //!
-//! The measuring is Python's, in `bench/`; this builds what it needs and starts it.
+//! It builds the programs and starts the measurement, which is in Python, in `bench/`.
 
 use crate::test::Environment;
 use crate::{process, workspace};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Measure this binary instead of building one
+    /// Binary to measure [default: a release build]
     #[arg(long, value_name = "FILE")]
     brumate: Option<PathBuf>,
     /// Arguments for `bench/run.py`, such as `--only cold mcp`, `--python python3.13`, `--help`
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     bench: Vec<String>,
 }
 
-/// Builds the release binary, prepares what it is compared with, and measures.
+/// Builds the release binary, prepares the other programs, and measures.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let environment = Environment::prepare()?;
     let kernel = Environment::kernel()?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     process::run(bench.env("BRUMATE_BENCH_KERNEL", kernel))
 }
 
-/// The release binary, and beside it what times machines inside the engine.
+/// Builds the release binary and the program that measures machines inside the engine.
 fn build() -> Result<PathBuf> {
     process::run(
         Command::new("cargo")

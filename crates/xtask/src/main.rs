@@ -1,8 +1,7 @@
-//! `cargo xtask <task>`: everything a contributor runs besides plain cargo.
+//! `cargo xtask <task>`: the tasks of contributors.
 //!
-//! The tasks need nothing but this repository, cargo and, where they say so, node, Python or a
-//! Debian host. They write below `target/`, except `runtime lock` and `runtime build`, whose job
-//! is to change `runtime/`.
+//! They need this repository and cargo; some need Node, Python or a Debian host. They write below `target/`, except `runtime lock`,
+//! `runtime bytecode` and `runtime build`, which change `runtime/`.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the repository")]
 #![allow(clippy::print_stdout)] // a task's report is its output
@@ -29,14 +28,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// The files the binary embeds: interpreter, standard library, wheels
+    /// Manage the files that the binary embeds: interpreter, standard library, wheels
     #[command(subcommand)]
     Runtime(runtime::Task),
-    /// Set up what the tests need, then run them all
+    /// Set up the test environment and run all tests
     Test(test::Args),
-    /// Every check of the continuous integration, in its order
+    /// Run the checks of the continuous integration
     Ci(ci::Args),
-    /// One check that needs a tool from PyPI
+    /// Run one check that needs a tool from PyPI
     #[command(subcommand)]
     Gate(gates::Task),
     /// Run the benchmarks
@@ -47,7 +46,7 @@ enum Task {
     Structure,
     /// Make the documents a book of HTML, target/book, and check its links
     Book,
-    /// Make everything that is handed out: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
+    /// Make the packages to distribute: archive, PyPI wheel, npm packages, Debian package, MCP bundle, bill of materials
     Dist(dist::Args),
 }
 

@@ -1,9 +1,9 @@
-//! Child processes: run, echo, fail with the command line in the message.
+//! Runs child processes. Errors contain the command line.
 
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 
-/// Runs `command` with inherited output; an unsuccessful exit is an error.
+/// Runs `command` with inherited output. An unsuccessful exit is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("+ {}", line(command));
     let status = command.status().with_context(|| format!("cannot start `{}`", line(command)))?;
@@ -13,7 +13,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` and returns its standard output; an unsuccessful exit is an error.
+/// Runs `command` and returns its standard output. An unsuccessful exit is an error.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output =
         command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{}`", line(command)))?;
@@ -23,7 +23,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{}` printed something that is no UTF-8", line(command)))
 }
 
-/// Whether `command` can be started and exits successfully; its output is discarded.
+/// Returns whether `command` starts and exits successfully. Its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }

@@ -1,23 +1,23 @@
-//! Where things are in the working copy.
+//! Paths of the working copy.
 
 use std::path::{Path, PathBuf};
 
-/// The workspace's root directory, fixed when this program was compiled.
+/// Returns the workspace's root directory, a constant of this program.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/xtask lies two levels below the root")
 }
 
-/// The `runtime/` directory: what the binary embeds, and its lock.
+/// Returns the directory `runtime/`.
 pub(crate) fn runtime() -> PathBuf {
     root().join("runtime")
 }
 
-/// Cargo's target directory of the workspace, where every generated file goes.
+/// Returns cargo's target directory, which all generated files go to.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The interpreter's npm package in `runtime/`.
+/// Returns the interpreter's npm package in `runtime/`.
 pub(crate) fn interpreter_package() -> anyhow::Result<PathBuf> {
     let directory = runtime();
     for entry in std::fs::read_dir(&directory)? {
@@ -26,5 +26,5 @@ pub(crate) fn interpreter_package() -> anyhow::Result<PathBuf> {
             return Ok(path);
         }
     }
-    anyhow::bail!("{} holds no npm package", directory.display())
+    anyhow::bail!("{} has no npm package", directory.display())
 }

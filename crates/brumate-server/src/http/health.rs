@@ -1,4 +1,4 @@
-//! What watches over the server asks: does it live, is it ready, what does it do?
+//! Health and metrics for monitoring: `/healthz`, `/readyz` and `/metrics`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use brumate_mcp::App;
 use brumate_session::sessions::Sessions;
 use brumate_session::{Admission, CancellationToken};
 
-/// The state of a server, as `/healthz`, `/readyz` and `/metrics` tell it.
+/// The state that `/healthz`, `/readyz` and `/metrics` report. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     ready: Arc<AtomicBool>,
@@ -21,26 +21,26 @@ pub struct Health {
 }
 
 impl Health {
-    /// With the numbers of these sessions.
+    /// Adds the metrics of the interpreter's sessions.
     #[must_use]
     pub fn with_sessions(mut self, sessions: Option<Sessions>) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// With the numbers of this gate.
+    /// Adds the metrics of running and waiting code.
     #[must_use]
     pub fn with_admission(mut self, admission: Admission) -> Self {
         self.admission = Some(admission);
         self
     }
 
-    /// From now on the server is ready for code.
+    /// Reports from now on that the server is ready for code.
     pub fn set_ready(&self) {
         self.ready.store(true, Ordering::Relaxed);
     }
 
-    /// The pages. They say nothing of who uses the server, and of what.
+    /// Returns the routes. They reveal nothing about clients and content.
     pub(crate) fn router(&self, app: App, shutdown: CancellationToken) -> Router {
         let ready = Arc::clone(&self.ready);
         let is_ready = move || async move {
@@ -59,11 +59,11 @@ impl Health {
             .route("/metrics", get(metrics))
     }
 
-    /// Prometheus's text format, version 0.0.4.
+    /// Returns the metrics in Prometheus's text format, version 0.0.4.
     fn metrics(&self, app: &App) -> String {
         let mut text = String::new();
         let mut gauge = |name: &str, help: &str, value: usize| {
-            // Writing to a string fails never.
+            // Writing to a string never fails.
             let _ = write!(text, "# HELP brumate_{name} {help}\n# TYPE brumate_{name} gauge\nbrumate_{name} {value}\n");
         };
         gauge("ready", "Whether the server is ready for code.", usize::from(self.ready.load(Ordering::Relaxed)));

@@ -1,4 +1,4 @@
-//! Serving over HTTP: many clients, each with sessions of its own.
+//! Serves over HTTP: many clients, each with its own sessions.
 
 mod health;
 mod oauth;
@@ -11,71 +11,71 @@ use brumate_mcp::{App, HttpOptions};
 use brumate_session::CancellationToken;
 use tokio::net::TcpListener;
 
-/// Sessions of the protocol and their events, in a SQLite database.
+/// A store of MCP sessions and their events, in a SQLite database.
 pub use brumate_mcp::SqliteEventStore as EventStore;
-/// Certificates and the key of a server.
+/// Certificates and the private key of a server.
 pub use brumate_mcp::Tls;
-/// A secret of a client.
+/// A client secret.
 pub use brumate_mcp::auth::Secret;
 pub use health::Health;
 pub use oauth::{IntrospectionSettings, OAuthSettings};
 pub use tokens::{NewToken, Tokens, TokensError};
 
 use crate::clients::Clients;
-use crate::handler::PythonServer;
 use crate::serve::ServeError;
-use crate::traces::Traced;
+use crate::server::PythonServer;
+use crate::traces::TracingHandler;
 
-/// Largest message: room for the longest code that is run, with every byte escaped.
+/// Largest request body, in bytes: room for the longest code with every byte escaped.
 const MAX_BODY: usize = 16 << 20;
-/// Sessions of the protocol of one principal.
+/// Most MCP sessions of one principal.
 const MAX_SESSIONS_EACH: usize = 1000;
-/// How long calls have to answer after they were interrupted, beyond the grace time of running code.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long interrupted calls may take to answer, in addition to the grace time of running code.
+const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// Which transport is served.
+/// An HTTP transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Streamable HTTP, with sessions of the protocol for clients before 2026-07-28.
+    /// Streamable HTTP, with MCP sessions for clients of protocols before 2026-07-28.
     Streamable,
-    /// Streamable HTTP without them: each request stands for itself.
+    /// Streamable HTTP without MCP sessions: all requests are independent.
     Stateless,
-    /// The deprecated HTTP+SSE, and streamable HTTP beside it.
+    /// The deprecated HTTP+SSE transport of 2024-11-05, and streamable HTTP at `/mcp`.
     Sse,
 }
 
-/// How to serve over HTTP.
+/// Settings of the HTTP service.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpSettings {
-    /// Which transport.
+    /// The transport.
     pub transport: Transport,
-    /// Where, below the address; each transport has its default.
+    /// Path of the endpoint. `None`: `/mcp`, or `/sse` for [`Transport::Sse`].
     pub path: Option<String>,
-    /// Names of hosts, with or without ports, under which the server is reached, beside this machine's own; `*` is any.
+    /// Further values of the `Host` header that are accepted, with or without a port, besides this machine's own names. `*`: any.
     pub allow_hosts: Vec<String>,
-    /// Web pages that may use the server, beside those of this machine.
+    /// Further values of the `Origin` header that are accepted, besides those of this machine.
     pub allow_origins: Vec<String>,
-    /// Under which URL clients reach the server through a proxy.
+    /// The URL under which clients reach the server through a proxy.
     pub public_url: Option<String>,
-    /// Addresses and networks of proxies whose `X-Forwarded-Prefix` is believed.
+    /// Addresses and networks of proxies whose `X-Forwarded-Prefix` header is used.
     pub trusted_proxies: Vec<String>,
-    /// Who may use it; without it everybody who reaches it.
+    /// The accepted tokens. `None`, and no `oauth`: no authentication.
     pub tokens: Option<Tokens>,
-    /// The authorization server whose access tokens are accepted too.
+    /// The authorization server whose access tokens are accepted.
     pub oauth: Option<OAuthSettings>,
-    /// TLS; without it plain HTTP.
+    /// TLS settings. `None`: plain HTTP.
     pub tls: Option<Tls>,
-    /// Where sessions of the protocol and what their clients have not read are kept beside memory.
+    /// Store for MCP sessions and their unread messages. `None`: memory only.
     pub event_store: Option<Arc<EventStore>>,
-    /// How long calls may go on when the server ends.
+    /// How long running calls may take to end at shutdown. Then they are interrupted. Default: 10 seconds.
     pub drain: Duration,
-    /// What is said at `/healthz`, `/readyz` and `/metrics`.
+    /// The state for `/healthz`, `/readyz` and `/metrics`.
     pub health: Health,
 }
 
 impl HttpSettings {
-    /// The documented defaults.
+    /// Makes settings with the defaults.
     pub fn new(transport: Transport) -> Self {
         Self {
             transport,
@@ -93,7 +93,7 @@ impl HttpSettings {
         }
     }
 
-    /// The path that clients are given.
+    /// Returns the path of the endpoint.
     pub fn path(&self) -> &str {
         let default = if self.transport == Transport::Sse { "/sse" } else { "/mcp" };
         self.path.as_deref().unwrap_or(default)
@@ -103,7 +103,7 @@ impl HttpSettings {
     ///
     /// # Errors
     ///
-    /// A text about a URL or an address of a proxy that is none, or about the settings of OAuth.
+    /// A text: a URL, a proxy address or a setting of OAuth is invalid.
     pub fn options(&self) -> Result<HttpOptions, String> {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
@@ -136,12 +136,12 @@ impl HttpSettings {
     }
 }
 
-/// Serves what `listener` accepts until `shutdown` is cancelled; then calls may go on for a while, are interrupted after
-/// that, and answer.
+/// Serves the connections of `listener` until `shutdown` is cancelled. Then running calls have [`HttpSettings::drain`] to end; after
+/// that they are interrupted and answer.
 ///
 /// # Errors
 ///
-/// [`ServeError`] when the service could not be set up.
+/// [`ServeError`] when the service cannot be set up.
 pub async fn serve_http(
     server: PythonServer,
     settings: HttpSettings,
@@ -151,13 +151,15 @@ pub async fn serve_http(
     let stop = server.stop_token().clone();
     let _cancel_calls = stop.clone().drop_guard();
     let options = settings.options().map_err(ServeError::Open)?;
-    let options = options.interrupt(stop, server.grace() + LAST_WORDS).tasks(&server.tasks);
+    let options = options.interrupt(stop, server.grace() + ANSWER_GRACE).tasks(&server.tasks);
     let options = match &settings.event_store {
         Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
         None => options,
     };
     let clients = Arc::new(Clients::default());
-    let make = move |principal: Option<&brumate_mcp::Principal>| Traced::new(server.for_client(&clients.of(principal)));
+    let make = move |principal: Option<&brumate_mcp::Principal>| {
+        TracingHandler::new(server.for_client(&clients.of(principal)))
+    };
     let app = App::new().mount_handlers("", make, options);
     let app = app.clone().merge(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };

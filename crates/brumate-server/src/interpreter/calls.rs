@@ -1,4 +1,4 @@
-//! The tools of the code interpreter: arguments in, answers out.
+//! The tools of the code interpreter: parses their arguments and performs them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,51 +8,51 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
 use super::schemas::{CLEAR, EXECUTE, FORK, INTERRUPT, LIST, RESET, UPLOAD};
-use super::{Interpreter, answer};
-use crate::arguments::{Reader, SESSION_ID};
+use super::{Interpreter, results};
+use crate::arguments::{ArgumentReader, SESSION_ID};
 
-/// A call of one of the tools, with arguments that make sense.
+/// A call of one of the interpreter's tools, with valid arguments.
 #[derive(Debug)]
-pub(crate) enum Call {
+pub(crate) enum InterpreterCall {
     Execute(CellRequest),
     List(String),
     Clear(String),
     Upload(Option<String>, Upload),
-    /// Session, name in it, name in an input directory.
+    /// Session, name of the new file, path in an input directory.
     UploadFrom(Option<String>, FileName, String),
     Fork(String),
     Reset(String),
     Interrupt(String),
 }
 
-impl Call {
-    /// Reads a call; `None` when there is no tool of that name.
+impl InterpreterCall {
+    /// Parses a call. Returns `None` if there is no tool of that name.
     pub(crate) fn parse(tool: &str, arguments: Option<JsonObject>) -> Option<Result<Self, String>> {
-        let of_session = |tool: &'static str, call: fn(String) -> Call| {
-            let mut reader = Reader::new(tool, arguments.clone());
+        let of_session = |tool: &'static str, call: fn(String) -> InterpreterCall| {
+            let mut reader = ArgumentReader::new(tool, arguments.clone());
             let id = reader.required(SESSION_ID, "the session");
             reader.finish(call(id))
         };
         Some(match tool {
             EXECUTE => {
-                let mut reader = Reader::new(EXECUTE, arguments);
+                let mut reader = ArgumentReader::new(EXECUTE, arguments);
                 let code = reader.code("code", "the Python code to execute");
                 let session = reader.session();
-                reader.finish(Call::Execute(CellRequest::new(session.as_deref(), code)))
+                reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
             }
-            LIST => of_session(LIST, Call::List),
-            CLEAR => of_session(CLEAR, Call::Clear),
+            LIST => of_session(LIST, InterpreterCall::List),
+            CLEAR => of_session(CLEAR, InterpreterCall::Clear),
             UPLOAD => upload(arguments),
-            FORK => of_session(FORK, Call::Fork),
-            RESET => of_session(RESET, Call::Reset),
-            INTERRUPT => of_session(INTERRUPT, Call::Interrupt),
+            FORK => of_session(FORK, InterpreterCall::Fork),
+            RESET => of_session(RESET, InterpreterCall::Reset),
+            INTERRUPT => of_session(INTERRUPT, InterpreterCall::Interrupt),
             _ => return None,
         })
     }
 }
 
-fn upload(arguments: Option<JsonObject>) -> Result<Call, String> {
-    let mut reader = Reader::new(UPLOAD, arguments);
+fn upload(arguments: Option<JsonObject>) -> Result<InterpreterCall, String> {
+    let mut reader = ArgumentReader::new(UPLOAD, arguments);
     let given = reader.optional("filename");
     let from = reader.optional("from").filter(|from| !from.is_empty());
     let session = reader.session();
@@ -85,22 +85,22 @@ fn upload(arguments: Option<JsonObject>) -> Result<Call, String> {
         reader.problem(format!("`filename`: {error}"));
     });
     let upload = name.ok().map(|name| Upload { name, offset, bytes, last });
-    // Without a name there is a problem, so that nothing comes of the missing upload.
-    let call = upload.map(|upload| Call::Upload(session, upload));
+    // A missing call has a problem, so `finish` returns an error.
+    let call = upload.map(|upload| InterpreterCall::Upload(session, upload));
     reader.finish(call)?.ok_or_else(String::new)
 }
 
-/// A file of the host; it is called as there unless the caller says otherwise.
+/// Parses an upload from an input directory. Default name: that of the file there.
 fn upload_from(
-    mut reader: Reader,
+    mut reader: ArgumentReader,
     session: Option<String>,
     given: Option<String>,
     from: String,
-) -> Result<Call, String> {
+) -> Result<InterpreterCall, String> {
     if reader.optional("content").is_some() {
         reader.problem("`content` and `from` exclude each other".to_owned());
     }
-    // Without an effect here; what they may say is what they say by default.
+    // These arguments have no effect here, so only their defaults are accepted.
     if reader.optional("encoding").is_some_and(|encoding| encoding != "text")
         || reader.number("offset") != 0
         || !reader.flag("last", true)
@@ -110,73 +110,76 @@ fn upload_from(
     let name = given.filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| from.rsplit('/').next().unwrap_or(&from).to_owned());
     let name = FileName::parse(&name).map_err(|error| reader.problem(format!("`filename`: {error}")));
-    let call = name.ok().map(|name| Call::UploadFrom(session, name, from));
-    // Without a name there is a problem, so that nothing comes of the missing upload.
+    let call = name.ok().map(|name| InterpreterCall::UploadFrom(session, name, from));
+    // A missing call has a problem, so `finish` returns an error.
     reader.finish(call)?.ok_or_else(String::new)
 }
 
 impl Interpreter {
-    /// Does what is asked for. Everything that can go wrong is part of the answer.
+    /// Performs a call. Errors are part of the result.
     pub(crate) async fn perform(
         &self,
-        call: Call,
+        call: InterpreterCall,
         cancel: &CancellationToken,
-        onlooker: &mut (dyn FnMut(RunEvent) + Send),
+        event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
         let principal = self.principal();
         match call {
-            Call::Execute(request) => match self.sessions().execute(principal, request, cancel, onlooker).await {
-                Ok(report) => {
-                    self.note(&report);
-                    answer::executed(report, self.sessions().limits(), self.sessions().timeout_in_words()).await
+            InterpreterCall::Execute(request) => {
+                match self.sessions().execute(principal, request, cancel, event_sink).await {
+                    Ok(report) => {
+                        self.record_cell(&report);
+                        results::execute_result(report, self.sessions().limits(), self.sessions().timeout_in_words())
+                            .await
+                    }
+                    Err(error) => results::execute_error(&error_text(&error)),
                 }
-                Err(error) => answer::refused(&told(&error)),
-            },
-            Call::List(id) => self.list(&id).await,
-            Call::Clear(id) => match self.sessions().clear(principal, &id).await {
+            }
+            InterpreterCall::List(id) => self.list(&id).await,
+            InterpreterCall::Clear(id) => match self.sessions().clear(principal, &id).await {
                 Ok(true) => {
-                    self.forget(&id);
-                    done(true, format!("Session {id} cleared and all files deleted"))
+                    self.remove_from_list(&id);
+                    status_result(true, format!("Session {id} cleared and all files deleted"))
                 }
-                Ok(false) => done(false, format!("Session {} not found", brief(&id))),
-                Err(error) => done(false, told(&error)),
+                Ok(false) => status_result(false, format!("Session {} not found", shortened_id(&id))),
+                Err(error) => status_result(false, error_text(&error)),
             },
-            Call::Upload(session, upload) => {
+            InterpreterCall::Upload(session, upload) => {
                 let written = upload.bytes.len() as u64;
                 let uploaded = self.sessions().upload(principal, session.as_deref(), upload, cancel).await;
-                self.uploaded(session.is_none(), Some(written), uploaded)
+                self.upload_result(session.is_none(), Some(written), uploaded)
             }
-            Call::UploadFrom(session, name, from) => {
+            InterpreterCall::UploadFrom(session, name, from) => {
                 let uploaded = self.sessions().upload_from(principal, session.as_deref(), name, &from, cancel).await;
-                self.uploaded(session.is_none(), None, uploaded)
+                self.upload_result(session.is_none(), None, uploaded)
             }
-            Call::Fork(id) => match self.sessions().fork(principal, &id, cancel).await {
+            InterpreterCall::Fork(id) => match self.sessions().fork(principal, &id, cancel).await {
                 Ok(fork) => {
-                    self.remember(fork.as_str());
+                    self.add_to_list(fork.as_str());
                     self.set_changed();
                     let message = format!("Session {id} copied; the copy is session {fork}");
-                    answer::structured(json!({"success": true, "message": message, "session_id": fork.as_str()}))
+                    results::structured(json!({"success": true, "message": message, "session_id": fork.as_str()}))
                 }
                 Err(error) => {
-                    answer::structured(json!({"success": false, "message": told(&error), "session_id": null}))
+                    results::structured(json!({"success": false, "message": error_text(&error), "session_id": null}))
                 }
             },
-            Call::Reset(id) => match self.sessions().reset(principal, &id).await {
+            InterpreterCall::Reset(id) => match self.sessions().reset(principal, &id).await {
                 Ok(()) => {
                     self.set_changed();
-                    done(true, format!("Session {id} reset and all files deleted"))
+                    status_result(true, format!("Session {id} reset and all files deleted"))
                 }
-                Err(error) => done(false, told(&error)),
+                Err(error) => status_result(false, error_text(&error)),
             },
-            Call::Interrupt(id) => match self.sessions().interrupt(principal, &id).await {
-                Ok(true) => done(true, format!("The code that session {id} was running is interrupted")),
-                Ok(false) => done(false, format!("Session {id} is not running code")),
-                Err(error) => done(false, told(&error)),
+            InterpreterCall::Interrupt(id) => match self.sessions().interrupt(principal, &id).await {
+                Ok(true) => status_result(true, format!("The code that session {id} was running is interrupted")),
+                Ok(false) => status_result(false, format!("Session {id} is not running code")),
+                Err(error) => status_result(false, error_text(&error)),
             },
         }
     }
 
-    /// Runs code for `run_python_code` in a session.
+    /// Runs the code of `run_python_code` in a session.
     ///
     /// # Errors
     ///
@@ -185,29 +188,31 @@ impl Interpreter {
         &self,
         request: CellRequest,
         cancel: &CancellationToken,
-        onlooker: &mut (dyn FnMut(RunEvent) + Send),
+        event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, String> {
-        let ran = self.sessions().execute(self.principal(), request, cancel, onlooker).await;
-        let report = ran.map_err(|error| told(&error))?;
-        self.note(&report);
+        let ran = self.sessions().execute(self.principal(), request, cancel, event_sink).await;
+        let report = ran.map_err(|error| error_text(&error))?;
+        self.record_cell(&report);
         Ok(report)
     }
 
     async fn list(&self, id: &str) -> CallToolResult {
         match self.sessions().files(self.principal(), id).await {
             Ok(files) => {
-                self.remember(id);
-                let listed: Vec<Value> = files.iter().map(|file| answer::file(id, file)).collect();
-                let mut result = answer::structured(json!({"session_id": id, "files": listed}));
+                self.add_to_list(id);
+                let listed: Vec<Value> = files.iter().map(|file| results::file(id, file)).collect();
+                let mut result = results::structured(json!({"session_id": id, "files": listed}));
                 result.content.extend(links(id, &files));
                 result
             }
-            Err(error) => answer::structured(json!({"session_id": brief(id), "files": [], "error": told(&error)})),
+            Err(error) => {
+                results::structured(json!({"session_id": shortened_id(id), "files": [], "error": error_text(&error)}))
+            }
         }
     }
 
-    /// The answer of `upload_file`; `written` bytes, or all that the file has now.
-    fn uploaded(
+    /// Returns the result of `upload_file`. `written`: bytes that were written; `None`: the whole file.
+    fn upload_result(
         &self,
         created: bool,
         written: Option<u64>,
@@ -216,51 +221,53 @@ impl Interpreter {
         match uploaded {
             Ok((id, file)) => {
                 let written = written.unwrap_or(file.size);
-                self.remember(id.as_str());
+                self.add_to_list(id.as_str());
                 self.set_changed();
                 let timeout = self.sessions().timeout_in_words();
-                let info = created.then(|| answer::session_info(id.as_str(), timeout));
-                let mut result = answer::structured(json!({
+                let info = created.then(|| results::session_info(id.as_str(), timeout));
+                let mut result = results::structured(json!({
                     "success": true,
                     "message": format!("{written} bytes written to {}, which has {} now", file.name, file.size),
-                    "file": answer::file(id.as_str(), &file),
+                    "file": results::file(id.as_str(), &file),
                     "session_info": info,
                 }));
                 result.content.extend(links(id.as_str(), &[file]));
                 result
             }
-            Err(error) => answer::structured(
-                json!({"success": false, "message": told(&error), "file": null, "session_info": null}),
+            Err(error) => results::structured(
+                json!({"success": false, "message": error_text(&error), "file": null, "session_info": null}),
             ),
         }
     }
 
-    /// Remembers what a cell means for this connection.
-    fn note(&self, report: &CellReport) {
-        self.remember(report.id.as_str());
+    /// Lists the session of a cell, and records whether its files changed.
+    fn record_cell(&self, report: &CellReport) {
+        self.add_to_list(report.id.as_str());
         if report.files_changed {
             self.set_changed();
         }
     }
 }
 
+/// Returns resource links to files.
 fn links(id: &str, files: &[SessionFile]) -> Vec<ContentBlock> {
-    files.iter().map(|file| ContentBlock::resource_link(answer::resource(id, file))).collect()
+    files.iter().map(|file| ContentBlock::resource_link(results::resource(id, file))).collect()
 }
 
-fn done(success: bool, message: String) -> CallToolResult {
-    answer::structured(json!({"success": success, "message": message}))
+/// Returns a result with `success` and `message`.
+fn status_result(success: bool, message: String) -> CallToolResult {
+    results::structured(json!({"success": success, "message": message}))
 }
 
-/// An error for the model; what is a defect or the host's trouble is logged as well.
-pub(crate) fn told(error: &SessionError) -> String {
+/// Returns the text of an error for the model. Errors of the engine and of the storage are logged as well.
+pub(crate) fn error_text(error: &SessionError) -> String {
     if matches!(error, SessionError::Engine(_) | SessionError::Storage(_)) {
         tracing::error!(%error, "a call on a session failed");
     }
     error.to_string()
 }
 
-/// What a caller wrote instead of an id, so short that it can be repeated.
-fn brief(id: &str) -> String {
+/// Returns the first 64 characters of an invalid session id, escaped, for messages.
+fn shortened_id(id: &str) -> String {
     id.escape_debug().take(64).collect()
 }

@@ -1,9 +1,9 @@
 //! The code interpreter: tools and resources over sessions.
 
-pub(crate) mod answer;
 mod calls;
 mod pictures;
 mod resources;
+pub(crate) mod results;
 pub(crate) mod schemas;
 mod uri;
 
@@ -15,13 +15,13 @@ use brumate_session::sessions::{LOCAL_PRINCIPAL, Sessions};
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionSink};
 
-pub(crate) use calls::Call;
+pub(crate) use calls::InterpreterCall;
 
-/// Sessions whose files one connection lists.
+/// Most sessions whose files one connection lists.
 const MAX_REMEMBERED: usize = 256;
-/// Subscriptions of one connection.
+/// Most subscriptions of one connection.
 const MAX_SINKS: usize = 16;
-/// Subscriptions of one principal, whose requests have no connection.
+/// Most subscriptions of one principal, for requests without a connection.
 const MAX_SHARED_SINKS: usize = 1024;
 
 /// The interpreter as one connection sees it.
@@ -29,70 +29,72 @@ const MAX_SHARED_SINKS: usize = 1024;
 pub(crate) struct Interpreter {
     sessions: Sessions,
     principal: Arc<str>,
-    connection: Arc<Connection>,
-    /// In the place of `connection` for requests that belong to none: those over HTTP since 2026-07-28.
-    shared: Option<Arc<Connection>>,
+    connection: Arc<ConnectionState>,
+    /// Replaces `connection` for requests without a connection: those over HTTP since protocol 2026-07-28.
+    shared: Option<Arc<ConnectionState>>,
 }
 
-/// What is remembered from call to call.
+/// State of a connection that outlives its calls.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    /// Sessions are remembered, and so listed. Not where strangers to each other share this.
-    remembers: bool,
+pub(crate) struct ConnectionState {
+    /// Whether used sessions are listed. False when clients that do not know each other share this state.
+    lists_sessions: bool,
     max_sinks: usize,
-    /// Ids of the sessions that this connection has used; the last is the newest.
+    /// Ids of the sessions that this connection has used, newest last.
     used: Mutex<VecDeque<String>>,
-    /// Who wants to hear about changes, since 2026-07-28.
+    /// Subscribers to changes of the list of resources, since protocol 2026-07-28.
     sinks: Mutex<Vec<SubscriptionSink>>,
-    /// The list of resources has changed since it was last said so.
+    /// Whether the list of resources has changed since the last notification.
     changed: AtomicBool,
 }
 
-impl Connection {
-    fn new(remembers: bool, max_sinks: usize) -> Arc<Self> {
+impl ConnectionState {
+    fn new(lists_sessions: bool, max_sinks: usize) -> Arc<Self> {
         let (used, sinks, changed) = Default::default();
-        Arc::new(Self { remembers, max_sinks, used, sinks, changed })
+        Arc::new(Self { lists_sessions, max_sinks, used, sinks, changed })
     }
 
-    /// For all requests of one principal, or of everybody.
-    pub(crate) fn shared(remembers: bool) -> Arc<Self> {
-        Self::new(remembers, MAX_SHARED_SINKS)
+    /// Makes the state for all requests of one principal.
+    pub(crate) fn shared(lists_sessions: bool) -> Arc<Self> {
+        Self::new(lists_sessions, MAX_SHARED_SINKS)
     }
 }
 
 impl Interpreter {
+    /// Makes the interpreter for a connection without authentication.
     pub(crate) fn new(sessions: Sessions) -> Self {
-        let connection = Connection::new(true, MAX_SINKS);
+        let connection = ConnectionState::new(true, MAX_SINKS);
         Self { sessions, principal: LOCAL_PRINCIPAL.into(), connection, shared: None }
     }
 
-    /// The same for another connection, of `principal`.
-    pub(crate) fn for_connection(&self, principal: Arc<str>, shared: Arc<Connection>) -> Self {
-        let connection = Connection::new(true, MAX_SINKS);
+    /// Returns the interpreter for a connection of `principal`.
+    pub(crate) fn for_connection(&self, principal: Arc<str>, shared: Arc<ConnectionState>) -> Self {
+        let connection = ConnectionState::new(true, MAX_SINKS);
         Self { sessions: self.sessions.clone(), principal, connection, shared: Some(shared) }
     }
 
-    /// As a request sees it that belongs to its connection, or, since 2026-07-28, perhaps to none.
-    pub(crate) fn of_request(&self, modern: bool) -> Self {
+    /// Returns the interpreter for a request. `stateless`: the request is of protocol 2026-07-28 or later, and may have no connection.
+    pub(crate) fn for_request(&self, stateless: bool) -> Self {
         let mut this = self.clone();
-        if let Some(shared) = this.shared.take().filter(|_| modern) {
+        if let Some(shared) = this.shared.take().filter(|_| stateless) {
             this.connection = shared;
         }
         this
     }
 
+    /// Returns the sessions.
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
     }
 
-    /// Whose sessions these are.
+    /// Returns the principal that the sessions belong to.
     fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// From now on this connection lists the session's files.
-    fn remember(&self, id: &str) {
-        if !self.connection.remembers {
+    /// Lists the session's files in `resources/list` from now on.
+    fn add_to_list(&self, id: &str) {
+        if !self.connection.lists_sessions {
             return;
         }
         let mut used = self.connection.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +105,8 @@ impl Interpreter {
         used.push_back(id.to_owned());
     }
 
-    fn forget(&self, id: &str) {
+    /// Stops listing the session's files.
+    fn remove_from_list(&self, id: &str) {
         self.connection.used.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known != id);
         self.set_changed();
     }
@@ -116,14 +119,14 @@ impl Interpreter {
         self.connection.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the client that its list of resources has changed, if it has. Protocols before 2026-07-28 tell everybody, later
-    /// ones those who asked.
-    pub(crate) async fn tell_changes(&self, peer: &Peer<RoleServer>, modern: bool) {
+    /// Notifies the client if the list of resources has changed. Before protocol 2026-07-28 every client is notified, since then
+    /// only subscribers.
+    pub(crate) async fn notify_changes(&self, peer: &Peer<RoleServer>, stateless: bool) {
         if !self.connection.changed.swap(false, Ordering::Relaxed) {
             return;
         }
-        if !modern {
-            // A client that is gone needs no news; the same below.
+        if !stateless {
+            // The client may be gone.
             let _ = peer.notify_resource_list_changed().await;
         }
         let sinks = self.connection.sinks.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -139,7 +142,7 @@ impl Interpreter {
         }
     }
 
-    /// Begins to tell a subscriber; false when there are too many.
+    /// Adds a subscriber. Returns false when there are too many.
     pub(crate) fn subscribe(&self, sink: &SubscriptionSink) -> bool {
         let mut sinks = self.connection.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         let room = sinks.len() < self.connection.max_sinks;
@@ -149,6 +152,7 @@ impl Interpreter {
         room
     }
 
+    /// Removes a subscriber.
     pub(crate) fn unsubscribe(&self, sink: &SubscriptionSink) {
         let mut sinks = self.connection.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         sinks.retain(|known| known.id() != sink.id());

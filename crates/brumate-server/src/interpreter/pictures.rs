@@ -1,36 +1,37 @@
-//! Pictures for models: checked, and not larger than what they look at.
+//! Images for models: checked, and scaled down to the size that models use.
 
 use std::io::Cursor;
 
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader, Limits};
 
-/// Longer edge of a picture, in pixels; models scale larger ones down themselves.
+/// Longest edge of an image, in pixels. Models scale larger images down themselves.
 const MAX_EDGE: u32 = 1568;
-/// Bytes of a picture.
+/// Largest image, in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// Longer edge of a picture that is looked at, in pixels.
+/// Longest edge of an image that is decoded, in pixels.
 const MAX_DECODED_EDGE: u32 = 16_384;
-/// Memory for one picture while it is made smaller, in bytes.
+/// Most memory for decoding one image, in bytes.
 const MAX_DECODING_BYTES: u64 = 256 << 20;
-/// Attempts to get below [`MAX_BYTES`]; each halves the edges.
+/// Most attempts to get below [`MAX_BYTES`]. Each halves the edges.
 const ATTEMPTS: u32 = 4;
 
-/// The picture as it may be shown, and its type; `None` when it is none, or cannot be made small enough.
+/// Returns the image and its media type, scaled down if necessary. Returns `None` if the bytes are no image, or the image cannot be
+/// made small enough.
 pub(crate) fn fit(bytes: Vec<u8>) -> Option<(Vec<u8>, &'static str)> {
     match image::guess_format(&bytes).ok()? {
         ImageFormat::Png => {}
-        // Shown as they are: nothing here can make them smaller.
+        // There is no encoder for these formats, so they are not scaled.
         ImageFormat::Jpeg if bytes.len() <= MAX_BYTES => return Some((bytes, "image/jpeg")),
         ImageFormat::Gif if bytes.len() <= MAX_BYTES => return Some((bytes, "image/gif")),
         ImageFormat::WebP if bytes.len() <= MAX_BYTES => return Some((bytes, "image/webp")),
         _ => return None,
     }
-    let (width, height) = reader(&bytes).into_dimensions().ok()?;
+    let (width, height) = decoder(&bytes).into_dimensions().ok()?;
     if width.max(height) <= MAX_EDGE && bytes.len() <= MAX_BYTES {
         return Some((bytes, "image/png"));
     }
-    let picture = reader(&bytes).decode().ok()?;
+    let picture = decoder(&bytes).decode().ok()?;
     let mut edge = MAX_EDGE.min(width.max(height));
     for _ in 0..ATTEMPTS {
         let mut smaller = Cursor::new(Vec::new());
@@ -44,15 +45,15 @@ pub(crate) fn fit(bytes: Vec<u8>) -> Option<(Vec<u8>, &'static str)> {
     None
 }
 
-/// A guest made the bytes: they may claim any size.
-fn reader(bytes: &[u8]) -> ImageReader<Cursor<&[u8]>> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
+/// Returns a decoder with limits. Guest code made the bytes, so the header may claim any size.
+fn decoder(bytes: &[u8]) -> ImageReader<Cursor<&[u8]>> {
+    let mut decoder = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_DECODED_EDGE);
     limits.max_image_height = Some(MAX_DECODED_EDGE);
     limits.max_alloc = Some(MAX_DECODING_BYTES);
-    reader.limits(limits);
-    reader
+    decoder.limits(limits);
+    decoder
 }
 
 #[cfg(test)]
@@ -73,7 +74,7 @@ mod tests {
     }
 
     fn size(bytes: &[u8]) -> (u32, u32) {
-        reader(bytes).into_dimensions().unwrap()
+        decoder(bytes).into_dimensions().unwrap()
     }
 
     #[test]

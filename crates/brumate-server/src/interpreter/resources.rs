@@ -7,13 +7,13 @@ use brumate_session::sessions::{FileName, FilePart, ReadAdmission, SessionError,
 use rmcp::model::{CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
-use super::{Interpreter, answer, calls, uri};
+use super::{Interpreter, calls, results, uri};
 
-/// Files on one page of `resources/list`.
+/// Most files on one page of `resources/list`.
 const PAGE: usize = 1000;
 
 impl Interpreter {
-    /// The one template. Ranges are said in its description: clients of the predecessor know this template alone.
+    /// Returns the resource template. Its description explains ranges; clients of the predecessor match this template literally.
     pub(crate) fn template() -> ResourceTemplate {
         ResourceTemplate::new(uri::TEMPLATE, "session_file").with_title("File of a session").with_description(
             "A file in the working directory of a session; images and other binary files as blobs. With \
@@ -21,26 +21,27 @@ impl Interpreter {
         )
     }
 
-    /// A page of the files of the sessions that this connection has used. Others' are not listed: who knows their names may read
-    /// them.
+    /// Returns a page of the files of the sessions that this connection has used. Files of other sessions are not listed, but can be
+    /// read by their URIs.
     ///
     /// # Errors
     ///
-    /// The cursor is none of ours.
+    /// The cursor was not made by this method.
     pub(crate) async fn resources(&self, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
-        let unknown = |_| ErrorData::invalid_params("this cursor is none that resources/list gave", None);
+        let unknown =
+            |_| ErrorData::invalid_params("this cursor is not from resources/list; list from the beginning", None);
         let skipped = cursor.map_or(Ok(0), str::parse::<usize>).map_err(unknown)?;
         let (mut resources, mut passed, mut more) = (Vec::new(), 0, false);
         for id in self.used() {
-            // One that has expired meanwhile has no files any more.
+            // The session has expired.
             let Ok(files) = self.sessions().files(self.principal(), &id).await else {
-                self.forget(&id);
+                self.remove_from_list(&id);
                 continue;
             };
             let first = skipped.saturating_sub(passed).min(files.len());
             passed += files.len();
             let room = PAGE - resources.len();
-            resources.extend(files[first..].iter().take(room).map(|file| answer::resource(&id, file)));
+            resources.extend(files[first..].iter().take(room).map(|file| results::resource(&id, file)));
             more = files.len() - first > room;
             if more {
                 break;
@@ -52,24 +53,28 @@ impl Interpreter {
         Ok(list)
     }
 
-    /// The content of a file, or of a range of it. `admit` is asked before it is read, with the bytes of the answer.
+    /// Reads a file, or a range of it. `admit` is called with the size of the content before it is read.
     ///
     /// # Errors
     ///
-    /// "Not found" for everything that is no file of a session, whatever else it may be.
+    /// "Not found" for every URI that is not a file of a session.
     pub(crate) async fn read(
         &self,
         address: &str,
-        modern: bool,
+        stateless: bool,
         admit: ReadAdmission,
         cancel: &CancellationToken,
     ) -> Result<ReadResourceResult, ErrorData> {
         let missing = |reason: String| {
             let data = Some(json!({"uri": address.chars().take(1024).collect::<String>()}));
-            // The code was changed in 2026-07-28.
-            if modern { ErrorData::invalid_params(reason, data) } else { ErrorData::resource_not_found(reason, data) }
+            // Protocol 2026-07-28 changed the error code.
+            if stateless {
+                ErrorData::invalid_params(reason, data)
+            } else {
+                ErrorData::resource_not_found(reason, data)
+            }
         };
-        let Some(uri::Address { session, file, range }) = uri::parse(address) else {
+        let Some(uri::FileAddress { session, file, range }) = uri::parse(address) else {
             return Err(missing("Resource not found".to_owned()));
         };
         let read = self.sessions().read_part(self.principal(), session.as_str(), &file, range, admit, cancel).await;
@@ -86,7 +91,7 @@ impl Interpreter {
             Err(error @ SessionError::TooLarge { limit, .. }) => {
                 return Err(too_large(session.as_str(), &file, &error, limit));
             }
-            Err(error) => return Err(ErrorData::internal_error(calls::told(&error), None)),
+            Err(error) => return Err(ErrorData::internal_error(calls::error_text(&error), None)),
         };
         let contents = match String::from_utf8(bytes) {
             Ok(text) if is_text(&mime) => ResourceContents::text(text, address),
@@ -98,14 +103,14 @@ impl Interpreter {
             let about = json!({"brumate/offset": offset, "brumate/size": size});
             contents = contents.with_meta(serde_json::from_value(about).unwrap_or_default());
         }
-        // It may change with the next cell, and is nobody else's.
+        // The next cell may change the file, and only this principal may read it.
         let result = ReadResourceResult::new(vec![contents]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 }
 
-/// Says how a file is read that is too large to be read at once.
+/// Returns the error for a file that is too large for one answer, with the URI of its first range.
 fn too_large(session: &str, file: &FileName, error: &SessionError, limit: u64) -> ErrorData {
-    let first = uri::of_range(session, file.as_str(), 0, limit);
-    ErrorData::invalid_params(format!("{error}; read it in ranges, the first of them {first}"), None)
+    let first = uri::range_uri(session, file.as_str(), 0, limit);
+    ErrorData::invalid_params(format!("{error}; read it in ranges, beginning with {first}"), None)
 }

@@ -1,5 +1,5 @@
-//! What clients learn about the tools of the code interpreter. Names, arguments and results of the first three are a
-//! contract with those who used the server of that name.
+//! The tools of the code interpreter: names, descriptions and schemas. Names, arguments and results of the first three are those of
+//! the server "Python Code Interpreter", whose clients depend on them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,9 +7,9 @@ use brumate_session::sessions::InputDirs;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
-/// The name under which the server is known when it has these tools only.
+/// The server's name when it has these tools only.
 pub(crate) const SERVER_NAME: &str = "Python Code Interpreter";
-/// What a client may tell its model.
+/// The server's instructions for models.
 pub(crate) const INSTRUCTIONS: &str = "Call the \"execute_code\" tool to run Python in a session that keeps variables, \
     imports and files. The first call makes the session; pass its session_id in later calls. Files that code writes to \
     its working directory, and figures that it shows, are resources.";
@@ -56,7 +56,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
             "Clear session",
             "End a session and delete its state and all its files.",
             input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            done(),
+            status_output(),
         ),
         tool(
             UPLOAD,
@@ -85,19 +85,19 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
             "Reset session",
             "Empty a session: a fresh interpreter without files under the same session_id.",
             input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            done(),
+            status_output(),
         ),
         tool(
             INTERRUPT,
             "Interrupt",
             "Stop the code that a session is running: KeyboardInterrupt. What it did until then stays.",
             input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            done(),
+            status_output(),
         ),
     ]
 });
 
-/// The tools as `tools/list` shows them. With input directories, files can be uploaded from there as well.
+/// Returns the tools, as `tools/list` shows them. With input directories, `upload_file` has the argument `from`.
 pub(crate) fn tools(inputs: &InputDirs) -> Vec<Tool> {
     let mut tools = TOOLS.clone();
     if !inputs.is_empty()
@@ -113,6 +113,7 @@ fn tool(name: &'static str, title: &str, description: &'static str, input: Value
     Tool::new(name, description, object(input)).with_title(title).with_raw_output_schema(object(output))
 }
 
+/// Returns a schema as an object.
 pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
     match schema {
         Value::Object(object) => Arc::new(object),
@@ -132,7 +133,7 @@ fn session_id(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// A session, or none for a new one.
+/// Returns the schema of an optional session id.
 fn optional_session() -> Value {
     json!({
         "type": "string",
@@ -179,7 +180,7 @@ fn upload_input() -> Value {
     )
 }
 
-/// As [`upload_input`], with `from` in the place of the content.
+/// Returns the schema of [`upload_input`] with the argument `from`, an alternative to `content`.
 fn upload_from_input(inputs: &InputDirs) -> Value {
     let named: Vec<String> = inputs.names().filter(|name| !name.is_empty()).map(|name| format!("{name}/...")).collect();
     let mut description = "File of the input directory to copy instead of content, by its path there".to_owned();
@@ -256,6 +257,7 @@ fn file() -> Value {
     })
 }
 
-fn done() -> Value {
+/// Returns the schema of a result with `success` and `message`.
+fn status_output() -> Value {
     output(json!({"success": {"type": "boolean"}, "message": {"type": "string"}}), &["success", "message"])
 }

@@ -1,38 +1,38 @@
-//! Addresses of files in sessions: `kernel://{session_id}/{filename}`, with `?offset=N&length=N` for a range of bytes.
+//! URIs of files in sessions: `kernel://{session_id}/{filename}`, with `?offset=N&length=N` for a range of bytes.
 
 use brumate_session::sessions::{FileName, FileRange, SessionId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The template that clients see.
+/// The URI template of the resource template.
 pub(crate) const TEMPLATE: &str = "kernel://{session_id}/{filename}";
 
 const SCHEME: &str = "kernel://";
 
-/// What RFC 6570 encodes in a simple expansion: all but unreserved characters.
+/// Characters that a simple expansion encodes (RFC 6570): all but unreserved ones.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The address of a file.
-pub(crate) fn of_file(id: &str, name: &str) -> String {
+/// Returns the URI of a file.
+pub(crate) fn file_uri(id: &str, name: &str) -> String {
     format!("{SCHEME}{id}/{}", utf8_percent_encode(name, ENCODED))
 }
 
-/// The address of a range of a file.
-pub(crate) fn of_range(id: &str, name: &str, offset: u64, length: u64) -> String {
-    format!("{}?offset={offset}&length={length}", of_file(id, name))
+/// Returns the URI of a range of a file.
+pub(crate) fn range_uri(id: &str, name: &str, offset: u64, length: u64) -> String {
+    format!("{}?offset={offset}&length={length}", file_uri(id, name))
 }
 
-/// The parts of an address.
+/// A parsed URI.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct FileAddress {
     pub(crate) session: SessionId,
     pub(crate) file: FileName,
-    /// All of it where none is given.
+    /// `None`: the whole file.
     pub(crate) range: Option<FileRange>,
 }
 
-/// Reads an address; `None` for everything that is none. Names are decoded once; what still has a way out of the session's
-/// directory then, in whatever spelling, is no name.
-pub(crate) fn parse(uri: &str) -> Option<Address> {
+/// Parses a URI. Returns `None` if it is invalid. The name is percent-decoded once; a decoded name that leads out of the
+/// session's directory is invalid.
+pub(crate) fn parse(uri: &str) -> Option<FileAddress> {
     let (uri, range) = match uri.split_once('?') {
         Some((uri, query)) => (uri, Some(parse_range(query)?)),
         None => (uri, None),
@@ -42,22 +42,22 @@ pub(crate) fn parse(uri: &str) -> Option<Address> {
         return None;
     }
     let name = percent_decode_str(name).decode_utf8().ok()?;
-    Some(Address { session: SessionId::parse(id)?, file: FileName::parse_existing(&name).ok()?, range })
+    Some(FileAddress { session: SessionId::parse(id)?, file: FileName::parse_existing(&name).ok()?, range })
 }
 
-/// Reads `offset=N&length=N`; either may be left out, nothing else may be there.
+/// Parses `offset=N&length=N`. Either may be missing; other parameters are invalid.
 fn parse_range(query: &str) -> Option<FileRange> {
     let number =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     let (mut offset, mut length) = (None, None);
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=')?;
-        let place = match name {
+        let target = match name {
             "offset" => &mut offset,
             "length" => &mut length,
             _ => return None,
         };
-        if place.replace(number(value)?).is_some() {
+        if target.replace(number(value)?).is_some() {
             return None;
         }
     }
@@ -79,7 +79,7 @@ mod tests {
             (".output/3.txt", "kernel://abcDEF012345-_xy/.output%2F3.txt"),
             ("C:\\a%2Fb", "kernel://abcDEF012345-_xy/C%3A%5Ca%252Fb"),
         ] {
-            assert_eq!(of_file(ID, name), uri);
+            assert_eq!(file_uri(ID, name), uri);
             let address = parse(uri).unwrap();
             assert_eq!((address.session.as_str(), address.file.as_str(), address.range), (ID, name, None));
         }
@@ -108,7 +108,7 @@ mod tests {
         ] {
             assert_eq!(range(query), expected, "{query}");
         }
-        let uri = of_range(ID, "a b?.bin", 5, 10);
+        let uri = range_uri(ID, "a b?.bin", 5, 10);
         assert_eq!(uri, format!("kernel://{ID}/a%20b%3F.bin?offset=5&length=10"));
         assert_eq!(parse(&uri).unwrap().file.as_str(), "a b?.bin");
     }

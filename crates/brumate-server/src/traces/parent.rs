@@ -1,19 +1,19 @@
-//! Which trace a request is part of (W3C Trace Context).
+//! The parent span of a request (W3C Trace Context).
 
 use std::str::FromStr;
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
-/// Longest `tracestate` that is passed on, in bytes: what the standard asks for at least.
+/// Longest `tracestate` that is passed on, in bytes. The standard demands at least 512.
 const MAX_STATE: usize = 512;
 
-/// The span that `traceparent` names; none if it is not as the standard has it. OpenTelemetry's own reader takes ids of other
-/// lengths too.
+/// Parses `traceparent` and `tracestate`. Returns `None` for a malformed `traceparent`. OpenTelemetry's own parser also accepts
+/// ids of other lengths.
 pub(super) fn parse(traceparent: Option<&str>, tracestate: Option<&str>) -> Option<SpanContext> {
     let mut fields = traceparent?.split('-');
     let mut field = |length| fields.next().filter(|field| field.len() == length && field.bytes().all(is_lower_hex));
     let (version, trace, span, flags) = (field(2)?, field(32)?, field(16)?, field(2)?);
-    // Later versions may say more after that; this one is never used.
+    // Later versions may have more fields. Version ff is invalid.
     if version == "ff" || (version == "00" && fields.next().is_some()) {
         return None;
     }
@@ -21,7 +21,7 @@ pub(super) fn parse(traceparent: Option<&str>, tracestate: Option<&str>) -> Opti
     let state = tracestate.filter(|state| state.len() <= MAX_STATE);
     let state = state.and_then(|state| TraceState::from_str(state).ok()).unwrap_or_default();
     let context = SpanContext::new(TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?, flags, true, state);
-    // Ids of nothing but zeros are none.
+    // Ids that consist of zeros are invalid.
     context.is_valid().then_some(context)
 }
 
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(found.trace_state().header(), "vendor=1,other=2");
         let unsampled = parse(Some(&format!("00-{TRACE}-{SPAN}-00")), None).expect("a parent");
         assert!(!unsampled.is_sampled());
-        // Flags that are not known are no reason to refuse, and not passed on.
+        // Unknown flags are accepted, and not passed on.
         let flags = parse(Some(&format!("00-{TRACE}-{SPAN}-ff")), None).expect("a parent");
         assert_eq!(flags.trace_flags(), TraceFlags::SAMPLED);
         for later in [format!("01-{TRACE}-{SPAN}-01"), format!("fe-{TRACE}-{SPAN}-01-what-ever")] {

@@ -1,4 +1,4 @@
-//! The tools of the code interpreter: every row of the contract, and each defect of its predecessor as a case that passes.
+//! The tools of the code interpreter: each row of the contract, and each defect of the predecessor.
 
 use crate::support::{Client, engine, text_of};
 use brumate_engine_api::{Ended, Event, ExitReason, StopReason};
@@ -224,7 +224,7 @@ async fn interrupt_and_cancel_stop_the_cell_and_keep_the_session() {
         .begin("tools/call", json!({"name": "execute_code", "arguments": {"code": "loop", "session_id": id}}))
         .await;
     client.until_executed(2).await;
-    // Its own answer may come before the interrupted cell's or after.
+    // The answer of `interrupt` may come before or after that of the cell.
     let interrupt = client.begin("tools/call", json!({"name": "interrupt", "arguments": {"session_id": id}})).await;
     let mut answers = [client.receive().await.unwrap(), client.receive().await.unwrap()];
     answers.sort_by_key(|answer| answer["id"].as_i64());
@@ -295,7 +295,7 @@ async fn wrong_arguments_are_explained() {
         (
             "upload_file",
             json!({"filename": "a", "content": "x", "encoding": "hex", "offset": -1}),
-            "`offset` must be a whole number from 0 on; `encoding` must be \"text\" or \"base64\"",
+            "`offset` must be a whole number, 0 or more; `encoding` must be \"text\" or \"base64\"",
         ),
     ] {
         let result = client.tool(tool, arguments).await;

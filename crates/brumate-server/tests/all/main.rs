@@ -1,10 +1,10 @@
-//! The server over the fake engine, seen from the wire. One program, so that it is linked once.
+//! Tests of the server over the fake engine, through its JSON-RPC messages. One program, so that it is linked once.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
+mod elicitation;
 mod interpreter;
 mod protocol;
-mod questions;
 mod reference;
 mod resources;
 mod results;

@@ -71,7 +71,7 @@ async fn exactly_one_tool_is_listed_with_the_promised_schema() {
          The code may be async, and the value on the last line will be returned as the return value.\n\n\
          The code will be executed with Python 3.14."
     );
-    // As text, because the order of the keys is visible to whoever prints them.
+    // Compared as text: the order of keys is visible to clients.
     assert_eq!(
         tool["inputSchema"].to_string(),
         r#"{"type":"object","properties":{"python_code":{"type":"string","description":"Python code to run"},"global_variables":{"type":"object","additionalProperties":{},"default":{},"description":"Map of global variables in context when the code is executed"}},"required":["python_code"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}"#

@@ -1,4 +1,4 @@
-//! Files of sessions as resources: what is listed, what is read, what is refused, who hears of changes.
+//! Files of sessions as resources: lists, reads, refused URIs, notifications of changes.
 
 use crate::support::{Client, engine};
 use brumate_server::ToolSet;

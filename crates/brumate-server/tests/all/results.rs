@@ -1,4 +1,4 @@
-//! The text and the structure of results, to the letter.
+//! The exact text and structure of results.
 
 use crate::support::{Client, engine, text_of};
 use brumate_engine_api::{EngineError, Event, ExitReason};
@@ -106,7 +106,7 @@ async fn a_missing_package_is_an_install_error() {
         "{unknown}"
     );
     assert!(unknown.contains("numpy 2.4.6, rich 12.6.0"), "{unknown}");
-    // A module whose project is known, where nothing but the bundle may be used.
+    // A module of a known project that is not in the bundle, without an index.
     let refused = text(Script::silent().imports(&["requests"], &[])).await;
     assert!(
         refused.starts_with("<status>install-error</status>\n<error>\n`requests` (for `import requests`)"),
@@ -217,7 +217,7 @@ async fn a_busy_server_says_so() {
     for _ in 0..5 {
         client.begin("tools/call", call("1")).await;
     }
-    // One runs and four wait; the fifth is answered at once.
+    // One runs and four wait; the next one is rejected at once.
     let refused = client.receive().await.unwrap();
     assert_eq!(refused["result"]["isError"], json!(true));
     assert!(text_of(&refused["result"]).contains("busy: 1 runs are under way and 4 are waiting"));

@@ -36,7 +36,7 @@ async fn progress_carries_the_output_while_it_runs() {
     let script = Script::silent().stdout("first\n").endless();
     let mut client = Client::open(&[("code", script)]).await;
     let id = client.begin("tools/call", call_with_progress("code")).await;
-    // The code runs on for ever, so this comes while it does.
+    // The code never ends, so this message comes while it runs.
     let progress = client.receive().await.unwrap();
     assert_eq!(progress["method"], "notifications/progress");
     assert_eq!(progress["params"], json!({"progressToken": "token", "progress": 1.0, "message": "first\n"}));
@@ -48,7 +48,7 @@ async fn progress_carries_the_output_while_it_runs() {
 async fn a_call_that_waits_for_the_compiler_says_so_with_numbers() {
     let mut client = Client::open(&[("code", Script::silent().endless())]).await;
     let preparing = |done| Some(Preparing { name: "numpy/linalg".to_owned(), done, total: 7 });
-    // It was under way before the call.
+    // The preparation began before the call.
     client.engine.set_preparing(preparing(2));
     let id = client.begin("tools/call", call_with_progress("code")).await;
     for (sent, done) in [(1.0, 2), (2.0, 3)] {
@@ -133,7 +133,7 @@ async fn log_levels_filter() {
 #[tokio::test]
 async fn modern_requests_say_themselves_what_they_want_logged() {
     let mut client = Client::open(&[("code", talkative())]).await;
-    // Even a level that was set before does not count for such a request.
+    // A level that was set before does not apply to such a request.
     client.request("logging/setLevel", json!({"level": "debug"})).await;
     let mut params = call("code");
     params["_meta"] = json!({
@@ -163,7 +163,7 @@ async fn cancelling_stops_the_code_and_nothing_else() {
     while client.engine.alive() > 1 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // The other one runs on, and no answer came for the first.
+    // The other call still runs, and the cancelled one has no answer.
     assert!(client.text("1").await.contains("success"));
     client.shutdown.cancel();
     let engine = client.engine.clone();

@@ -1,4 +1,4 @@
-//! A client that speaks JSON lines, so that tests see exactly what is on the wire.
+//! A client that sends and receives JSON lines, so that tests see the exact messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
 
-/// Longest wait for an answer that must come; only a failing test waits that long.
+/// Time limit of an answer in a failing test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connected client.
 pub(crate) struct Client {
     input: Option<DuplexStream>,
     output: BufReader<DuplexStream>,
-    /// Notifications that came while an answer was waited for.
+    /// Notifications that arrived before an answer.
     pub(crate) notifications: VecDeque<Value>,
     pub(crate) engine: Arc<FakeEngine>,
     pub(crate) shutdown: CancellationToken,
     server: JoinHandle<Result<(), ServeError>>,
     next_id: i64,
     pub(crate) sessions: Option<Sessions>,
-    /// Where sessions are kept, if there are any.
+    /// The data directory of a server with sessions.
     _data: Option<tempfile::TempDir>,
 }
 
-/// Code and what it does.
+/// Makes an engine that runs these scripts for these codes.
 pub(crate) fn engine(scripts: &[(&str, Script)]) -> FakeEngine {
     scripts.iter().fold(FakeEngine::default(), |engine, (code, script)| engine.on(code, script.clone()))
 }
@@ -53,7 +53,7 @@ impl Client {
         Self::serve(engine, server, None)
     }
 
-    /// Connects to a server whose answers have no figures.
+    /// Connects to a server whose results have no figures.
     pub(crate) fn without_figures(engine: FakeEngine) -> Self {
         let engine = Arc::new(engine);
         let runner = runner(&engine, RunnerSettings::default());
@@ -67,10 +67,9 @@ impl Client {
         client
     }
 
-    /// Connects to a server with all tools that waits for answers to questions for `patience` only, and opens a connection of
-    /// a client that can ask.
-    pub(crate) async fn hasty(engine: FakeEngine, patience: Duration) -> Self {
-        let mut client = Self::connect_patient(engine, ToolSet::All, patience).await;
+    /// Connects to a server with all tools and this input timeout, and opens a session of a client that supports elicitation.
+    pub(crate) async fn with_input_timeout(engine: FakeEngine, input_timeout: Duration) -> Self {
+        let mut client = Self::connect_with_input_timeout(engine, ToolSet::All, input_timeout).await;
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info});
         client.request("initialize", params).await;
@@ -80,17 +79,21 @@ impl Client {
 
     /// Connects to a server with sessions without opening a connection.
     pub(crate) async fn connect_interpreter(engine: FakeEngine, tools: ToolSet) -> Self {
-        Self::connect_patient(engine, tools, PATIENCE).await
+        Self::connect_with_input_timeout(engine, tools, PATIENCE).await
     }
 
-    /// The same, where calls become tasks after `time`.
+    /// Connects to a server with sessions whose calls become tasks after `time`.
     pub(crate) async fn connect_tasks(engine: FakeEngine, time: Duration) -> Self {
         Self::connect_with(engine, ToolSet::All, |server| server.with_task_after(time)).await
     }
 
-    /// The same, and how long answers to questions are waited for.
-    pub(crate) async fn connect_patient(engine: FakeEngine, tools: ToolSet, patience: Duration) -> Self {
-        Self::connect_with(engine, tools, |server| server.with_input_timeout(patience)).await
+    /// Connects to a server with sessions and this input timeout.
+    pub(crate) async fn connect_with_input_timeout(
+        engine: FakeEngine,
+        tools: ToolSet,
+        input_timeout: Duration,
+    ) -> Self {
+        Self::connect_with(engine, tools, |server| server.with_input_timeout(input_timeout)).await
     }
 
     async fn connect_with(engine: FakeEngine, tools: ToolSet, set: impl FnOnce(PythonServer) -> PythonServer) -> Self {
@@ -157,7 +160,7 @@ impl Client {
         self.next_id
     }
 
-    /// The next message of any kind; `None` at the end.
+    /// Returns the next message of any kind, or `None` at the end.
     pub(crate) async fn receive(&mut self) -> Option<Value> {
         let mut line = String::new();
         let read = tokio::time::timeout(PATIENCE, self.output.read_line(&mut line));
@@ -167,7 +170,7 @@ impl Client {
         }
     }
 
-    /// The answer to request `id`; notifications before it are kept.
+    /// Returns the answer to request `id`. Notifications before it are kept.
     pub(crate) async fn answer(&mut self, id: i64) -> Value {
         loop {
             let message = self.receive().await.expect("an answer before the end");
@@ -189,12 +192,12 @@ impl Client {
         self.request("tools/call", params).await["result"].clone()
     }
 
-    /// The result of any tool.
+    /// Calls a tool. Returns its result.
     pub(crate) async fn tool(&mut self, name: &str, arguments: Value) -> Value {
         self.request("tools/call", json!({"name": name, "arguments": arguments})).await["result"].clone()
     }
 
-    /// The structure of a cell's answer, which its text repeats.
+    /// Runs a cell. Returns the structured content, and checks that the text is the same.
     pub(crate) async fn cell(&mut self, session: &str, code: &str) -> Value {
         let result = self.tool("execute_code", json!({"code": code, "session_id": session})).await;
         let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -203,7 +206,7 @@ impl Client {
         text
     }
 
-    /// A new session in which `code` was run.
+    /// Makes a session and runs `code` in it. Returns its id.
     pub(crate) async fn session(&mut self, code: &str) -> String {
         self.cell("", code).await["session_info"]["session_id"].as_str().unwrap().to_owned()
     }
@@ -216,24 +219,24 @@ impl Client {
         self.call(json!({"python_code": code})).await
     }
 
-    /// The text of a run.
+    /// Runs code. Returns the text of the result.
     pub(crate) async fn text(&mut self, code: &str) -> String {
         text_of(&self.run(code).await)
     }
 
-    /// Waits until `count` pieces of code were begun.
+    /// Waits until `count` runs have started.
     pub(crate) async fn until_executed(&self, count: usize) {
         while self.engine.executed().len() < count {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Ends the input.
+    /// Closes the input.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Begins `first`, closes the output, and begins `second`, whose answer nobody can receive. The input stays open.
+    /// Starts `first`, closes the output, and starts `second`, whose answer cannot be received. The input stays open.
     pub(crate) async fn hang_up(
         mut self,
         first: Value,
@@ -263,7 +266,7 @@ impl Client {
     }
 }
 
-/// The one text of a result.
+/// Returns the only text of a result.
 pub(crate) fn text_of(result: &Value) -> String {
     let content = result["content"].as_array().unwrap_or_else(|| panic!("no content: {result}"));
     assert_eq!(content.len(), 1);

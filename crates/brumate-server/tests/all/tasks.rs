@@ -1,4 +1,4 @@
-//! Calls that go on as tasks.
+//! Calls that continue as tasks.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::support::{Client, engine};
 use brumate_session::testing::{FakeEngine, Script};
 use serde_json::{Value, json};
 
-/// Longer than any test: what becomes a task then never does.
+/// Time after which no call of a test becomes a task.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
 fn scripts() -> FakeEngine {
@@ -35,7 +35,7 @@ async fn call(client: &mut Client, code: &str) -> Value {
     client.request("tools/call", params(call, true)).await["result"].clone()
 }
 
-/// The id of the task that a call becomes.
+/// Starts a call that becomes a task. Returns the task's id.
 async fn begin(client: &mut Client, code: &str) -> String {
     let task = call(client, code).await;
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
@@ -52,7 +52,7 @@ async fn task(client: &mut Client, method: &str, id: &str, more: Value) -> Value
     answer["result"].clone()
 }
 
-/// The task when it has none of these statuses.
+/// Waits until the task has none of these statuses. Returns the task.
 async fn after(client: &mut Client, id: &str, statuses: &[&str]) -> Value {
     loop {
         let found = task(client, "tasks/get", id, json!({})).await;
@@ -114,7 +114,7 @@ async fn code_that_asks_becomes_a_task_and_asks_through_it() {
     let id = begin(&mut client, "ask").await;
     task(&mut client, "tasks/cancel", &id, json!({})).await;
     assert_eq!(after(&mut client, &id, &["working", "input_required"]).await["status"], "cancelled");
-    // In an interpreter of its own, too.
+    // The same in a fresh interpreter.
     let run = json!({"name": "run_python_code", "arguments": {"python_code": "ask"}});
     let begun = client.request("tools/call", params(run, true)).await["result"].clone();
     let id = begun["taskId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
@@ -135,7 +135,7 @@ async fn clients_that_know_no_tasks_are_given_none() {
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     let about = client.request("server/discover", params(json!({}), true)).await;
     assert_eq!(about["result"]["capabilities"]["extensions"], json!({"io.modelcontextprotocol/tasks": {}}), "{about}");
-    // Protocols before 2026-07-28 are not told of them.
+    // Clients of protocols before 2026-07-28 are not told about tasks.
     let mut client = Client::connect_tasks(scripts(), Duration::ZERO).await;
     let about = client.initialize("2025-11-25").await;
     assert_eq!(about["capabilities"].get("extensions"), None, "{about}");

@@ -1,4 +1,4 @@
-//! Arguments of single modes.
+//! Arguments of single commands.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use clap::{Args, Subcommand};
 /// Arguments of `health`.
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
-    /// The server's port [default: 3001] [env: BRUMATE_PORT]
+    /// Port of the server on this machine [default: 3001] [env: BRUMATE_PORT]
     #[arg(id = "server_port", value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Ask whether code would not have to wait for the sandbox, either
+    /// Also require that the sandbox is ready to run code without waiting
     #[arg(long)]
     pub(crate) warm: bool,
 }
@@ -19,34 +19,34 @@ pub(crate) struct HealthArgs {
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print completions for
     pub(crate) shell: clap_complete::Shell,
 }
 
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The directory; it is made when it is not there
+    /// Directory to write the pages to; created if it does not exist
     pub(crate) directory: PathBuf,
 }
 
 /// Arguments of `token`.
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// Name of whom it is for: sessions and limits belong to it
+    /// Name of the principal that the token is for; sessions and limits belong to it
     pub(crate) name: String,
 }
 
 /// Arguments of `lock`.
 #[derive(Debug, Args)]
 pub(crate) struct LockArgs {
-    /// Requirements, besides those of `--deps` and `--script`
+    /// Requirements to lock, in addition to those of `--deps` and `--script`
     #[arg(value_name = "REQUIREMENT")]
     pub(crate) requirements: Vec<String>,
-    /// Script whose inline metadata (PEP 723) states requirements
+    /// Script with requirements in its inline metadata (PEP 723)
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
-    /// Where to write; `-` is standard output
+    /// File to write the lock to; `-` for standard output
     #[arg(long, short, default_value = "pylock.toml", value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
@@ -54,13 +54,13 @@ pub(crate) struct LockArgs {
 /// Arguments of `warmup`.
 #[derive(Debug, Args)]
 pub(crate) struct WarmupArgs {
-    /// Also every wheel in the directories of `--find-links`
+    /// Also compile every wheel in the directories of `--find-links`
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only build the image that has imported these modules
+    /// Build only the image with these modules imported
     #[arg(long, hide = true, value_name = "LIST", value_delimiter = ',')]
     pub(crate) modules: Vec<String>,
-    /// Only compile again, to faster code, what a run has compiled in a hurry
+    /// Only recompile, with optimization, the modules that a run has compiled quickly
     #[arg(long, hide = true)]
     pub(crate) optimize: bool,
 }
@@ -72,23 +72,23 @@ pub(crate) struct BundleArgs {
     pub(crate) action: BundleAction,
 }
 
-/// What to do with a directory of wheels.
+/// Actions of `bundle`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BundleAction {
-    /// Put into DIR the wheels that requirements become, and write its index and checksums
+    /// Collect wheels for requirements in DIR, and write an index and checksums there
     Build(BundleBuildArgs),
 }
 
 /// Arguments of `bundle build`.
 #[derive(Debug, Args)]
 pub(crate) struct BundleBuildArgs {
-    /// The directory; wheels that it has stay
+    /// Directory to collect wheels in; wheels that are already there stay
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Requirements, besides those of `--deps`; with everything they require, except what this binary has itself
+    /// Requirements to collect, in addition to those of `--deps`; with their dependencies, without the packages inside this binary
     #[arg(value_name = "REQUIREMENT")]
     pub(crate) requirements: Vec<String>,
-    /// Every wheel in the directories of `--find-links`
+    /// Also collect every wheel in the directories of `--find-links`
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -100,34 +100,34 @@ pub(crate) struct SessionsArgs {
     pub(crate) action: SessionsAction,
 }
 
-/// What to do with the sessions in a data directory.
+/// Actions of `sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsAction {
-    /// List them, also while a server uses them
+    /// List the sessions; a server may be using them
     List {
         /// Print one JSON list instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Remove them with all their files; no server may be using the directory
+    /// Remove sessions with their files; no server may be using the data directory
     Remove {
-        /// All of them
+        /// Remove all sessions
         #[arg(long, conflicts_with = "ids")]
         all: bool,
-        /// Which
+        /// Ids of the sessions to remove
         #[arg(value_name = "ID", required_unless_present = "all")]
         ids: Vec<String>,
     },
-    /// Copy them to a directory with the images that they need, also while a server uses them; one that is running code is
-    /// copied without its state
+    /// Copy all sessions and their images to a directory; a server may be using them. A session that is running code is copied
+    /// without its state
     Backup {
-        /// A directory that is not there yet, or empty
+        /// Directory for the backup; must be empty or not exist
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// Copy a backup into a data directory that has no sessions; no server may be using it
+    /// Copy a backup into a data directory without sessions; no server may be using the directory
     Restore {
-        /// The directory that `backup` wrote
+        /// Directory of the backup
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
@@ -136,26 +136,26 @@ pub(crate) enum SessionsAction {
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Grant a directory of the host to the script; may be given several times
+    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated
     #[arg(long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
-    /// Copy the files that the script makes to a directory when it has ended; those of the script's working directory by their
-    /// relative paths, others by their absolute ones
+    /// Copy the files that the script creates to this directory when it ends; files of the working directory by their relative paths,
+    /// other files by their absolute paths
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// The script, or `-` for standard input, and the script's arguments: everything after it is its own
+    /// Script to run, or `-` for standard input; everything after it is passed to the script
     #[arg(value_name = "FILE [ARGUMENTS]", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
 }
 
 impl ExecArgs {
-    /// The script; `-` is standard input.
+    /// Returns the script's path; `-` is standard input.
     pub(crate) fn file(&self) -> &Path {
-        // The command line has been refused when there is none.
+        // clap requires it.
         self.script.first().map_or(Path::new("-"), Path::new)
     }
 
-    /// Arguments of the script.
+    /// Returns the arguments of the script.
     pub(crate) fn arguments(&self) -> &[OsString] {
         self.script.get(1..).unwrap_or_default()
     }

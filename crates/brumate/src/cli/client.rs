@@ -17,67 +17,67 @@ pub(crate) struct ClientArgs {
 /// The actions of `client`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientAction {
-    /// Show the server's tools, resources and prompts
+    /// List the server's tools, resources and prompts
     List {
         #[command(flatten)]
-        server: Connection,
+        server: ServerOptions,
     },
-    /// Call a tool, and show its result
+    /// Call a tool and print its result
     Call {
-        /// The tool's name
+        /// Name of the tool
         tool: String,
-        /// Arguments, as NAME=VALUE. A value that is JSON is passed as JSON, any other as a text
+        /// Arguments of the tool; a value that is valid JSON is passed as JSON, any other as a string
         #[arg(value_name = "NAME=VALUE", value_parser = pair)]
         arguments: Vec<(String, String)>,
         #[command(flatten)]
-        server: Connection,
+        server: ServerOptions,
     },
-    /// Read a resource, and write its contents to standard output
+    /// Read a resource and write its content to standard output
     Read {
-        /// The resource's address
+        /// URI of the resource
         uri: String,
         #[command(flatten)]
-        server: Connection,
+        server: ServerOptions,
     },
-    /// Ask for a prompt, and show its messages
+    /// Get a prompt and print its messages
     Prompt {
-        /// The prompt's name
+        /// Name of the prompt
         name: String,
-        /// Arguments, as NAME=VALUE
+        /// Arguments of the prompt
         #[arg(value_name = "NAME=VALUE", value_parser = pair)]
         arguments: Vec<(String, String)>,
         #[command(flatten)]
-        server: Connection,
+        server: ServerOptions,
     },
-    /// Forget the tokens that are kept for a server
+    /// Delete the stored tokens for a server
     Logout {
-        /// The server's address
+        /// URL of the server
         #[arg(value_name = "URL")]
         url: String,
     },
 }
 
-/// The server, and the options of the connection.
+/// The server, and options of the connection.
 #[derive(Debug, Args)]
-pub(crate) struct Connection {
-    /// Address of a server over streamable HTTP
+pub(crate) struct ServerOptions {
+    /// URL of a server with streamable HTTP
     #[arg(id = "client_url", long = "url", value_name = "URL", required_unless_present_any = ["client_command", "client_sse"])]
     pub(crate) url: Option<String>,
-    /// Address of a server over HTTP+SSE, the transport of 2024-11-05
+    /// URL of a server with HTTP+SSE, the transport of protocol 2024-11-05
     #[arg(id = "client_sse", long = "sse", value_name = "URL", conflicts_with = "client_url")]
     pub(crate) sse: Option<String>,
-    /// Header of every request, as `NAME: VALUE`; may be given several times
+    /// HTTP header to send with every request, as `NAME: VALUE`; may be repeated
     #[arg(id = "client_header", long = "header", value_name = "HEADER", value_parser = header)]
     pub(crate) headers: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) authorization: ClientAuthorization,
-    /// Variable of the server's environment, as NAME=VALUE; may be given several times
+    /// Environment variable for the server process; may be repeated
     #[arg(id = "client_env", long = "env", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) env: Vec<(String, String)>,
-    /// Time that a request may take
+    /// Time limit of a request
     #[arg(id = "client_wait", long = "wait", value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) wait: Duration,
-    /// Print JSON, as the protocol has it
+    /// Print the protocol's JSON
     #[arg(id = "client_json", long = "json")]
     pub(crate) json: bool,
     /// Command that starts a server over standard input and output
@@ -85,39 +85,39 @@ pub(crate) struct Connection {
     pub(crate) command: Vec<String>,
 }
 
-/// How to get tokens for a server over HTTP.
+/// Options for tokens of a server over HTTP.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct ClientAuthorization {
-    /// File with a bearer token for the server; otherwise OAuth is used when the server asks for it [env: BRUMATE_CLIENT_TOKEN, the token itself]
+    /// File with a bearer token for the server [default: OAuth, if the server requires it] [env: BRUMATE_CLIENT_TOKEN=<token>]
     #[arg(id = "client_token_file", long = "token-file", value_name = "FILE", conflicts_with_all = ["client_id", "client_scope"])]
     pub(crate) token_file: Option<PathBuf>,
-    /// Identifier that the server's authorization server has given the client; otherwise the client registers itself
+    /// OAuth client identifier from the authorization server [default: the client registers itself]
     #[arg(id = "client_id", long = "client-id", value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// File with the secret that came with the identifier
+    /// File with the secret of `--client-id`
     #[arg(id = "client_secret_file", long = "client-secret-file", value_name = "FILE", requires = "client_id")]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// Scope to ask for besides those that the server names; may be given several times
+    /// OAuth scope to request, in addition to those that the server names; may be repeated
     #[arg(id = "client_scope", long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
-    /// Print the page to open on standard error, and open no browser
+    /// Print the URL of the authorization page to standard error instead of opening a browser
     #[arg(id = "client_no_browser", long = "no-browser")]
     pub(crate) no_browser: bool,
 }
 
-/// Splits `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("it is no NAME=VALUE".to_owned()),
+        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
-/// Splits `NAME: VALUE`.
+/// Parses `NAME: VALUE`.
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("it is no `NAME: VALUE`".to_owned()),
+        _ => Err("expected `NAME: VALUE`".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Options of the HTTP modes.
+//! Options of the HTTP commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,47 +8,45 @@ use clap::Args;
 use super::duration;
 use crate::env_vars;
 
-/// How HTTP modes serve.
+/// Options of the HTTP commands.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpArgs {
-    /// Address to listen at [default: 127.0.0.1] [env: BRUMATE_HOST]
+    /// Address or host name to listen on [default: 127.0.0.1] [env: BRUMATE_HOST]
     #[arg(long, global = true, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Port to listen at; 0 is any free one [default: 3001] [env: BRUMATE_PORT]
+    /// Port to listen on; 0 for any free port [default: 3001] [env: BRUMATE_PORT]
     #[arg(long, global = true, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Path of the endpoint [default: /mcp; of sse: /sse]
+    /// URL path of the endpoint [default: /mcp; for sse: /sse]
     #[arg(long, global = true, env = env_vars::HTTP_PATH, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// Host name, or name and port, under which clients reach the server, beside this machine's own; `*`: any; may be given
-    /// several times
+    /// Host name, with or without port, to accept in the `Host` header besides this machine's names; `*` for any; may be repeated
     #[arg(long, global = true, env = env_vars::ALLOW_HOST, value_name = "HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
-    /// Web pages that may use the server, such as `https://app.example.com`, beside those of this machine; may be given several
-    /// times
+    /// Web origin that may use the server besides this machine's, such as `https://app.example.com`; may be repeated
     #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_ORIGIN, value_name = "ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
-    /// URL under which clients reach the server through a proxy, such as `https://example.com/tools`: its host is let in, and `sse`
-    /// names its addresses below its path
+    /// URL under which clients reach the server through a proxy, such as `https://example.com/tools`; accepts its host name, and is
+    /// the base of the URLs that `sse` sends
     #[arg(long, global = true, env = env_vars::PUBLIC_URL, value_name = "URL")]
     pub(crate) public_url: Option<String>,
-    /// Address or network (`10.0.0.0/8`) of a proxy whose `X-Forwarded-Prefix` is believed; may be given several times
+    /// Address or network (`10.0.0.0/8`) of a proxy whose `X-Forwarded-Prefix` header is trusted; may be repeated
     #[arg(long, global = true, hide_short_help = true, env = env_vars::TRUSTED_PROXY, value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<String>,
-    /// File with the hashes of tokens (`brumate token`); clients then need one
+    /// File with hashes of bearer tokens (see `brumate token`); clients then need a token
     #[arg(long, global = true, env = env_vars::AUTH_TOKENS, value_name = "FILE")]
     pub(crate) auth_tokens: Option<PathBuf>,
-    /// Authorization server (OAuth 2.1) whose access tokens are accepted, beside those of `--auth-tokens`; clients then need a token
+    /// Authorization server (OAuth 2.1) whose access tokens are accepted, in addition to `--auth-tokens`; clients then need a token
     #[arg(long, global = true, env = env_vars::AUTH_ISSUER, value_name = "URL")]
     pub(crate) auth_issuer: Option<String>,
-    /// URL of this server, which access tokens must be issued for [default: the `--public-url` with the path of the endpoint]
+    /// URL of this server that access tokens must be issued for [default: `--public-url` with the endpoint's path]
     #[arg(long, global = true, hide_short_help = true, env = env_vars::AUDIENCE, value_name = "URL")]
     pub(crate) audience: Option<String>,
-    /// Scope that access tokens must have; may be given several times
+    /// Scope that access tokens must have; may be repeated
     #[arg(long, global = true, hide_short_help = true, env = env_vars::REQUIRED_SCOPE, value_name = "SCOPE", value_delimiter = ',')]
     pub(crate) required_scope: Vec<String>,
-    /// Ask at this URL about access tokens (RFC 7662), in place of checking their signatures
+    /// Check access tokens at this introspection endpoint (RFC 7662), instead of by their signatures
     #[arg(long, global = true, hide_short_help = true, env = env_vars::INTROSPECT, value_name = "URL")]
     pub(crate) introspect: Option<String>,
     /// Client identifier for `--introspect`
@@ -57,20 +55,20 @@ pub(crate) struct HttpArgs {
     /// File with the client secret for `--introspect`
     #[arg(long, global = true, hide_short_help = true, env = env_vars::INTROSPECT_SECRET_FILE, value_name = "FILE", requires = "introspect_client")]
     pub(crate) introspect_secret_file: Option<PathBuf>,
-    /// Listen beyond this machine without tokens: everybody who reaches the server may use it
+    /// Allow other machines to connect without tokens; everybody who reaches the server can run code
     #[arg(long, global = true, hide_short_help = true, env = env_vars::ALLOW_UNAUTHENTICATED)]
     pub(crate) allow_unauthenticated: bool,
-    /// Chain of certificates for TLS (PEM)
+    /// File with the certificate chain for TLS (PEM); needs `--tls-key`
     #[arg(long, global = true, env = env_vars::TLS_CERT, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Private key for TLS (PEM)
+    /// File with the private key for TLS (PEM)
     #[arg(long, global = true, hide_short_help = true, env = env_vars::TLS_KEY, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Directory for sessions of the protocol and what their clients have not read, so that clients lose neither when the server
-    /// ends; used by one server at a time
+    /// Directory for MCP sessions and their unread messages, so that they survive a restart; for one server at a time
+    /// [default: memory only]
     #[arg(long, global = true, hide_short_help = true, env = env_vars::EVENT_STORE, value_name = "DIR")]
     pub(crate) event_store: Option<PathBuf>,
-    /// How long calls may go on when the server is asked to end; then they are interrupted
+    /// How long running calls may take to end at shutdown; then they are interrupted
     #[arg(long, global = true, hide_short_help = true, env = env_vars::DRAIN_TIMEOUT, default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
 }

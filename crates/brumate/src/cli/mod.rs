@@ -1,4 +1,4 @@
-//! The command line: what can be said. What it means is decided in `settings`.
+//! The command line, as clap parses it. `settings` checks it and makes settings from it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,28 +17,28 @@ pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
     SessionsAction, SessionsArgs, TokenArgs, WarmupArgs,
 };
-pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, Connection};
+pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
-pub(crate) use packages::{InferChoice, PackageOptions};
+pub(crate) use packages::{InferArg, PackageOptions};
 
 use crate::env_vars;
 
 const ABOUT: &str = "Runs Python code in a sandbox: an MCP server with real CPython, numpy, pandas and matplotlib";
 pub(crate) const EXIT_STATUS: &str = "\
 Exit status:
-  0    done
-  1    failed; of exec: an exception, or packages that cannot be had
-  2    wrong command line
-  124  exec: the time limit or the CPU limit ended the script
+  0    success
+  1    failure; for exec: an exception, or a package that cannot be installed
+  2    invalid command line
+  124  for exec: the script reached the time limit or the CPU limit
   125  the sandbox failed
-  130  interrupted
-  137  exec: the script was killed (memory, crash)
-  143  terminated
-Any other status of exec is the script's own.";
+  130  interrupted (SIGINT)
+  137  for exec: the script was killed (memory limit, crash)
+  143  terminated (SIGTERM)
+Any other status of exec is the status of the script.";
 
-/// Where the options are.
+/// The last line of the help.
 const MORE_HELP: &str =
-    "`brumate COMMAND -h` shows the options of a command that are used most, `brumate COMMAND --help` all of them.";
+    "`brumate COMMAND -h` shows the common options of a command, `brumate COMMAND --help` all options.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -54,148 +54,147 @@ pub(crate) struct Cli {
     pub(crate) mode: Mode,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mode {
-    /// Serve tools (`--tools`) over standard input and output
+    /// Serve MCP over standard input and output, for one client
     Stdio,
-    /// Serve a language package (Python's `brumate`) over a socket that is its standard input
+    /// Serve a language package, such as Python's `brumate`, over the socket at standard input
     #[command(hide = true)]
     Pipe,
-    /// Run a script as a shell would: `brumate exec script.py [arguments]`, or `-` for standard input
+    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, or `-` for standard input
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
-    /// Run a small numpy script and show its result
+    /// Run a small numpy script and print its result
     Example,
-    /// Prepare everything that a first run would otherwise wait for, and prove that it works
+    /// Compile everything that a first run would wait for, and check that it works
     Warmup(WarmupArgs),
-    /// Write down the exact packages that requirements become (PEP 751), for `--locked`
+    /// Resolve requirements to exact packages, and write them to a lock file (PEP 751) for `--locked`
     Lock(LockArgs),
-    /// Collect wheels in a directory that `--find-links` and `--index` read
+    /// Collect wheels in a directory for `--find-links` and `--index`
     Bundle(BundleArgs),
-    /// Show or remove the sessions in a data directory
+    /// List, remove, back up or restore the sessions in a data directory
     Sessions(SessionsArgs),
-    /// Say what is cached, which walls and limits hold, and what is missing
+    /// Check the installation: cache, sessions, jail and limits
     Doctor(DoctorArgs),
-    /// Serve tools over streamable HTTP, to many clients
+    /// Serve MCP over streamable HTTP, for many clients
     #[command(alias = "streamable_http")]
     StreamableHttp,
-    /// As streamable-http, without sessions of the protocol: each request stands for itself
+    /// Serve MCP over streamable HTTP without MCP sessions: all requests are independent
     #[command(alias = "streamable_http_stateless")]
     StreamableHttpStateless,
-    /// As streamable-http, and with the deprecated HTTP+SSE transport of 2024-11-05
+    /// Serve MCP over the deprecated HTTP+SSE transport (protocol 2024-11-05), and over streamable HTTP
     Sse,
-    /// Ask a server of this machine whether it lives; exit status 0 when it does
+    /// Check that a server on this machine answers; the exit status is 0 if it does
     Health(HealthArgs),
-    /// Use an MCP server: show what it offers, call its tools, read its resources and prompts
+    /// Use any MCP server: list its tools, call them, read resources and prompts
     Client(Box<ClientArgs>),
-    /// Print what completes this command in a shell, such as `brumate completions bash`
+    /// Print the completion script for a shell, such as `brumate completions bash`
     Completions(CompletionsArgs),
-    /// Write the manual pages into a directory
+    /// Write the manual pages to a directory
     #[command(hide = true)]
     Man(ManArgs),
-    /// Make a token for a client of an HTTP mode: the token on standard output, its entry for `--auth-tokens` on standard error
+    /// Make a bearer token for an HTTP client: prints the token to standard output, and its entry for `--auth-tokens` to standard error
     Token(TokenArgs),
 }
 
 impl Mode {
-    /// Whether the mode serves until its clients are gone or it is asked to end.
+    /// Returns whether the command is a server, which runs until its clients leave or a signal ends it.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Stdio | Self::Pipe | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse)
     }
 }
 
-/// Options of several modes, before or after the mode; `cli_scope` says which modes take them.
+/// Options of several commands, before or after the command. `cli_scope` has the commands of each option.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Packages that every run gets, as a comma list of requirements
+    /// Packages for every run: requirements, separated by commas
     #[arg(long, alias = "dependencies", global = true, help_heading = "Packages", env = env_vars::DEPS, value_name = "LIST")]
     pub(crate) deps: Option<String>,
-    /// Wall-clock time of a run
+    /// Time limit of a run (wall clock)
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Duration,
-    /// CPU time of a run
+    /// CPU time limit of a run
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::CPU_TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) cpu_timeout: Duration,
-    /// Time between KeyboardInterrupt and SIGKILL when a limit is reached
+    /// Time between KeyboardInterrupt and SIGKILL when a run reaches a limit
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::GRACE, default_value = "2s", value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Duration,
-    /// Memory of a run
+    /// Memory limit of a run
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::MEMORY, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) memory: u64,
-    /// Bytes of files that a run may keep in the sandbox; directories of `--mount` do not count
+    /// Size limit of a run's files in the sandbox, without directories of `--mount`
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::FILES, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) files: u64,
-    /// Bytes that a run may write to directories of `--mount`; each file it makes counts 4 KiB
+    /// Limit of what a run writes to directories of `--mount`; each new file counts 4 KiB more
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::MOUNT_LIMIT, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) mount_limit: u64,
-    /// Bytes of output that are kept of a run, and of its return value
+    /// Size limit of a run's output, and of its return value; further output is dropped
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::OUTPUT_LIMIT, default_value = "1MiB", value_name = "SIZE", value_parser = size)]
     pub(crate) output_limit: u64,
-    /// Runs at the same time; four times as many may wait [default: 4 per processor]
+    /// Maximum number of concurrent runs; four times as many may wait [default: 4 per processor]
     #[arg(long, global = true, help_heading = "Server", env = env_vars::MAX_CONCURRENT, value_name = "NUMBER")]
     pub(crate) max_concurrent: Option<usize>,
-    /// Interpreters kept ready per image, forked before they are asked for; 0: none
+    /// Number of interpreters per image that are started ahead of runs; 0 for none
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY, default_value_t = brumate_engine::client::DEFAULT_READY, value_name = "NUMBER")]
     pub(crate) ready: usize,
-    /// Interpreters that are kept ready end after this time without use, or `never`; the next run starts others
-    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY_TIMEOUT, default_value = "5m", value_name = "TIME", value_parser = lapse)]
-    pub(crate) ready_timeout: Lapse,
-    /// Build no images of packages that code imports repeatedly, and start no process after `exec` that prepares later scripts
+    /// Idle time after which interpreters of `--ready` end, or `never`; the next run starts new ones
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::READY_TIMEOUT, default_value = "5m", value_name = "TIME", value_parser = idle_timeout)]
+    pub(crate) ready_timeout: IdleTimeout,
+    /// Do not build images of packages that code imports often, and start no background process after `exec`
     #[arg(long, global = true, help_heading = "General", hide_short_help = true, env = env_vars::NO_LEARNED_IMAGES)]
     pub(crate) no_learned_images: bool,
-    /// Directory for compiled modules and images [default: brumate in the user's cache directory]
+    /// Directory for compiled modules, images and wheels [default: `brumate` in the user's cache directory]
     #[arg(long, global = true, help_heading = "General", env = env_vars::CACHE_DIR, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Refuse to run when a wall of the sandbox is missing on this host
+    /// Fail if this host does not support a part of the jail (see `brumate doctor`)
     #[arg(long, global = true, help_heading = "Limits", hide_short_help = true, env = env_vars::REQUIRE_JAIL)]
     pub(crate) require_jail: bool,
-    /// How results are written
+    /// Text form of the results of `run_python_code`
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::RETURN_MODE, default_value = "xml", value_enum)]
     pub(crate) return_mode: ReturnModeArg,
-    /// Answers of `run_python_code` have no pictures: only the text, as its predecessor gave
+    /// Leave figures out of the results of `run_python_code`
     #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::NO_FIGURES)]
     pub(crate) no_figures: bool,
-    /// Which tools are served
+    /// Set of tools to serve
     #[arg(long, global = true, help_heading = "Server", env = env_vars::TOOLS, default_value = "run", value_enum)]
-    pub(crate) tools: Tools,
-    /// Directory for sessions, which servers of one user share [default: brumate in the user's data directory]
+    pub(crate) tools: ToolsArg,
+    /// Directory for sessions; servers of one user can share it [default: `brumate` in the user's data directory]
     #[arg(long, global = true, help_heading = "Sessions", env = env_vars::DATA_DIR, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Directory of the host whose files `upload_file` may copy into sessions by name, for reading only; may be given several
-    /// times, with a name each
+    /// Directory of the host with files that `upload_file` can copy into sessions, read-only; may be repeated, each with a name
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, value_name = "[NAME=]DIR")]
     pub(crate) input_dir: Vec<OsString>,
-    /// Sessions that are awake at the same time; others sleep in files [default: 50, fewer on small hosts]
+    /// Maximum number of sessions in memory; further ones are hibernated to files [default: 50, fewer on small hosts]
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::MAX_LIVE_SESSIONS, value_name = "NUMBER")]
     pub(crate) max_live_sessions: Option<usize>,
-    /// Sessions in all
+    /// Maximum number of sessions
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::MAX_SESSIONS, default_value_t = 1000, value_name = "NUMBER")]
     pub(crate) max_sessions: usize,
-    /// Disk space of sessions; those that are awake count with what they would take
+    /// Limit of the disk space of sessions; a session in memory counts with its estimated size
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::SESSIONS_DISK, default_value = "10GiB", value_name = "SIZE", value_parser = size)]
     pub(crate) sessions_disk: u64,
-    /// Sessions sleep after this time without use, or `never`: only when others need their place
-    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::HIBERNATE_AFTER, default_value = "60s", value_name = "TIME", value_parser = lapse)]
-    pub(crate) hibernate_after: Lapse,
-    /// Sessions are removed after this time without use, or `never`
-    #[arg(long, global = true, help_heading = "Sessions", env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = lapse)]
-    pub(crate) session_timeout: Lapse,
-    /// How long a person has for each answer to `input()` or `getpass()`; this does not count as time of the run
+    /// Idle time after which a session is hibernated, or `never` to hibernate only when others need the memory
+    #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::HIBERNATE_AFTER, default_value = "60s", value_name = "TIME", value_parser = idle_timeout)]
+    pub(crate) hibernate_after: IdleTimeout,
+    /// Idle time after which a session is removed, or `never`
+    #[arg(long, global = true, help_heading = "Sessions", env = env_vars::SESSION_TIMEOUT, default_value = "30m", value_name = "TIME", value_parser = idle_timeout)]
+    pub(crate) session_timeout: IdleTimeout,
+    /// Time limit of each answer to `input()` and `getpass()`; it does not count for `--timeout`
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::INPUT_TIMEOUT, default_value = "10m", value_name = "TIME", value_parser = duration)]
     pub(crate) input_timeout: Duration,
     /// When sessions are written to disk
     #[arg(long, global = true, help_heading = "Sessions", hide_short_help = true, env = env_vars::DURABILITY, default_value = "shutdown", value_enum)]
     pub(crate) durability: DurabilityArg,
-    /// Log more, to standard error
+    /// Write more log messages to standard error
     #[arg(long, short, global = true, help_heading = "General")]
     pub(crate) verbose: bool,
-    /// Accepted for compatibility: code has no network unless it is given one
+    /// No effect; accepted for compatibility with mcp-run-python
     #[arg(long, global = true, help_heading = "General", hide = true)]
     pub(crate) disable_networking: bool,
 }
 
-/// How results are written.
+/// Values of `--return-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReturnModeArg {
     /// Sections between tags, for models
@@ -204,36 +203,36 @@ pub(crate) enum ReturnModeArg {
     Json,
 }
 
-/// Sets of tools.
+/// Values of `--tools`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsArg {
     /// run_python_code
     Run,
-    /// execute_code, list_session_files, clear_session and what belongs to sessions
+    /// execute_code and the other tools of sessions
     Interpreter,
-    /// All of them
+    /// All tools
     All,
 }
 
-/// A time, or none.
+/// An idle time, or `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lapse {
-    /// After this time.
+pub(crate) enum IdleTimeout {
+    /// The idle time.
     After(Duration),
     /// Never.
     Never,
 }
 
-/// When sessions are written to disk.
+/// Values of `--durability`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DurabilityArg {
-    /// When they go to sleep and when the server ends in order
+    /// When sessions are hibernated, and when the server shuts down
     Shutdown,
-    /// Before each answer: what was answered survives the end of the server and of the host, and each answer waits for the disk
+    /// Before each answer, which waits for the disk; answered calls survive a crash of the server and of the host
     Cell,
 }
 
-/// The command line of this process, with ids of sessions that begin with a dash told apart from flags.
+/// Returns the command line with session ids that begin with a dash moved behind `--`, so that clap does not take them for flags.
 pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let (ids, mut others): (Vec<OsString>, Vec<OsString>) = {
         let given: Vec<OsString> = given.into_iter().collect();
@@ -241,7 +240,7 @@ pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsStri
         if !has("sessions") || !has("remove") || has("--") {
             return given;
         }
-        // Flags with two dashes are words; an id that begins with two has to stand behind `--`.
+        // An id that begins with two dashes must be behind `--`.
         let is_id = |argument: &OsString| {
             let text = argument.to_str().unwrap_or_default();
             text.starts_with('-') && !text.starts_with("--") && SessionId::parse(text).is_some()
@@ -255,14 +254,20 @@ pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsStri
     others
 }
 
+/// Parses a duration.
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }
 
-fn lapse(text: &str) -> Result<Lapse, String> {
-    if text.trim().eq_ignore_ascii_case("never") { Ok(Lapse::Never) } else { duration(text).map(Lapse::After) }
+fn idle_timeout(text: &str) -> Result<IdleTimeout, String> {
+    if text.trim().eq_ignore_ascii_case("never") {
+        Ok(IdleTimeout::Never)
+    } else {
+        duration(text).map(IdleTimeout::After)
+    }
 }
 
+/// Parses a size.
 fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
@@ -352,8 +357,11 @@ mod tests {
 
     #[test]
     fn a_lapse_is_a_time_or_never() {
-        assert_eq!((lapse("Never"), lapse("90s")), (Ok(Lapse::Never), Ok(Lapse::After(Duration::from_secs(90)))));
-        assert!(lapse("soon").is_err());
+        assert_eq!(
+            (idle_timeout("Never"), idle_timeout("90s")),
+            (Ok(IdleTimeout::Never), Ok(IdleTimeout::After(Duration::from_secs(90))))
+        );
+        assert!(idle_timeout("soon").is_err());
     }
 
     #[test]

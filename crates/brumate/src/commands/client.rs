@@ -1,27 +1,27 @@
-//! `brumate client`: an MCP server's tools, resources and prompts from the command line.
+//! `brumate client`: uses the tools, resources and prompts of an MCP server from the command line.
 
 mod authorization;
 
 use std::io::Write as _;
 use std::time::Duration;
 
-use authorization::{Asked, Authorized, Authorizing};
+use authorization::{ConsentSignal, TokenSource, WithTokenSource};
 use brumate_mcp::client::{CallToolResult, ClientBuilder, ClientError, GetPromptResult, Target};
 use brumate_mcp::{Client, Content, ResourceContents};
 use serde_json::{Map, Value, json};
 
-use super::{complain, print};
-use crate::cli::{ClientAction, ClientArgs, Connection};
+use super::{print, print_error};
+use crate::cli::{ClientAction, ClientArgs, ServerOptions};
 use crate::exit_status;
 
 /// Longest description in a list, in characters.
-const SHOWN: usize = 100;
+const DESCRIPTION_WIDTH: usize = 100;
 
-/// Time that a person has to authorize the client, besides the server's own.
-const CONSENT: Duration = Duration::from_secs(300);
+/// Time for a person to authorize the client, in addition to the server's time.
+const CONSENT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The width up to which names are lined up, in characters.
-const NAMES: usize = 32;
+/// Largest width of the column of names, in characters.
+const NAME_WIDTH: usize = 32;
 
 pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
     let server = match &arguments.action {
@@ -31,24 +31,24 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
         | ClientAction::Prompt { server, .. } => server,
         ClientAction::Logout { url } => return log_out(url).await,
     };
-    let done = async {
+    let work = async {
         let client = connect(server).await?;
-        let done = act(&client, &arguments.action).await;
+        let result = perform(&client, &arguments.action).await;
         client.close().await;
-        done
+        result
     };
-    match done.await {
+    match work.await {
         Ok(status) => Ok(status),
-        Err(Failure::Output(error)) => Err(error.into()),
-        Err(Failure::Server(error)) => {
-            complain(&format!("brumate: {error}"));
+        Err(ActionError::Output(error)) => Err(error.into()),
+        Err(ActionError::Server(error)) => {
+            print_error(&format!("brumate: {error}"));
             if let Some(advice) = authorization::advice(&error) {
-                complain(advice);
+                print_error(advice);
             }
             Ok(exit_status::FAILURE)
         }
-        Err(Failure::Usage(reason)) => {
-            complain(&format!("brumate: {reason}"));
+        Err(ActionError::Usage(reason)) => {
+            print_error(&format!("brumate: {reason}"));
             Ok(exit_status::USAGE)
         }
     }
@@ -56,75 +56,75 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
 
 async fn log_out(url: &str) -> anyhow::Result<u8> {
     match authorization::log_out(url).await {
-        Ok(true) => {
-            complain(&format!("brumate: the tokens for {url} are forgotten; its authorization server still knows them"))
-        }
-        Ok(false) => complain(&format!("brumate: no tokens are kept for {url}")),
+        Ok(true) => print_error(&format!(
+            "brumate: the stored tokens for {url} are deleted; they stay valid at the authorization server"
+        )),
+        Ok(false) => print_error(&format!("brumate: there are no stored tokens for {url}")),
         Err(reason) => {
-            complain(&format!("brumate: {reason}"));
+            print_error(&format!("brumate: {reason}"));
             return Ok(exit_status::FAILURE);
         }
     }
     Ok(exit_status::SUCCESS)
 }
 
-/// The reason why an action ends early.
-enum Failure {
+/// The reason why an action failed.
+enum ActionError {
     Server(ClientError),
     Output(std::io::Error),
     Usage(String),
 }
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for ActionError {
     fn from(error: ClientError) -> Self {
         Self::Server(error)
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for ActionError {
     fn from(error: std::io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-async fn connect(server: &Connection) -> Result<Client, Failure> {
-    let authorizing = || {
+async fn connect(server: &ServerOptions) -> Result<Client, ActionError> {
+    let token_source = || {
         let variable = |name: &str| std::env::var(name).ok();
-        Authorizing::choose(&server.authorization, &server.headers, variable).map_err(Failure::Usage)
+        TokenSource::choose(&server.authorization, &server.headers, variable).map_err(ActionError::Usage)
     };
     if let Some(url) = &server.url {
-        let (client, asked) = Client::http(url).headers(server.headers.clone()).authorized(authorizing()?);
-        return finish(client, server, asked).await;
+        let (client, consent) = Client::http(url).headers(server.headers.clone()).with_token_source(token_source()?);
+        return finish(client, server, consent).await;
     }
     if let Some(url) = &server.sse {
-        let (client, asked) = Client::sse(url).headers(server.headers.clone()).authorized(authorizing()?);
-        return finish(client, server, asked).await;
+        let (client, consent) = Client::sse(url).headers(server.headers.clone()).with_token_source(token_source()?);
+        return finish(client, server, consent).await;
     }
     let (program, arguments) = server.command.split_first().map_or(("", &[][..]), |(program, rest)| (program, rest));
     finish(Client::stdio(program, arguments).envs(server.env.clone()), server, None).await
 }
 
-/// Connects. When a person is asked, the server's time begins anew, and the person's is added.
+/// Connects. The time limit is that of the server; when a person is asked for consent, [`CONSENT_TIMEOUT`] is added.
 async fn finish<T: Target>(
     client: ClientBuilder<T>,
-    server: &Connection,
-    asked: Option<Asked>,
-) -> Result<Client, Failure> {
+    server: &ServerOptions,
+    consent: Option<ConsentSignal>,
+) -> Result<Client, ActionError> {
     let client = client.name("brumate", env!("CARGO_PKG_VERSION")).timeout(server.wait);
-    let Some(asked) = asked else { return Ok(client.connect_timeout(server.wait).connect().await?) };
-    let late = async {
-        if tokio::time::timeout(server.wait, asked.notified()).await.is_ok() {
+    let Some(consent) = consent else { return Ok(client.connect_timeout(server.wait).connect().await?) };
+    let timed_out = async {
+        if tokio::time::timeout(server.wait, consent.notified()).await.is_ok() {
             std::future::pending::<()>().await;
         }
     };
-    let longest = server.wait.saturating_add(CONSENT);
+    let longest = server.wait.saturating_add(CONSENT_TIMEOUT);
     tokio::select! {
         client = client.connect_timeout(longest).connect() => Ok(client?),
-        () = late => Err(ClientError::Timeout(server.wait).into()),
+        () = timed_out => Err(ClientError::Timeout(server.wait).into()),
     }
 }
 
-async fn act(client: &Client, action: &ClientAction) -> Result<u8, Failure> {
+async fn perform(client: &Client, action: &ClientAction) -> Result<u8, ActionError> {
     match action {
         ClientAction::Logout { .. } => Ok(exit_status::SUCCESS),
         ClientAction::List { server } => list(client, server.json).await,
@@ -146,13 +146,13 @@ async fn act(client: &Client, action: &ClientAction) -> Result<u8, Failure> {
     }
 }
 
-/// Reads the values of arguments: JSON, or a text.
+/// Parses the values of arguments: JSON, or else a string.
 fn values(arguments: &[(String, String)]) -> Map<String, Value> {
     let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
     arguments.iter().map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
-async fn list(client: &Client, as_json: bool) -> Result<u8, Failure> {
+async fn list(client: &Client, as_json: bool) -> Result<u8, ActionError> {
     let has = |capability: &str| client.capabilities().contains_key(capability);
     let tools = if has("tools") { client.tools().await? } else { Vec::new() };
     let (resources, templates) = match has("resources") {
@@ -191,23 +191,23 @@ async fn list(client: &Client, as_json: bool) -> Result<u8, Failure> {
     Ok(exit_status::SUCCESS)
 }
 
-/// Prints names with the first lines of their descriptions, if there are any.
+/// Prints a section: names with the first lines of their descriptions. Prints nothing without names.
 fn section(title: &str, rows: impl Iterator<Item = (String, Option<String>)>) -> std::io::Result<()> {
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
         return Ok(());
     }
     print(&format!("\n{title}"))?;
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(NAMES);
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(NAME_WIDTH);
     for (name, description) in rows {
         let first = description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-        let shown: String = first.unwrap_or_default().trim().chars().take(SHOWN).collect();
+        let shown: String = first.unwrap_or_default().trim().chars().take(DESCRIPTION_WIDTH).collect();
         print(format!("  {name:width$}  {shown}").trim_end())?;
     }
     Ok(())
 }
 
-/// Shows a tool as a function: its name and its arguments.
+/// Returns a tool as a function: its name and its arguments, optional ones in brackets.
 fn signature(name: &str, schema: &Map<String, Value>) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |field: &str| required.is_some_and(|required| required.iter().any(|name| name == field));
@@ -221,11 +221,11 @@ fn optional(name: &str, required: bool) -> String {
     if required { name.to_owned() } else { format!("[{name}]") }
 }
 
-fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), Failure> {
+fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), ActionError> {
     if as_json {
         print(&format!("{:#}", result.to_json()))?;
     } else if result.is_error {
-        complain(&result.text());
+        print_error(&result.text());
     } else {
         for block in &result.content {
             print(&shown(block))?;
@@ -234,7 +234,7 @@ fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a block of content for people: its text, or its kind and size.
+/// Returns a content block as text. Binary content is shown by type and size.
 fn shown(block: &Content) -> String {
     if let Some(text) = block.as_text() {
         text.to_owned()
@@ -249,11 +249,11 @@ fn shown(block: &Content) -> String {
     } else if let Some(uri) = block.as_link() {
         format!("[{uri}]")
     } else {
-        "[content that this version does not know]".to_owned()
+        "[content of an unknown type]".to_owned()
     }
 }
 
-fn show_contents(contents: &[ResourceContents], as_json: bool) -> Result<(), Failure> {
+fn show_contents(contents: &[ResourceContents], as_json: bool) -> Result<(), ActionError> {
     if as_json {
         let all: Vec<Value> = contents.iter().map(ResourceContents::to_json).collect();
         print(&format!("{:#}", json!({"contents": all})))?;
@@ -266,7 +266,7 @@ fn show_contents(contents: &[ResourceContents], as_json: bool) -> Result<(), Fai
     Ok(output.flush()?)
 }
 
-fn show_prompt(prompt: &GetPromptResult, as_json: bool) -> Result<(), Failure> {
+fn show_prompt(prompt: &GetPromptResult, as_json: bool) -> Result<(), ActionError> {
     if as_json {
         print(&format!("{:#}", prompt.to_json()))?;
         return Ok(());

@@ -1,4 +1,4 @@
-//! `brumate completions` and `brumate man`: what packages install beside the program.
+//! `brumate completions` and `brumate man`: shell completions and manual pages, for packages.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::{cli_scope, exit_status};
 
-/// Prints the script that completes the command line in a shell.
+/// Prints the completion script for a shell.
 pub(crate) fn completions(arguments: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command(), "brumate", &mut script);
@@ -16,7 +16,7 @@ pub(crate) fn completions(arguments: &CompletionsArgs) -> anyhow::Result<u8> {
     Ok(exit_status::SUCCESS)
 }
 
-/// Writes a manual page for the command, and one for each mode.
+/// Writes a manual page for `brumate` and one for each command.
 pub(crate) fn manual(arguments: &ManArgs) -> anyhow::Result<u8> {
     let directory = &arguments.directory;
     let written = std::fs::create_dir_all(directory).and_then(|()| write_pages(directory));
@@ -38,7 +38,7 @@ fn write_pages(directory: &Path) -> std::io::Result<()> {
     page(command, "brumate")
 }
 
-/// The command line as the help shows it.
+/// Returns the command line, as the help shows it.
 fn command() -> clap::Command {
     let mut command = cli_scope::scoped(Cli::command());
     command.build();

@@ -1,9 +1,9 @@
-//! `brumate example`: the numpy script of the documentation, with the text that the tool gives.
+//! `brumate example`: runs the numpy script of the documentation, and prints the text of the tool's result.
 
 use brumate_server::result_text;
 use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner};
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::exit_status;
 use crate::sandbox::sandbox;
 use crate::settings::Settings;
@@ -25,11 +25,11 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     if report.status == RunStatus::Success {
         return Ok(exit_status::SUCCESS);
     }
-    complain("The example needs numpy. `brumate doctor` says what this host lacks.");
+    print_error("brumate: the example failed; it needs numpy. Run `brumate doctor` to check this host.");
     Ok(signalled.unwrap_or(exit_status::FAILURE))
 }
 
-/// Runs the example.
+/// Runs the example's code.
 pub(crate) async fn report(runner: &Runner, cancel: &CancellationToken) -> anyhow::Result<RunReport> {
     let request = RunRequest::new(CODE).with_file_name("example.py");
     Ok(runner.run(request, cancel, &mut |_| {}).await?)

@@ -1,4 +1,4 @@
-//! `brumate exec`: a script in the sandbox, used like `python script.py`.
+//! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read, Write};
@@ -14,41 +14,41 @@ use brumate_session::units::format_size;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
 
-use super::complain;
 use super::output_directory::OutputDirectory;
+use super::print_error;
 use crate::cli::ExecArgs;
 use crate::exit_status;
 use crate::progress;
-use crate::sandbox::{brief_sandbox, use_warm_dependencies};
+use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-/// Longest script that is read.
+/// Longest script, in bytes.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
-/// Directories at the sandbox's root that hold what the interpreter needs.
+/// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
 const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
-/// Events that may wait for the output; beyond that the script waits.
+/// Most events that wait for the output. Then the script waits.
 const EVENT_QUEUE: usize = 16;
 
 pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
     let request = match request(arguments) {
         Ok(request) => request,
         Err(error) => {
-            complain(&format!("brumate: {error:#}"));
+            print_error(&format!("brumate: {error:#}"));
             return Ok(exit_status::USAGE);
         }
     };
-    let sandbox = brief_sandbox(settings)?;
+    let sandbox = single_run_sandbox(settings)?;
     let cancel = CancellationToken::new();
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
-    // Writing may block, so it has a thread of its own.
+    // Writing may block, so it runs on a thread of its own.
     let writing = tokio::task::spawn_blocking({
         let cancel = cancel.clone();
         move || write_output(events, &cancel)
     });
     let work = async {
         use_warm_dependencies(&sandbox, settings).await;
-        // Which images there are is known to a sandbox that has started; a failure is met again, and told, by the run.
+        // The sandbox knows its images once it has started. The run reports a failure to start.
         let _ = sandbox.engine.sandbox().await;
         let end = sandbox.runner.exec(request, sender, &cancel).await;
         (end, writing.await)
@@ -60,18 +60,18 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     let ScriptReport { end, new_files, copied, .. } = end?;
     match &end {
         ScriptEnd::Exited { message, .. } if message.is_empty() => {}
-        ScriptEnd::Exited { message, .. } => complain(message.trim_end_matches('\n')),
-        ScriptEnd::Raised { traceback } => complain(traceback),
+        ScriptEnd::Exited { message, .. } => print_error(message.trim_end_matches('\n')),
+        ScriptEnd::Raised { traceback } => print_error(traceback),
         ScriptEnd::Stopped { text, .. } | ScriptEnd::Killed { text } | ScriptEnd::InstallError { text } => {
-            complain(text)
+            print_error(text)
         }
-        other => bail!("an end that this version does not know: {other:?}"),
+        other => bail!("unknown end of the script: {other:?}"),
     }
     let image = sandbox.runner.image_to_build();
     if image.is_some() || sandbox.engine.uses_baseline_code() {
         prepare_in_background(image.as_ref(), settings);
     }
-    let complete = tell_of_files(arguments.output_dir.as_deref(), &new_files, &copied);
+    let complete = report_files(arguments.output_dir.as_deref(), &new_files, &copied);
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
     let status = exit_status::of_script(&end);
     if status == 0 && !complete {
@@ -80,8 +80,8 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
 }
 
-/// Starts a process that works for later scripts: it optimizes code that this one has compiled in a hurry, and builds an image for scripts
-/// with the same imports. It outlives this process, and its work has the lowest priority.
+/// Starts a process that prepares later scripts: it optimizes code that this script has compiled quickly, and builds an image for
+/// scripts with the same imports. It outlives this process, and has the lowest priority.
 fn prepare_in_background(image: Option<&Image>, settings: &Settings) {
     use std::os::unix::process::CommandExt as _;
     let (Ok(program), Ok(cache)) = (std::env::current_exe(), std::path::absolute(&settings.cache_dir)) else { return };
@@ -96,31 +96,31 @@ fn prepare_in_background(image: Option<&Image>, settings: &Settings) {
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        tracing::debug!(%error, "nothing is prepared for later scripts");
+        tracing::debug!(%error, "the process that prepares later scripts did not start");
     }
 }
 
-/// Says what became of the files that the script made. Returns whether all that were to be copied were.
-fn tell_of_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyReport) -> bool {
+/// Reports files of the script that are lost or could not be copied. Returns whether all copies succeeded.
+fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &Copied) -> bool {
     let Some(directory) = directory else {
         if !new_files.is_empty() {
-            complain(&format!(
-                "brumate: files that the script made in the sandbox are gone: {} (to keep such files, use --output-dir DIR or \
-                 --mount HOST:GUEST)",
-                join_paths(&new_files.paths, new_files.left_out)
+            print_error(&format!(
+                "brumate: the script's new files are lost: {} (to keep such files, use --output-dir DIR or --mount HOST:GUEST)",
+                names(&new_files.paths, new_files.left_out)
             ));
         }
         return true;
     };
     if let Some(error) = &copied.error {
-        complain(&format!("brumate: not all files could be copied to {}: {error}", directory.display()));
+        print_error(&format!("brumate: not all files could be copied to {}: {error}", directory.display()));
     }
     copied.error.is_none()
 }
 
+/// Makes the request of a script from the command line.
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let from_stdin = arguments.file() == Path::new("-");
-    // The guest sees the script's name, not where it lies on the host.
+    // The guest sees the script's name, but not its path on the host.
     let name = match arguments.file().file_name() {
         Some(name) if !from_stdin => name.to_string_lossy().into_owned(),
         _ => "<stdin>".to_owned(),
@@ -135,7 +135,7 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let code = code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code);
     let mut request = ScriptRequest::new(code, name);
     if from_stdin {
-        // As CPython: `sys.argv[0]` is what was written on the command line.
+        // As in CPython, `sys.argv[0]` is `-`.
         request.argv = vec!["-".to_owned()];
     } else {
         request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
@@ -150,17 +150,18 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     Ok(request)
 }
 
-/// The read end of a pipe that our standard input is copied to. The descriptor itself, which may be a terminal, a socket or a
-/// file open for writing, stays out of the sandbox.
+/// Copies standard input to a pipe, and returns its read end. The descriptor of standard input may be a terminal, a socket or a
+/// writable file, so the sandbox does not receive it.
 fn pump_stdin() -> std::io::Result<OwnedFd> {
     let (reader, mut writer) = std::io::pipe()?;
-    // Detached: it may wait for a person to type when the script has ended. A script that has stopped reading ends it.
+    // The thread is detached: it may wait for a person to type after the script has ended.
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut writer);
     })?;
     Ok(reader.into())
 }
 
+/// Reads at most [`MAX_SCRIPT_BYTES`].
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -172,7 +173,7 @@ fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may hold colons; guest paths may not.
+/// Parses `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may contain colons, guest paths may not.
 fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     let shown = text.to_string_lossy();
     let bytes = text.as_bytes();
@@ -191,12 +192,10 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     }
     let first = guest.split('/').find(|part| !part.is_empty());
     match first {
-        None => bail!(
-            "`--mount {shown}`: a directory cannot take the place of the sandbox's root; choose /data, for example"
-        ),
-        Some(first) if RESERVED.contains(&first) => bail!(
-            "`--mount {shown}`: /{first} belongs to the interpreter, and what is there would be hidden; choose /data, for example"
-        ),
+        None => bail!("`--mount {shown}`: the sandbox's root cannot be replaced; choose another path, such as /data"),
+        Some(first) if RESERVED.contains(&first) => {
+            bail!("`--mount {shown}`: /{first} belongs to the interpreter; choose another path, such as /data")
+        }
         Some(_) => {}
     }
     let kind = std::fs::metadata(&host).with_context(|| format!("`--mount {shown}`: cannot use {}", host.display()))?;
@@ -207,7 +206,7 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     Ok(Mount { host, guest, read_only })
 }
 
-/// Passes the script's output on, each piece at once. When nobody reads it any more the script is interrupted.
+/// Writes the script's output as it arrives. Interrupts the script when the output cannot be written.
 fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
     let mut result = Ok(());
     let show = progress::packages_on_terminal();

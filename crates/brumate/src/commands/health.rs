@@ -1,16 +1,16 @@
-//! `brumate health`: asks a server of this machine whether it lives. For supervisors in images that have no other program.
+//! `brumate health`: checks that a server on this machine answers. For supervisors in container images without other programs.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::cli::HealthArgs;
-use crate::environment::Environment;
+use crate::settings::Environment;
 use crate::{exit_status, http_settings};
 
-/// How long the server may take to answer.
+/// Time limit of the server's answer.
 const TIMEOUT: Duration = Duration::from_secs(4);
 /// Longest status line, in bytes.
 const MAX_ANSWER: u64 = 4096;
@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: &HealthArgs) -> anyhow::Result<u8> {
         Ok(Err(error)) => format!("does not answer: {error}"),
         Err(_) => format!("does not answer {path} within {} s", TIMEOUT.as_secs()),
     };
-    complain(&format!("brumate: the server at port {port} of this machine {reason}"));
+    print_error(&format!("brumate: the server at port {port} of this machine {reason}"));
     Ok(exit_status::FAILURE)
 }
 
@@ -38,10 +38,10 @@ async fn ask(port: u16, path: &str) -> std::io::Result<String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut line = String::new();
-    // No longer line is a status.
+    // A status line is not longer.
     BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut line).await?;
     let status = line.trim_end().strip_prefix("HTTP/1.1 ").map(str::to_owned);
-    status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is no HTTP server"))
+    status.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not an HTTP server"))
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// The status that a server's answer gives.
+    /// Returns the exit status for a server's answer.
     async fn status_of(answer: &'static [u8]) -> u8 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = Some(listener.local_addr().unwrap().port());

@@ -1,4 +1,4 @@
-//! `brumate lock`: requirements → `pylock.toml`.
+//! `brumate lock`: resolves requirements and writes `pylock.toml`.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use brumate_packages::{Requirement, ScriptMetadata, lock};
 use brumate_session::CancellationToken;
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::cli::LockArgs;
 use crate::exit_status;
-use crate::sandbox::brief_sandbox;
+use crate::sandbox::single_run_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -17,11 +17,11 @@ pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Re
     let requirements = match requirements(settings, arguments) {
         Ok(requirements) => requirements,
         Err(error) => {
-            complain(&format!("brumate: {error}"));
+            print_error(&format!("brumate: {error}"));
             return Ok(exit_status::USAGE);
         }
     };
-    let sandbox = brief_sandbox(settings)?;
+    let sandbox = single_run_sandbox(settings)?;
     let cancel = CancellationToken::new();
     let work = async {
         tokio::select! {
@@ -36,20 +36,20 @@ pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Re
         } else {
             let place = arguments.output.display();
             write(&arguments.output, &text).map_err(|error| format!("{place} cannot be written: {error}"))?;
-            complain(&format!("{place}: {count} package{}", if count == 1 { "" } else { "s" }));
+            print_error(&format!("{place}: {count} package{}", if count == 1 { "" } else { "s" }));
         }
         Ok(())
     });
     match written {
         Ok(()) => Ok(exit_status::SUCCESS),
         Err(error) => {
-            complain(&format!("brumate: {error}"));
+            print_error(&format!("brumate: {error}"));
             Ok(signalled.unwrap_or(exit_status::FAILURE))
         }
     }
 }
 
-/// What is to be locked: `--deps`, then the script's, then those of the command line.
+/// Returns the requirements to lock: of `--deps`, then of the script, then of the command line.
 #[expect(clippy::disallowed_methods, reason = "a file that the user names")]
 fn requirements(settings: &Settings, arguments: &LockArgs) -> Result<Vec<Requirement>, String> {
     let mut texts = settings.runner.dependencies.clone();
@@ -62,7 +62,7 @@ fn requirements(settings: &Settings, arguments: &LockArgs) -> Result<Vec<Require
     }
     texts.extend(arguments.requirements.iter().cloned());
     if texts.is_empty() {
-        return Err("there is nothing to lock; name requirements, or a script with `--script`".to_owned());
+        return Err("there is nothing to lock: name requirements, or a script with `--script`".to_owned());
     }
     texts
         .iter()
@@ -78,7 +78,7 @@ async fn locked(runner: &brumate_session::Runner, requirements: Vec<Requirement>
     Ok((text, resolution.packages.len()))
 }
 
-/// Whole or not at all: a lock that is cut short could be taken for one.
+/// Writes the lock file atomically: a truncated file could pass for a complete one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! One file per mode.
+//! The commands, one file each.
 
 pub(crate) mod bundle;
 pub(crate) mod client;
@@ -26,7 +26,7 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
     output.flush()
 }
 
-/// Writes a line to standard error. A terminal that is gone is no reason to stop.
-pub(crate) fn complain(text: &str) {
+/// Writes a line to standard error. Errors are ignored: the terminal may be gone.
+pub(crate) fn print_error(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

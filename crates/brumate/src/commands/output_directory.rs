@@ -1,4 +1,4 @@
-//! The directory of `--output-dir`, to which the files of a script are copied.
+//! Copies the files of a script to the directory of `--output-dir`.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,55 +10,57 @@ use brumate_session::FileSink;
 /// Working directory of scripts in the sandbox.
 const SCRIPT_DIRECTORY: &str = "/home/user/";
 
-/// Copies files below a directory of the host. Follows no symbolic link below it: a script chooses the names, and a link could lead
-/// it anywhere. An existing file is replaced when its copy is complete.
+/// A directory of the host that files are copied to. Symbolic links below it are not followed: the script chooses the names, and a
+/// link could lead anywhere. An existing file is replaced when its copy is complete.
 #[derive(Debug)]
 pub(super) struct OutputDirectory {
     root: PathBuf,
-    copy: Option<Copy>,
+    /// The copy that was begun and not finished.
+    copy: Option<FileCopy>,
 }
 
+/// An unfinished copy of a file.
 #[derive(Debug)]
-struct Copy {
+struct FileCopy {
     file: File,
     temporary: PathBuf,
     target: PathBuf,
 }
 
 impl OutputDirectory {
-    /// Makes the directory if there is none.
+    /// Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// Why it cannot be made.
+    /// The directory cannot be created.
     pub(super) fn new(root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         Ok(Self { root: std::path::absolute(root)?, copy: None })
     }
 
-    /// The place of a copy. Makes the directories above it.
+    /// Returns the target of a copy. Creates its parent directories.
     fn target(&self, path: &str) -> io::Result<PathBuf> {
         let relative = path.strip_prefix(SCRIPT_DIRECTORY).unwrap_or(path.trim_start_matches('/'));
         let mut parts: Vec<&str> = relative.split('/').collect();
         if parts.iter().any(|part| matches!(*part, "" | "." | "..")) {
-            return Err(Error::new(ErrorKind::InvalidInput, "the path is not plain"));
+            return Err(Error::new(ErrorKind::InvalidInput, "the path has empty parts, `.` or `..`"));
         }
         let name = parts.pop().unwrap_or_default();
-        let mut place = self.root.clone();
+        let mut target = self.root.clone();
         for part in parts {
-            place.push(part);
-            match fs::symlink_metadata(&place) {
+            target.push(part);
+            match fs::symlink_metadata(&target) {
                 Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(refused(&place, "is not a directory")),
-                Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir(&place)?,
+                Ok(_) => return Err(conflict(&target, "is not a directory")),
+                Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir(&target)?,
                 Err(error) => return Err(error),
             }
         }
-        place.push(name);
-        match fs::symlink_metadata(&place) {
-            Ok(found) if !found.is_file() => Err(refused(&place, "is there already and is not a regular file")),
+        target.push(name);
+        match fs::symlink_metadata(&target) {
+            Ok(found) if !found.is_file() => Err(conflict(&target, "exists and is not a regular file")),
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(place),
+            _ => Ok(target),
         }
     }
 }
@@ -68,7 +70,7 @@ impl FileSink for OutputDirectory {
         let target = self.target(path)?;
         let temporary = temporary_name(&target);
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        self.copy = Some(Copy { file, temporary, target });
+        self.copy = Some(FileCopy { file, temporary, target });
         Ok(())
     }
 
@@ -95,16 +97,17 @@ impl Drop for OutputDirectory {
     }
 }
 
-/// A name beside `target` that no other process uses.
+/// Returns a temporary name in the directory of `target`, unique to this process.
 fn temporary_name(target: &Path) -> PathBuf {
     let mut name = OsString::from(format!(".brumate-{}-", std::process::id()));
-    // A long name and the prefix may be longer together than a file system takes.
+    // The name is shortened: with the prefix it could exceed the limit of the file system.
     name.push(target.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect::<String>());
     target.with_file_name(name)
 }
 
-fn refused(place: &Path, reason: &str) -> Error {
-    Error::new(ErrorKind::AlreadyExists, format!("{} {reason}", place.display()))
+/// Returns the error for an existing file that is in the way.
+fn conflict(path: &Path, reason: &str) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("{} {reason}", path.display()))
 }
 
 #[cfg(test)]

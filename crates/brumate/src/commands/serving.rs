@@ -1,4 +1,4 @@
-//! What every MCP server of this binary serves, whatever the transport.
+//! The parts of an MCP server that do not depend on the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,49 +8,49 @@ use brumate_server::{PythonServer, ToolSet};
 use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
-use super::complain;
+use super::print_error;
 use crate::engine::LocalEngine;
 use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::telemetry::Telemetry;
 
-/// A server and what it needs; its sandbox is being started.
-pub(crate) struct Service {
+/// An MCP server and its parts. Its sandbox starts in the background.
+pub(crate) struct McpService {
     pub(crate) server: PythonServer,
     pub(crate) runner: Runner,
     pub(crate) sessions: Option<Sessions>,
     pub(crate) engine: LocalEngine,
     pub(crate) admission: Admission,
-    /// Traces of what it does, if they are wanted.
+    /// Export of traces, if it is configured.
     pub(crate) telemetry: Option<Telemetry>,
-    /// Cancelled when whatever still starts needs not any more.
-    pub(crate) ends: CancellationToken,
+    /// Cancelled at shutdown. Preparations in the background then do not report errors.
+    pub(crate) shutdown_started: CancellationToken,
 }
 
-impl Service {
-    /// Makes a server. Clients are answered at once; code waits for the sandbox if it has to. None, and a complaint, when there
-    /// is no place for sessions, or no way for traces. Each principal has what `allowances` say.
+impl McpService {
+    /// Makes a server. Clients are answered at once; code waits until the sandbox has started. Prints an error and returns `None` if
+    /// sessions or traces cannot be set up. `allowances` are the limits of principals.
     pub(crate) async fn start(settings: &Settings, allowances: Allowances) -> anyhow::Result<Option<Self>> {
         let telemetry = match Telemetry::start() {
             Ok(telemetry) => telemetry,
             Err(error) => {
-                complain(&format!("brumate: {error:#}"));
+                print_error(&format!("brumate: {error:#}"));
                 return Ok(None);
             }
         };
         let mut sandbox = server_sandbox(settings)?;
-        // Runs in sessions and without are the same to the host.
+        // Runs in sessions and other runs share one limit.
         let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
         sandbox.runner = sandbox.runner.with_admission(admission.clone());
         let sessions = match sessions(settings, &sandbox, allowances).await {
             Ok(sessions) => sessions,
             Err(reason) => {
-                complain(&format!("brumate: {reason}"));
+                print_error(&format!("brumate: {reason}"));
                 return Ok(None);
             }
         };
-        let ends = CancellationToken::new();
-        sandbox.engine.start_in_background(ends.clone());
+        let shutdown_started = CancellationToken::new();
+        sandbox.engine.start_in_background(shutdown_started.clone());
         if !settings.runner.dependencies.is_empty() {
             warm_in_background(sandbox.clone(), settings.clone());
         }
@@ -61,16 +61,19 @@ impl Service {
             .with_traces(telemetry.as_ref().map(Telemetry::traces));
         if let Some(sessions) = &sessions {
             server = server.with_sessions(sessions.clone(), settings.tools);
-            prepare_in_background(sandbox.engine.clone(), ends.clone());
+            prepare_in_background(sandbox.engine.clone(), shutdown_started.clone());
         }
-        Ok(Some(Self { server, runner, sessions, engine: sandbox.engine, admission, telemetry, ends }))
+        Ok(Some(Self { server, runner, sessions, engine: sandbox.engine, admission, telemetry, shutdown_started }))
     }
 }
 
-/// Ends what is left of a server that serves nobody any more.
-pub(crate) async fn end(ends: &CancellationToken, sessions: Option<&Sessions>, telemetry: Option<Telemetry>) {
-    // Whatever still starts needs not any more.
-    ends.cancel();
+/// Closes the sessions and sends the last traces of a server that has served its last client.
+pub(crate) async fn end(
+    shutdown_started: &CancellationToken,
+    sessions: Option<&Sessions>,
+    telemetry: Option<Telemetry>,
+) {
+    shutdown_started.cancel();
     if let Some(sessions) = sessions {
         sessions.close().await;
     }
@@ -79,18 +82,18 @@ pub(crate) async fn end(ends: &CancellationToken, sessions: Option<&Sessions>, t
     }
 }
 
-/// Gets what `--deps` names before the first run needs it. What fails is met again, and told, by that run.
+/// Installs the packages of `--deps` before the first run. A failure is logged; the run will report it again.
 fn warm_in_background(sandbox: Sandbox, settings: Settings) {
     tokio::spawn(async move {
         match warm_dependencies(&sandbox, &settings, &|_| {}).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(error, "the packages given at start cannot be had"),
-            Err(error) => tracing::debug!(%error, "the packages given at start were not prepared"),
+            Ok(Err(error)) => tracing::error!(error, "the packages of --deps cannot be installed"),
+            Err(error) => tracing::debug!(%error, "the packages of --deps were not prepared"),
         }
     });
 }
 
-/// The sessions, if the tools need any.
+/// Opens the sessions, if the tools need them.
 async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances) -> Result<Option<Sessions>, String> {
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run => {
@@ -106,15 +109,17 @@ async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances
     }
 }
 
-/// Time before the image of sessions is prepared: the first call of a client that has just started a server has the processors alone.
-const FIRST_CALL: Duration = Duration::from_millis(500);
+/// Delay before the image of sessions is prepared. The first call of a new client has all processors meanwhile.
+const PREPARE_DELAY: Duration = Duration::from_millis(500);
 
-/// Compiles what sessions begin with, and builds their image, before the first one needs it.
+/// Compiles the packages of sessions and builds their image, before the first session needs them.
 fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
-        tokio::time::sleep(FIRST_CALL).await;
+        tokio::time::sleep(PREPARE_DELAY).await;
         match engine.prepare_ahead(&Image::DATA, &session_image()).await {
-            Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the packages were not prepared any more"),
+            Err(error) if shutdown.is_cancelled() => {
+                tracing::debug!(%error, "the packages were not prepared before the shutdown")
+            }
             Err(error) => tracing::error!(%error, "the packages of sessions cannot be prepared"),
             Ok(()) => {}
         }

@@ -1,4 +1,4 @@
-//! `brumate sessions`: what is in a data directory, and how to get rid of it.
+//! `brumate sessions`: lists, removes, backs up and restores the sessions in a data directory.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,14 +10,14 @@ use brumate_session::sessions::{Backup, LOCAL_PRINCIPAL, SessionRecord, SessionS
 use brumate_session::units::format_size;
 use serde_json::{Value, json};
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::cli::{SessionsAction, SessionsArgs};
 use crate::exit_status;
 use crate::sandbox::sandbox;
 use crate::settings::Settings;
 
 pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow::Result<u8> {
-    // Without a place for sessions the command line was refused.
+    // `Settings::resolve` fails without a data directory.
     let Some(sessions) = &settings.sessions else { return Ok(exit_status::USAGE) };
     let result = match &arguments.action {
         SessionsAction::List { json } => list(sessions, *json),
@@ -31,7 +31,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow
             Ok(exit_status::SUCCESS)
         }
         Err(reason) => {
-            complain(&format!("brumate: {reason}"));
+            print_error(&format!("brumate: {reason}"));
             Ok(exit_status::FAILURE)
         }
     }
@@ -85,7 +85,7 @@ fn table(records: &[SessionRecord], now: SystemTime) -> String {
     text
 }
 
-/// How long ago a time in milliseconds since 1970 was, roughly.
+/// Returns how long ago a time was, rounded. `millis`: milliseconds since 1970.
 fn ago(millis: i64, now: SystemTime) -> String {
     let then = UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0));
     let seconds = now.duration_since(then).unwrap_or_default().as_secs();
@@ -104,7 +104,7 @@ async fn remove(
     ids: &[String],
 ) -> anyhow::Result<Result<String, String>> {
     let engine = sandbox(settings)?.engine;
-    // Nothing is woken, so the sandbox is not started.
+    // No session is resumed, so the sandbox is not started.
     let opened = match Sessions::open(Arc::new(engine), sessions.clone()).await {
         Ok(opened) => opened,
         Err(error) => return Ok(Err(error.to_string())),
@@ -126,24 +126,25 @@ async fn remove(
     Ok(if missing.is_empty() { Ok(text) } else { Err(format!("{text}; not found: {}", missing.join(", "))) })
 }
 
-/// Where a backup has the images that its sessions began with.
+/// Directory of a backup with the images that its sessions are based on.
 const IMAGES: &str = "images";
 
 fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<String, String> {
     let backup = Sessions::backup(&sessions.data_dir, to).map_err(|error| error.to_string())?;
     let images = client::copy_images(&backup.files, &settings.cache_dir, &to.join(IMAGES));
     let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
-    Ok(told(&backup, "copied", images))
+    Ok(summary(&backup, "copied", images))
 }
 
 fn restore(settings: &Settings, sessions: &SessionSettings, from: &Path) -> Result<String, String> {
     let images = client::take_images(&from.join(IMAGES), &settings.cache_dir);
     let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
     let backup = Sessions::restore_backup(from, &sessions.data_dir).map_err(|error| error.to_string())?;
-    Ok(told(&backup, "restored", images))
+    Ok(summary(&backup, "restored", images))
 }
 
-fn told(backup: &Backup, done: &str, images: usize) -> String {
+/// Returns the message of a backup or a restore.
+fn summary(backup: &Backup, done: &str, images: usize) -> String {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut text = format!(
         "{} session{} {done} ({}), with {images} image{}",
@@ -154,7 +155,7 @@ fn told(backup: &Backup, done: &str, images: usize) -> String {
     );
     if backup.without_state > 0 {
         // Writing to a string does not fail.
-        let _ = write!(text, "; {} without state: running code at that time", backup.without_state);
+        let _ = write!(text, "; {} without state, because they were running code", backup.without_state);
     }
     text
 }
@@ -180,6 +181,6 @@ mod tests {
         let settings = SessionSettings::new(directory.path());
         assert!(list(&settings, false).unwrap().starts_with("No sessions in "));
         assert_eq!(list(&settings, true).unwrap(), "[]");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "looking makes nothing");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "listing creates nothing");
     }
 }

@@ -1,22 +1,21 @@
-//! `brumate token`: a new token for a client.
+//! `brumate token`: makes a bearer token for a client.
 
 use brumate_server::http::NewToken;
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::cli::TokenArgs;
 use crate::exit_status;
 
-/// The token goes to standard output, to be kept by its owner; its entry to standard error, to be appended to the file of
-/// tokens: `brumate token ada 2>> tokens.toml`.
+/// Prints the token to standard output, and its entry for the tokens file to standard error: `brumate token ada 2>> tokens.toml`.
 pub(crate) fn run(arguments: &TokenArgs) -> anyhow::Result<u8> {
     match NewToken::make(&arguments.name) {
-        Ok(made) => {
-            print(&made.token)?;
-            complain(made.entry.trim_end());
+        Ok(new) => {
+            print(&new.token)?;
+            print_error(new.entry.trim_end());
             Ok(exit_status::SUCCESS)
         }
         Err(reason) => {
-            complain(&format!("brumate: {reason}"));
+            print_error(&format!("brumate: {reason}"));
             Ok(exit_status::USAGE)
         }
     }

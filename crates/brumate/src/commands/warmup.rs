@@ -1,4 +1,4 @@
-//! `brumate warmup`: does now what the first runs would otherwise wait for.
+//! `brumate warmup`: compiles packages and builds images before the first runs need them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use brumate_session::packages::PackageEvent;
 use brumate_session::{CancellationToken, RunStatus};
 
 use super::bundle::{local_wheels, wheel_name};
-use super::{complain, example, print};
+use super::{example, print, print_error};
 use crate::cli::WarmupArgs;
 use crate::exit_status;
 use crate::progress;
@@ -36,13 +36,13 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
     let work = async {
         tokio::select! {
             result = warm_up(&sandbox, settings, arguments.all) => result,
-            () = cancel.cancelled() => bail!("interrupted; what is compiled so far is kept"),
+            () = cancel.cancelled() => bail!("interrupted; modules that are compiled already are kept"),
         }
     };
     let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
     match (result, signalled) {
         (Err(error), Some(status)) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             Ok(status)
         }
         (result, _) => result,
@@ -60,16 +60,16 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
     sandbox.engine.prepare_everything().await?;
     let mut others = 0;
     if all {
-        match local(sandbox, settings, &tell).await? {
+        match warm_up_local_wheels(sandbox, settings, &tell).await? {
             Ok(count) => others = count,
             Err(problems) => {
-                complain(&problems);
+                print_error(&problems);
                 return Ok(exit_status::FAILURE);
             }
         }
     }
     if let Err(problems) = warm_dependencies(sandbox, settings, &tell).await? {
-        complain(&problems);
+        print_error(&problems);
         return Ok(exit_status::FAILURE);
     }
     for image in
@@ -79,11 +79,11 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
     }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
     if report.status != RunStatus::Success {
-        complain(&result_text(&report, sandbox.runner.limits(), ReturnMode::Xml));
+        print_error(&result_text(&report, sandbox.runner.limits(), ReturnMode::Xml));
         return Ok(exit_status::FAILURE);
     }
     let place = settings.cache_dir.display();
-    let also = if others > 0 { format!(" and {others} wheels of directories") } else { String::new() };
+    let also = if others > 0 { format!(" and {others} wheels of --find-links") } else { String::new() };
     print(&format!(
         "Ready: {} packages{also} are compiled and images are built in {place}",
         brumate_engine::bundle::wheels().len()
@@ -91,12 +91,12 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
     Ok(exit_status::SUCCESS)
 }
 
-/// Compiles the newest wheel of every project in the directories of `--find-links`: native modules, and bytecode. Returns how
-/// many; the inner error says what cannot be had, when everything else is done.
-async fn local(
+/// Compiles the newest wheel of every project in the directories of `--find-links`: native modules and bytecode. Returns the number
+/// of wheels. The inner error lists the wheels that failed; the others are compiled.
+async fn warm_up_local_wheels(
     sandbox: &Sandbox,
     settings: &Settings,
-    onlooker: &(dyn Fn(PackageEvent) + Send + Sync),
+    event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
 ) -> anyhow::Result<Result<usize, String>> {
     let mut newest: BTreeMap<String, WheelFileName> = BTreeMap::new();
     for name in local_wheels(&settings.packages)?.iter().filter_map(|path| wheel_name(path)) {
@@ -110,7 +110,7 @@ async fn local(
     let mut problems = Vec::new();
     for name in newest.values() {
         let requirement = format!("{}=={}", name.name, name.version);
-        if let Err(error) = sandbox.runner.warm_up(&[requirement], onlooker).await? {
+        if let Err(error) = sandbox.runner.warm_up(&[requirement], event_sink).await? {
             problems.push(error);
         }
     }

@@ -1,12 +1,12 @@
-//! The wheels that are embedded in this binary, as requirements are resolved against them.
+//! The wheels inside this binary, for the resolution of requirements.
 
 use brumate_packages::{Bundle, BundleError, Distribution};
 
-/// Lists the wheels that this binary ships.
+/// Returns the wheels inside this binary.
 ///
 /// # Errors
 ///
-/// When the table that was built into it contradicts itself.
+/// The table of wheels contradicts itself.
 pub fn bundle() -> Result<Bundle, BundleError> {
     Bundle::new(brumate_engine::bundle::wheels().iter().map(|wheel| {
         Distribution::new(wheel.name, wheel.version)

@@ -1,9 +1,9 @@
-//! The engine's errors in the words of its interface.
+//! Converts errors of `brumate-engine` to those of `brumate-engine-api`.
 
 use brumate_engine::client;
 use brumate_engine_api::{EngineError, FileError};
 
-/// Translates an error of the engine.
+/// Converts an error of the engine.
 pub(super) fn engine_error(error: client::Error) -> EngineError {
     match error {
         client::Error::MachineDied { reason, output_dropped, peak_memory_bytes } => {
@@ -23,7 +23,7 @@ pub(super) fn engine_error(error: client::Error) -> EngineError {
     }
 }
 
-/// Translates the engine's reason, which is in the words of the guest's C library: a text, and the error's name in parentheses.
+/// Parses the reason of a file error: a text of the guest's C library with the error's name in parentheses.
 fn file_error(reason: &str) -> FileError {
     let name = reason.rsplit_once('(').and_then(|(_, name)| name.strip_suffix(')'));
     match name.unwrap_or_default() {
@@ -31,6 +31,23 @@ fn file_error(reason: &str) -> FileError {
         "EISDIR" | "EINVAL" => FileError::NotAFile,
         "ENOSPC" | "EDQUOT" | "EFBIG" => FileError::NoSpace,
         _ => FileError::Other(reason.to_owned()),
+    }
+}
+
+/// Converts the reason why a machine has ended.
+fn exit_reason(reason: client::ExitReason) -> ExitReason {
+    match reason {
+        client::ExitReason::ParseLimit(limit) => ExitReason::ParseLimit(limit),
+        client::ExitReason::WallLimit => ExitReason::TimeLimit,
+        client::ExitReason::CpuLimit => ExitReason::CpuLimit,
+        client::ExitReason::Cancelled => ExitReason::Cancelled,
+        client::ExitReason::MemoryLimit => ExitReason::MemoryLimit,
+        client::ExitReason::Exit(code) => ExitReason::Exit(code),
+        client::ExitReason::Abort => ExitReason::Abort,
+        client::ExitReason::Trap(text) => ExitReason::Trap(text),
+        client::ExitReason::Signal(signal) => ExitReason::Signal(signal),
+        client::ExitReason::Protocol(text) => ExitReason::Protocol(text),
+        other => ExitReason::Protocol(other.to_string()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The engine of this host: CPython in wasmtime, machines as jailed processes.
+//! The engine of this host: CPython in wasmtime, with machines as jailed processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use super::local_session::LocalSession;
 /// Settings of a [`LocalEngine`].
 #[derive(Clone, Default)]
 pub struct LocalEngineConfig {
-    /// Where compiled modules are kept.
+    /// Directory for compiled modules and images.
     pub cache_dir: PathBuf,
-    /// Refuse to run when a wall of the sandbox is missing on this host.
+    /// Whether to fail when this host does not support a wall of the jail.
     pub require_jail: bool,
-    /// How zygotes start.
+    /// Start mode of zygotes.
     pub start: StartMode,
     /// Tiers of compiled code.
     pub tiers: Tiers,
-    /// Machines kept ready per image.
+    /// Number of machines per image that are started ahead of runs.
     pub ready: usize,
-    /// How long they are kept without use; `None`: always.
+    /// Idle time after which these machines end. `None`: never.
     pub idle: Option<Duration>,
-    /// The program that is started as jailed processes; `None`: this one.
+    /// Program to start as jailed processes. `None`: this one.
     pub program: Option<PathBuf>,
-    /// Hears about compilation.
+    /// Receives the progress of compilation.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -43,27 +43,27 @@ impl std::fmt::Debug for LocalEngineConfig {
     }
 }
 
-/// Machines on this host. The sandbox behind it starts when it is first needed, so that a server can answer its
-/// client at once; a start that failed is tried again by the next call. Clones share it.
+/// The engine of this host. Its sandbox starts with the first call that needs it, so that a server can answer its client at once.
+/// After a failed start, the next call tries again. Clones share the sandbox.
 #[derive(Debug, Clone)]
 pub struct LocalEngine {
     config: Arc<LocalEngineConfig>,
     sandbox: Arc<OnceCell<Sandbox>>,
-    /// Publishes the work that runs wait for.
+    /// Publishes the preparation that runs wait for.
     preparing: watch::Sender<Option<Preparing>>,
 }
 
 impl LocalEngine {
-    /// Makes an engine that is not started yet.
+    /// Makes an engine. Its sandbox is not started yet.
     pub fn new(config: LocalEngineConfig) -> Self {
         Self { config: Arc::new(config), sandbox: Arc::default(), preparing: watch::Sender::new(None) }
     }
 
-    /// Gives the sandbox; waits for its start.
+    /// Returns the sandbox. Starts it if necessary.
     ///
     /// # Errors
     ///
-    /// When the cache cannot be used, the interpreter does not start, or walls are missing that are required.
+    /// The cache cannot be used, the interpreter does not start, or a required wall is missing.
     pub async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
         let start = || async {
             let config = SandboxConfig {
@@ -82,7 +82,7 @@ impl LocalEngine {
         self.sandbox.get_or_try_init(start).await
     }
 
-    /// Returns what receives progress of compilation: it publishes it, and passes it on to the configured receiver.
+    /// Returns the receiver of compilation progress: it publishes the progress and calls the configured receiver.
     fn progress(&self) -> Arc<dyn Fn(Progress) + Send + Sync> {
         let (preparing, other) = (self.preparing.clone(), self.config.progress.clone());
         Arc::new(move |progress| {
@@ -95,16 +95,16 @@ impl LocalEngine {
         })
     }
 
-    /// Whether a sandbox has started and loaded code that is to be optimized.
+    /// Returns whether the sandbox has started and loaded code that should be optimized.
     pub fn uses_baseline_code(&self) -> bool {
         self.sandbox.get().is_some_and(Sandbox::uses_baseline_code)
     }
 
-    /// Builds an image if there is none.
+    /// Builds an image if it does not exist.
     ///
     /// # Errors
     ///
-    /// When one of its modules cannot be imported, and those of [`LocalEngine::sandbox`].
+    /// One of its modules cannot be imported, or an error of [`LocalEngine::sandbox`].
     pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.warm(image).await.map_err(engine_error)
     }
@@ -113,29 +113,30 @@ impl LocalEngine {
     ///
     /// # Errors
     ///
-    /// When one does not compile, and those of [`LocalEngine::sandbox`].
+    /// A module does not compile, or an error of [`LocalEngine::sandbox`].
     pub async fn prepare_everything(&self) -> Result<(), EngineError> {
         self.sandbox().await?.prepare_everything().await.map_err(engine_error)
     }
 
-    /// Compiles `wheels` and builds an image, before anybody needs them: what runs wait for goes first.
+    /// Compiles `wheels` and builds an image ahead of runs. Work that runs wait for has priority.
     ///
     /// # Errors
     ///
-    /// Those of [`LocalEngine::warm`].
+    /// The errors of [`LocalEngine::warm`].
     pub async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.prepare_ahead(wheels).await.map_err(engine_error)?;
         self.warm_ahead(image).await
     }
 
-    /// Starts the sandbox in the background. Its failure is logged, and met again by whoever needs the sandbox; one that comes
-    /// of the process's own end, which cancels `shutdown`, is none.
+    /// Starts the sandbox in the background. A failure is logged, unless `shutdown` is cancelled; the next call tries again.
     pub fn start_in_background(&self, shutdown: CancellationToken) {
         let engine = self.clone();
         tokio::spawn(async move {
             match engine.sandbox().await {
                 Ok(sandbox) => sandbox.start_if_built(&Image::data()).await,
-                Err(error) if shutdown.is_cancelled() => tracing::debug!(%error, "the sandbox did not start any more"),
+                Err(error) if shutdown.is_cancelled() => {
+                    tracing::debug!(%error, "the sandbox did not start before the shutdown")
+                }
                 Err(error) => tracing::error!(%error, "the sandbox does not start"),
             }
         });
@@ -154,7 +155,7 @@ impl Engine for LocalEngine {
         Box::pin(async move {
             let sandbox = self.sandbox().await?.clone();
             let wheels = wheels.to_vec();
-            // In a task of its own: a caller that loses patience must not waste half a compilation.
+            // A task of its own: a cancelled caller must not abort the compilation.
             let preparing = tokio::spawn(async move {
                 let names: Vec<&str> = wheels.iter().map(String::as_str).collect();
                 sandbox.prepare(&names).await.map_err(engine_error)
@@ -230,6 +231,7 @@ impl Engine for LocalEngine {
     }
 }
 
+/// A machine of the sandbox.
 #[derive(Debug)]
 struct LocalMachine(client::Machine);
 
@@ -264,6 +266,7 @@ impl Machine for LocalMachine {
     }
 }
 
+/// The interrupter of a machine.
 #[derive(Debug)]
 pub(super) struct LocalInterrupter(pub(super) client::Interrupter);
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::errors::engine_error;
 use super::local::LocalInterrupter;
 
-/// A directory that is not there has no files.
+/// Converts a list of files. A missing directory has no files.
 fn listing(listed: Result<Vec<FileInfo>, client::Error>) -> Result<Vec<FileInfo>, EngineError> {
     match listed.map_err(engine_error) {
         Err(EngineError::File(FileError::NotFound)) => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The engine of this host, `brumate-engine`, behind the interface that sessions and runs use, `brumate-engine-api`.
+//! Implements the interface `brumate-engine-api` with `brumate-engine`, the engine of this host.
 
 mod bundle;
 mod errors;

@@ -1,26 +1,26 @@
-//! Why a call of the library failed.
+//! Errors of the library.
 
 use std::path::PathBuf;
 
 use brumate_session::RunError;
 use brumate_session::sessions::{DataDirError, SessionError};
 
-/// Why a call failed. Code that raises is no error: see [`RunResult`](crate::RunResult).
+/// The reason why a call failed. An exception of the code is not an error; see [`RunResult`](crate::RunResult).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// `init` was not called.
+    /// [`init`](crate::init) was not called.
     #[error(
-        "this program cannot start the sandbox's processes: call `brumate::init()` first in `main`, or name an installed `brumate` with `Builder::program`"
+        "this program cannot start the sandbox's processes: call `brumate::init()` first in `main`, or name an installed `brumate` with `SandboxBuilder::program`"
     )]
     NotInitialized,
-    /// There is no home directory.
-    #[error("there is no directory for the {0}: set HOME, or name one with `Builder::{1}`")]
+    /// There is no home directory for the cache or the sessions.
+    #[error("there is no directory for the {0}: set HOME, or name one with `SandboxBuilder::{1}`")]
     NoDirectory(&'static str, &'static str),
     /// A setting is wrong.
     #[error("{0}")]
     Settings(String),
-    /// Too much is under way; try again later.
+    /// Too many runs or sessions are active. Try again later.
     #[error("{0}")]
     Busy(String),
     /// The call was cancelled.
@@ -29,10 +29,10 @@ pub enum Error {
     /// The sandbox cannot run code.
     #[error("{0}")]
     Sandbox(String),
-    /// There is no such session, or it has expired.
+    /// The session does not exist, or has expired.
     #[error("{0}")]
     SessionNotFound(String),
-    /// The session's state is gone.
+    /// The session's state is lost.
     #[error("{0}")]
     SessionLost(String),
     /// The session cannot be used.
@@ -44,23 +44,23 @@ pub enum Error {
     /// A file of the host cannot be read or written.
     #[error("{}: {source}", path.display())]
     HostFile {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A variable cannot be passed in.
-    #[error("the variable `{name}` cannot be passed in: {source}")]
+    /// A variable cannot be converted to JSON.
+    #[error("the variable `{name}` cannot be converted to JSON: {source}")]
     Global {
-        /// Its name.
+        /// The variable's name.
         name: String,
-        /// Why.
+        /// The reason.
         source: serde_json::Error,
     },
-    /// The value is of another type, or there is none.
+    /// The value has another type, or there is none.
     #[error("the value cannot be read: {0}")]
     Value(String),
-    /// The code failed; only [`RunResult::ok`](crate::RunResult::ok) makes an error of that.
+    /// The code failed. Only [`RunResult::ok`](crate::RunResult::ok) and [`RunResult::value`](crate::RunResult::value) return this error.
     #[error("{0}")]
     Code(String),
 }

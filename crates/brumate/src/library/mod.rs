@@ -1,17 +1,16 @@
 //! The sandbox as a library.
 
-mod builder;
-mod code;
-mod core;
 mod error;
 mod result;
+mod run_builder;
 mod sandbox;
+mod sandbox_builder;
 mod session;
 pub mod snapshot;
 
-pub use builder::Builder;
-pub use code::{Code, Event, Question};
 pub use error::Error;
-pub use result::{Figure, File, RunResult, Stop};
+pub use result::{Figure, File, RunResult, StopReason};
+pub use run_builder::{Event, InputRequest, RunBuilder};
 pub use sandbox::{Sandbox, init};
+pub use sandbox_builder::SandboxBuilder;
 pub use session::Session;

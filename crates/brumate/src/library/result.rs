@@ -1,49 +1,49 @@
-//! What became of code.
+//! The result of a run.
 
-use brumate_engine_api::{ReturnValue, StopReason, StreamName};
+use brumate_engine_api::{self as api, ReturnValue, StreamName};
 use brumate_session::sessions::{CellReport, SessionFile, mime_of_content};
 use brumate_session::{RunReport, RunStatus};
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
 
-/// What became of code that ran, or that could not because a package is missing.
+/// The result of a run. A run that did not start because a package is missing has a result as well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunResult {
-    /// The code ran to its end.
+    /// Whether the code ran to its end without an exception.
     pub success: bool,
-    /// The value of its last expression, as JSON; `None` for `None` and for what JSON cannot say.
+    /// The value of the last expression as JSON. `None` for Python's `None`, and for values that JSON cannot represent.
     pub json: Option<String>,
-    /// The same value as text: a string itself, other values as Python or JSON writes them.
+    /// The same value as text: a string unchanged, other values as Python or JSON writes them.
     pub text: Option<String>,
-    /// What it wrote to standard output.
+    /// Text that the code wrote to standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Text that the code wrote to standard error.
     pub stderr: String,
-    /// The traceback, or why it could not run; set unless it succeeded.
+    /// The traceback, or the reason why the code did not run. `None` if `success`.
     pub error: Option<String>,
-    /// The limit that ended it, or that it was cancelled.
-    pub stopped: Option<Stop>,
-    /// Pictures that it showed, in order.
+    /// The reason why the code was stopped. `None` if it ended by itself.
+    pub stopped: Option<StopReason>,
+    /// Figures that the code showed, in order.
     pub figures: Vec<Figure>,
-    /// Packages that were loaded for it, as requirements.
+    /// Packages that were loaded for the code, as requirements.
     pub packages: Vec<String>,
-    /// Files that it made or changed; in a session only.
+    /// Files that the code created or changed. Empty outside of sessions.
     pub files: Vec<File>,
-    /// Bytes of output that were cut at the limit.
+    /// Bytes of output beyond the limit, which were dropped.
     pub output_dropped: u64,
-    /// It ended its interpreter, and the session is as it was before.
+    /// Whether the code ended its interpreter. Then the session has the state from before the run.
     pub rolled_back: bool,
 }
 
-/// A picture.
+/// A figure: an image that code showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figure {
-    /// Its type, such as `image/png`.
+    /// Media type, such as `image/png`.
     pub mime: String,
-    /// The file's bytes.
+    /// Content of the image file.
     pub bytes: Vec<u8>,
 }
 
@@ -51,32 +51,32 @@ pub struct Figure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct File {
-    /// Its path in the working directory.
+    /// Path in the working directory.
     pub name: String,
-    /// Type of its content.
+    /// Media type of the content.
     pub mime: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// Why code was stopped.
+/// The reason why code was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stop {
-    /// It took longer than `Builder::timeout`.
+pub enum StopReason {
+    /// The time limit, [`SandboxBuilder::timeout`](crate::SandboxBuilder::timeout).
     TimeLimit,
-    /// It took more CPU time than `Builder::cpu_timeout`.
+    /// The CPU time limit, [`SandboxBuilder::cpu_timeout`](crate::SandboxBuilder::cpu_timeout).
     CpuLimit,
-    /// It was cancelled or interrupted.
+    /// The run was cancelled or interrupted.
     Cancelled,
 }
 
 impl RunResult {
-    /// Returns the value of the last expression. `None` is read as JSON's `null`.
+    /// Returns the value of the last expression. Python's `None` is JSON's `null`.
     ///
     /// # Errors
     ///
-    /// [`Error::Value`] when it has another type; [`Error::Code`] when the code failed.
+    /// [`Error::Value`] when the value has another type; [`Error::Code`] when the code failed.
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if let Some(error) = self.error.as_ref().filter(|_| !self.success) {
             return Err(Error::Code(error.clone()));
@@ -84,7 +84,7 @@ impl RunResult {
         serde_json::from_str(self.json.as_deref().unwrap_or("null")).map_err(|error| Error::Value(error.to_string()))
     }
 
-    /// Returns itself if the code succeeded.
+    /// Returns the result if the code succeeded.
     ///
     /// # Errors
     ///
@@ -96,42 +96,44 @@ impl RunResult {
         }
     }
 
-    pub(super) fn of_run(report: RunReport) -> Self {
+    /// Makes the result of a run in a fresh interpreter.
+    pub(super) fn from_run(report: RunReport) -> Self {
         let mut result = RunResult {
             success: report.status == RunStatus::Success,
             text: report.return_value.as_ref().map(ReturnValue::text),
             json: report.return_value.map(|value| value.json),
             error: report.error,
-            stopped: report.stopped.map(Stop::from),
+            stopped: report.stopped.map(StopReason::from),
             packages: report.dependencies,
             output_dropped: report.output_dropped,
             ..RunResult::default()
         };
         for chunk in report.output {
-            result.write(chunk.name, &chunk.text);
+            result.append_output(chunk.name, &chunk.text);
         }
         let figure = |bytes: Vec<u8>| Figure { mime: mime_of_content(&bytes).to_owned(), bytes };
         result.figures = report.figures.into_iter().map(figure).collect();
         result
     }
 
-    /// `written` has the output, which the report has not by its streams.
-    pub(super) fn of_cell(report: CellReport, written: RunResult) -> Self {
+    /// Makes the result of a run in a session. `partial` has the output by streams, and the packages; the report lacks them.
+    pub(super) fn from_cell(report: CellReport, partial: RunResult) -> Self {
         RunResult {
             success: report.success,
             error: report.failure(),
             text: report.result.or_else(|| report.value.as_ref().map(ReturnValue::text)),
             json: report.value.map(|value| value.json),
-            stopped: report.stopped.map(Stop::from),
+            stopped: report.stopped.map(StopReason::from),
             figures: report.images.into_iter().map(|image| Figure { mime: image.mime, bytes: image.bytes }).collect(),
             files: report.files.into_iter().map(File::from).collect(),
             output_dropped: report.output_dropped,
             rolled_back: report.rolled_back,
-            ..written
+            ..partial
         }
     }
 
-    pub(super) fn write(&mut self, stream: StreamName, text: &str) {
+    /// Appends output.
+    pub(super) fn append_output(&mut self, stream: StreamName, text: &str) {
         match stream {
             StreamName::Stdout => self.stdout.push_str(text),
             StreamName::Stderr => self.stderr.push_str(text),
@@ -145,12 +147,12 @@ impl From<SessionFile> for File {
     }
 }
 
-impl From<StopReason> for Stop {
-    fn from(reason: StopReason) -> Self {
+impl From<api::StopReason> for StopReason {
+    fn from(reason: api::StopReason) -> Self {
         match reason {
-            StopReason::WallLimit => Stop::TimeLimit,
-            StopReason::CpuLimit => Stop::CpuLimit,
-            StopReason::Cancelled => Stop::Cancelled,
+            api::StopReason::WallLimit => StopReason::TimeLimit,
+            api::StopReason::CpuLimit => StopReason::CpuLimit,
+            api::StopReason::Cancelled => StopReason::Cancelled,
         }
     }
 }

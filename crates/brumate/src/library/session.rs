@@ -1,20 +1,19 @@
-//! Sessions: interpreters that keep their state.
+//! Sessions: interpreters that keep their state between runs.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, Upload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::code::Code;
-use super::core::Core;
 use super::error::Error;
 use super::result::File;
+use super::run_builder::RunBuilder;
+use super::sandbox::Sandbox;
 use super::snapshot;
 
-/// A Python interpreter that keeps its variables, modules and files between calls. It sleeps in a file when it is not used.
+/// A Python interpreter that keeps its variables, modules and files between runs. An idle session is hibernated to a file.
 ///
 /// ```no_run
 /// # async fn example(sandbox: brumate::Sandbox) -> Result<(), brumate::Error> {
@@ -27,56 +26,56 @@ use super::snapshot;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Session {
-    core: Arc<Core>,
+    sandbox: Sandbox,
     id: String,
 }
 
-/// Bytes of a file that are handed over at a time.
+/// Bytes of one part of an upload.
 const PART: usize = 1 << 20;
 
 impl Session {
-    pub(super) fn new(core: Arc<Core>, id: String) -> Self {
-        Self { core, id }
+    pub(super) fn new(sandbox: Sandbox, id: String) -> Self {
+        Self { sandbox, id }
     }
 
-    /// Returns its name; [`Sandbox::open_session`](crate::Sandbox::open_session) finds it again, also in a later program.
+    /// Returns the id. [`Sandbox::open_session`] opens the session by it, also in a later program.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Prepares code for the session. `await` runs it. What it changes stays, also when it fails; code that ends the interpreter
-    /// changes nothing.
-    pub fn run(&self, code: impl Into<String>) -> Code<'_> {
-        Code::new(&self.core, Some(&self.id), code.into())
+    /// Makes a run of `code` in the session. `await` starts it. Changes to the session stay, also when the code raises. Code that ends
+    /// the interpreter changes nothing.
+    pub fn run(&self, code: impl Into<String>) -> RunBuilder<'_> {
+        RunBuilder::new(&self.sandbox, Some(&self.id), code.into())
     }
 
-    /// Returns a variable, through JSON.
+    /// Returns the value of a variable, converted through JSON.
     ///
     /// # Errors
     ///
-    /// [`Error::Code`] when there is none; [`Error::Value`] when it has another type.
+    /// [`Error::Code`] when there is no such variable; [`Error::Value`] when it has another type.
     pub async fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         check_name(name)?;
         self.run(name).await?.value()
     }
 
-    /// Sets a variable, through JSON.
+    /// Sets a variable to a value, converted through JSON.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used, or the value cannot be passed in.
+    /// The session cannot be used, or the value cannot be converted.
     pub async fn set(&self, name: &str, value: impl Serialize) -> Result<(), Error> {
         check_name(name)?;
         self.run("").global(name, value).await?.ok().map(drop)
     }
 
-    /// Writes a file in the working directory.
+    /// Writes a file in the working directory. An existing file is replaced.
     ///
     /// # Errors
     ///
-    /// [`Error::SessionFile`], or why the session cannot be used.
+    /// [`Error::SessionFile`], or the session cannot be used.
     pub async fn upload(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<File, Error> {
-        let (sessions, cancel) = (self.core.sessions().await?, CancellationToken::new());
+        let (sessions, cancel) = (self.sandbox.sessions().await?, CancellationToken::new());
         let name = FileName::parse(name)?;
         let mut rest = bytes.as_ref();
         let mut offset = 0;
@@ -93,13 +92,13 @@ impl Session {
         }
     }
 
-    /// Returns the bytes of a file in the working directory.
+    /// Returns the content of a file in the working directory.
     ///
     /// # Errors
     ///
-    /// [`Error::SessionFile`], or why the session cannot be used.
+    /// [`Error::SessionFile`], or the session cannot be used.
     pub async fn download(&self, name: &str) -> Result<Vec<u8>, Error> {
-        let (sessions, cancel) = (self.core.sessions().await?, CancellationToken::new());
+        let (sessions, cancel) = (self.sandbox.sessions().await?, CancellationToken::new());
         let name = FileName::parse_existing(name)?;
         let mut bytes = Vec::new();
         loop {
@@ -117,42 +116,42 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used.
+    /// The session cannot be used.
     pub async fn files(&self) -> Result<Vec<File>, Error> {
-        let files = self.core.sessions().await?.files(LOCAL_PRINCIPAL, &self.id).await?;
+        let files = self.sandbox.sessions().await?.files(LOCAL_PRINCIPAL, &self.id).await?;
         Ok(files.into_iter().map(File::from).collect())
     }
 
-    /// Makes another session that goes on from the present state of this one.
+    /// Makes a copy of the session with all variables and files. Both continue independently.
     ///
     /// # Errors
     ///
-    /// Why the session cannot be used, or there can be no more.
+    /// The session cannot be used, or there are too many sessions.
     pub async fn fork(&self) -> Result<Session, Error> {
-        let sessions = self.core.sessions().await?;
+        let sessions = self.sandbox.sessions().await?;
         let id = sessions.fork(LOCAL_PRINCIPAL, &self.id, &CancellationToken::new()).await?;
-        Ok(Session::new(Arc::clone(&self.core), id.as_str().to_owned()))
+        Ok(Session::new(self.sandbox.clone(), id.as_str().to_owned()))
     }
 
-    /// Writes the present state to a file: variables, modules, files. The session goes on; [`Sandbox::restore`](crate::Sandbox::restore) makes another one of the
-    /// file, here or on another host.
+    /// Writes a snapshot of the session to a file: variables, modules, files. The session continues. [`Sandbox::restore`] makes a new
+    /// session from the file, also on another host.
     ///
     /// # Errors
     ///
-    /// [`Error::HostFile`], or why the session cannot be used.
+    /// [`Error::HostFile`], or the session cannot be used.
     pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let sessions = self.core.sessions().await?;
+        let sessions = self.sandbox.sessions().await?;
         let cancel = CancellationToken::new();
-        snapshot::write(sessions, &self.core.cache_dir, &self.id, path.as_ref(), &cancel).await
+        snapshot::write(sessions, self.sandbox.cache_dir(), &self.id, path.as_ref(), &cancel).await
     }
 
-    /// Interrupts the code that runs in the session. Returns whether code ran.
+    /// Interrupts the code that the session runs (`KeyboardInterrupt`). Returns whether code was running.
     ///
     /// # Errors
     ///
     /// [`Error::SessionNotFound`].
     pub async fn interrupt(&self) -> Result<bool, Error> {
-        Ok(self.core.sessions().await?.interrupt(LOCAL_PRINCIPAL, &self.id).await?)
+        Ok(self.sandbox.sessions().await?.interrupt(LOCAL_PRINCIPAL, &self.id).await?)
     }
 
     /// Removes all variables and files.
@@ -161,26 +160,27 @@ impl Session {
     ///
     /// [`Error::SessionNotFound`].
     pub async fn reset(&self) -> Result<(), Error> {
-        Ok(self.core.sessions().await?.reset(LOCAL_PRINCIPAL, &self.id).await?)
+        Ok(self.sandbox.sessions().await?.reset(LOCAL_PRINCIPAL, &self.id).await?)
     }
 
-    /// Deletes the session with all that it has. One that is gone already is no error.
+    /// Deletes the session with its variables and files. A session that does not exist is no error.
     ///
     /// # Errors
     ///
-    /// When the data directory cannot be written.
+    /// The data directory cannot be written.
     pub async fn delete(self) -> Result<(), Error> {
-        self.core.sessions().await?.clear(LOCAL_PRINCIPAL, &self.id).await?;
+        self.sandbox.sessions().await?.clear(LOCAL_PRINCIPAL, &self.id).await?;
         Ok(())
     }
 }
 
+/// Checks that `name` is a Python identifier.
 fn check_name(name: &str) -> Result<(), Error> {
     let mut characters = name.chars();
     let is_name = characters.next().is_some_and(|first| first == '_' || first.is_alphabetic())
         && characters.all(|character| character == '_' || character.is_alphanumeric());
     match is_name {
         true => Ok(()),
-        false => Err(Error::Settings(format!("`{name}` is no name of a variable"))),
+        false => Err(Error::Settings(format!("`{name}` is not a valid variable name"))),
     }
 }

@@ -1,12 +1,12 @@
-//! Snapshots of sessions: one file each, to be kept or carried to another host.
+//! Snapshots of sessions: one file each, which can be restored on another host.
 //!
 //! A snapshot is a zip archive:
 //!
 //! | entry | content |
 //! |---|---|
 //! | `snapshot.json` | version and [`SessionSnapshot`] |
-//! | `session` | the session's state, as it sleeps; absent when it has run nothing |
-//! | `images/NAME.image` | the image that the state is a difference to, when the cache has it |
+//! | `session` | the state of the hibernated session; missing when the session has run no code |
+//! | `images/NAME.image` | the image that the state is based on, if the cache has it |
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -22,19 +22,20 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::error::Error;
 
-/// Version of the archive's form.
+/// Version of the archive's format.
 const FORMAT: u32 = 1;
 
 /// Largest `snapshot.json`, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 
-/// Largest other entry, in bytes: what a session of four gigabytes of memory and as many of files has.
+/// Largest other entry, in bytes: a session with 4 GiB of memory and 4 GiB of files.
 const MAX_ENTRY_BYTES: u64 = 8 << 30;
 
 const MANIFEST: &str = "snapshot.json";
 const SESSION: &str = "session";
 const IMAGES: &str = "images";
 
+/// The content of `snapshot.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     format: u32,
@@ -43,11 +44,11 @@ struct Manifest {
     session: SessionSnapshot,
 }
 
-/// Writes a snapshot of a session to the file `to`, which appears when it is whole.
+/// Writes a snapshot of a session to the file `to`. The file appears when it is complete.
 ///
 /// # Errors
 ///
-/// Why the session cannot be used, or `to` cannot be written.
+/// The session cannot be used, or `to` cannot be written.
 pub async fn write(
     sessions: &Sessions,
     cache_dir: &Path,
@@ -71,11 +72,11 @@ pub async fn write(
     .await
 }
 
-/// Makes a session of the snapshot in the file `from`; returns its id.
+/// Makes a session from the snapshot in the file `from`. Returns its id.
 ///
 /// # Errors
 ///
-/// When it is no snapshot, or one of another version that this one cannot wake.
+/// The file is not a snapshot, or is of a version that this one cannot restore.
 pub async fn restore(
     sessions: &Sessions,
     cache_dir: &Path,
@@ -83,10 +84,10 @@ pub async fn restore(
     cancel: &CancellationToken,
 ) -> Result<SessionId, Error> {
     let directory = work_directory(cache_dir, from)?;
-    let (cache_dir, place, from) = (cache_dir.to_owned(), directory.path().to_owned(), from.to_owned());
+    let (cache_dir, parts, from) = (cache_dir.to_owned(), directory.path().to_owned(), from.to_owned());
     let manifest = blocking(move || {
-        let manifest = unpack(&from, &place).map_err(|error| failed(&from, error))?;
-        client::take_images(&place.join(IMAGES), &cache_dir).map_err(|error| failed(&from, io::Error::other(error)))?;
+        let manifest = unpack(&from, &parts).map_err(|error| failed(&from, error))?;
+        client::take_images(&parts.join(IMAGES), &cache_dir).map_err(|error| failed(&from, io::Error::other(error)))?;
         Ok(manifest)
     })
     .await?;
@@ -94,22 +95,24 @@ pub async fn restore(
     Ok(sessions.restore_snapshot(LOCAL_PRINCIPAL, manifest.session, &file, cancel).await?)
 }
 
+/// Runs `work` on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(SessionError::Storage(error.to_string()).into()))
+    let result = tokio::task::spawn_blocking(work).await;
+    result.unwrap_or_else(|error| Err(SessionError::Storage(error.to_string()).into()))
 }
 
-/// Makes a directory in `parent` for the parts of a snapshot; it is removed with the value.
+/// Makes a temporary directory in `parent` for the parts of a snapshot. It is removed when the value is dropped.
 fn work_directory(parent: &Path, snapshot: &Path) -> Result<tempfile::TempDir, Error> {
     let made = tempfile::Builder::new().prefix(".brumate-snapshot-").tempdir_in(parent);
     made.map_err(|error| failed(snapshot, error))
 }
 
+/// Returns the error of a snapshot file.
 fn failed(path: &Path, source: io::Error) -> Error {
     Error::HostFile { path: path.to_owned(), source }
 }
 
-/// Writes the archive of what is in `directory`.
+/// Writes the archive `to` from the parts in `directory`.
 fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
     let target = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new("/")))?;
     let mut archive = ZipWriter::new(io::BufWriter::new(target));
@@ -117,7 +120,7 @@ fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
     archive.start_file(MANIFEST, options)?;
     archive.write_all(&serde_json::to_vec(manifest)?)?;
     if manifest.session.has_file {
-        // It is compressed already.
+        // The state is compressed already.
         archive.start_file(SESSION, options.compression_method(CompressionMethod::Stored))?;
         io::copy(&mut File::open(directory.join(SESSION))?, &mut archive)?;
     }
@@ -133,10 +136,10 @@ fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
     target.persist(to).map(drop).map_err(|error| error.error)
 }
 
-/// Writes the parts of an archive to `directory`.
+/// Extracts the parts of an archive to `directory`.
 fn unpack(from: &Path, directory: &Path) -> io::Result<Manifest> {
     let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason);
-    let no_snapshot = |_| invalid("it is no snapshot of a session");
+    let no_snapshot = |_| invalid("it is not a snapshot of a session");
     let mut archive = ZipArchive::new(File::open(from)?).map_err(no_snapshot)?;
     let mut text = Vec::new();
     let manifest = archive.by_name(MANIFEST).map_err(no_snapshot)?;
@@ -145,8 +148,10 @@ fn unpack(from: &Path, directory: &Path) -> io::Result<Manifest> {
     let format = serde_json::from_slice::<serde_json::Value>(&text).ok().and_then(|value| value["format"].as_u64());
     match format {
         Some(format) if format == u64::from(FORMAT) => {}
-        Some(_) => return Err(invalid("it is a snapshot of a newer version of Brumate")),
-        None => return Err(invalid("it is no snapshot of a session")),
+        Some(_) => {
+            return Err(invalid("the snapshot is from a newer version of Brumate; update Brumate to restore it"));
+        }
+        None => return Err(invalid("it is not a snapshot of a session")),
     }
     let manifest: Manifest = serde_json::from_slice(&text)?;
     let names = archive.file_names().map(|name| name.map(Cow::into_owned)).collect::<Result<Vec<_>, _>>();
@@ -156,7 +161,7 @@ fn unpack(from: &Path, directory: &Path) -> io::Result<Manifest> {
             Some(image) if is_image(image) => directory.join(IMAGES).join(image),
             None if name == SESSION => directory.join(SESSION),
             None if name == MANIFEST => continue,
-            _ => return Err(invalid("it has an entry that no snapshot has")),
+            _ => return Err(invalid("it has an entry that does not belong to a snapshot")),
         };
         if let Some(parent) = target.parent() {
             std::fs::create_dir_all(parent)?;
@@ -167,16 +172,16 @@ fn unpack(from: &Path, directory: &Path) -> io::Result<Manifest> {
         }
         let size = entry.size();
         if io::copy(&mut entry.take(size), &mut File::create_new(&target)?)? != size {
-            return Err(invalid("an entry is cut off"));
+            return Err(invalid("an entry is truncated"));
         }
     }
     if manifest.session.has_file && !directory.join(SESSION).exists() {
-        return Err(invalid("its session is missing"));
+        return Err(invalid("the entry `session` is missing"));
     }
     Ok(manifest)
 }
 
-/// Whether an image may have this name in a cache.
+/// Returns whether `name` is a valid name of an image in the cache.
 fn is_image(name: &str) -> bool {
     let digits = name.strip_suffix(".image");
     digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -224,14 +229,21 @@ mod tests {
             unpack(&file, tempfile::tempdir().unwrap().path()).unwrap_err().to_string()
         };
         let good = serde_json::to_vec(&manifest()).unwrap();
-        assert_eq!(refused(&[("README", b"")]), "it is no snapshot of a session");
-        assert_eq!(refused(&[(MANIFEST, b"{}")]), "it is no snapshot of a session");
-        assert_eq!(refused(&[(MANIFEST, b"{\"format\": 2}")]), "it is a snapshot of a newer version of Brumate");
-        assert_eq!(refused(&[(MANIFEST, &good)]), "its session is missing");
+        assert_eq!(refused(&[("README", b"")]), "it is not a snapshot of a session");
+        assert_eq!(refused(&[(MANIFEST, b"{}")]), "it is not a snapshot of a session");
+        assert_eq!(
+            refused(&[(MANIFEST, b"{\"format\": 2}")]),
+            "the snapshot is from a newer version of Brumate; update Brumate to restore it"
+        );
+        assert_eq!(refused(&[(MANIFEST, &good)]), "the entry `session` is missing");
         for name in ["images/../x.image", "images/x.image", "../session", "other"] {
-            assert_eq!(refused(&[(MANIFEST, &good), (name, b"")]), "it has an entry that no snapshot has", "{name}");
+            assert_eq!(
+                refused(&[(MANIFEST, &good), (name, b"")]),
+                "it has an entry that does not belong to a snapshot",
+                "{name}"
+            );
         }
         std::fs::write(&file, "no archive").unwrap();
-        assert!(unpack(&file, directory.path()).unwrap_err().to_string().contains("no snapshot"));
+        assert!(unpack(&file, directory.path()).unwrap_err().to_string().contains("not a snapshot"));
     }
 }

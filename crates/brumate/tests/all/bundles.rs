@@ -69,7 +69,7 @@ fn a_directory_is_built_and_used_without_a_network() {
     let arguments = ["warmup", "--all", "--offline", "--find-links", shown(&target), "--deps", deps];
     let (status, stdout, stderr) = brumate(&arguments);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert!(stdout.contains(" and 3 wheels of directories are compiled"), "{stdout}");
+    assert!(stdout.contains(" and 3 wheels of --find-links are compiled"), "{stdout}");
     std::fs::write(&script, format!("import sys\nprint('bundled_alone' in sys.modules)\n{code}")).unwrap();
     let arguments = ["exec", "--offline", "--deps", deps, "--find-links", shown(&target), shown(&script)];
     assert_eq!(brumate(&arguments), (Some(0), "True\n1.0 1.5 5 1\n".to_owned(), String::new()));
@@ -87,7 +87,7 @@ fn what_is_not_whole_is_not_collected() {
     assert!(stderr.contains("`broken-1-py3-none-any.whl` is refused"), "{stderr}");
     let (status, _, stderr) = brumate(&["bundle", "build", shown(&target)]);
     assert_eq!(status, Some(2));
-    assert!(stderr.contains("name requirements, or take `--all` of `--find-links`"), "{stderr}");
+    assert!(stderr.contains("name requirements, or use `--all` with `--find-links`"), "{stderr}");
     let (status, _, stderr) =
         brumate(&["bundle", "build", shown(&target), "no-such-project", "--offline", "--find-links", shown(&source)]);
     assert_eq!(status, Some(1));

@@ -1,4 +1,4 @@
-//! The binary as a shell sees it.
+//! The command line of the binary.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::support;
 
-/// The binary with a clean environment and the cache that all tests of a build share.
+/// Returns the binary with a clean environment and the shared cache of the tests.
 fn brumate<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
     let cache = brumate_test_support::cache_directory();
@@ -40,13 +40,13 @@ fn wrong_command_lines_are_usage_errors() {
     for (arguments, part) in [
         (vec![], "Usage: brumate"),
         (vec!["serve"], "unrecognized subcommand 'serve'"),
-        (vec!["streamable-http", "--path", "mcp"], "`--path` must be like `/mcp`"),
-        (vec!["stdio", "--port", "3001"], "`--port` means nothing to `stdio`; it is an option of streamable-http,"),
-        (vec!["--tools", "all", "exec", "x.py"], "`--tools` means nothing to `exec`"),
+        (vec!["streamable-http", "--path", "mcp"], "`--path` must be a path such as `/mcp`"),
+        (vec!["stdio", "--port", "3001"], "`--port` is not an option of `stdio`; it belongs to streamable-http,"),
+        (vec!["--tools", "all", "exec", "x.py"], "`--tools` is not an option of `exec`"),
         (vec!["exec", "--mount", "/tmp:/lib", "-"], "/lib belongs to the interpreter"),
         (vec!["--tools", "everything", "stdio"], "invalid value 'everything' for '--tools <TOOLS>'"),
-        (vec!["--tools", "interpreter", "stdio"], "say with `--data-dir` where they may be kept"),
-        (vec!["sessions", "list"], "say with `--data-dir` where they may be kept"),
+        (vec!["--tools", "interpreter", "stdio"], "name one with `--data-dir`"),
+        (vec!["sessions", "list"], "name one with `--data-dir`"),
         (vec!["stdio", "--timeout", "soon"], "`soon` is not a duration"),
         (vec!["stdio", "--memory", "1MiB"], "`--memory` must be from 64 MiB to 4 GiB"),
         (vec!["exec", "no/such/file.py"], "cannot read no/such/file.py"),
@@ -249,8 +249,8 @@ fn files_of_a_script_are_copied_out_or_said_to_be_gone() {
         (status, errors.as_str()),
         (
             Some(3),
-            "brumate: files that the script made in the sandbox are gone: /home/user/sub/a.bin, /tmp/b.txt, /tmp/c.txt (to keep such \
-             files, use --output-dir DIR or --mount HOST:GUEST)\n"
+            "brumate: the script's new files are lost: /home/user/sub/a.bin, /tmp/b.txt, /tmp/c.txt (to keep such files, use \
+             --output-dir DIR or --mount HOST:GUEST)\n"
         )
     );
     let option = ["--output-dir", out.to_str().unwrap()];
@@ -301,7 +301,7 @@ fn a_server_that_is_not_there_is_not_healthy() {
     assert!(errors.contains(&format!("the server at port {free} of this machine does not answer")), "{errors}");
 }
 
-/// A server of tools as a client of the command line sees it: this program's own.
+/// Uses `brumate client` with `brumate stdio` as the server.
 #[test]
 fn a_servers_tools_are_listed_and_called() {
     let cache = brumate_test_support::cache_directory();

@@ -1,9 +1,9 @@
-//! Modules that a guest brings: what compiling them takes is bounded and paid for by the run, and nothing of it stays.
+//! Modules that a guest brings: compiling them stays within the limits of the run and counts for it, and nothing of it stays.
+
+mod measure;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Mount, Outcome, StopReason};
@@ -11,67 +11,22 @@ use brumate_engine::client::{Error, ExitReason, Sandbox, Session};
 use brumate_module::gate;
 use brumate_test_support::{cache_directory, count};
 
+use self::measure::{MemoryWatch, confinement, own_memory_of};
 use crate::support::bombs::{BOMBS, own_memory, own_table};
 use crate::support::processes::{compilers, descendants, parent_of};
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::wheels::layer;
 
-/// Ends a test that hangs. It measures nothing.
+/// Time limit of a failing test. Not a measurement.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Memory of the runs here.
+/// Memory limit of the runs, in bytes.
 const MEMORY: u64 = 256 << 20;
 
-/// CPU time of the runs here.
+/// CPU time limit of the runs.
 const CPU: Duration = Duration::from_secs(20);
 
-/// Bytes of a process's memory that are no file's on disk.
-fn own_memory_of(pid: i32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) << 10
-}
-
-/// Watches the processes below this one.
-struct Watch {
-    stop: Arc<AtomicBool>,
-    /// The most that all compilers together had, in bytes.
-    compilers: Arc<AtomicU64>,
-    /// The most that all processes together had, in bytes.
-    all: Arc<AtomicU64>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Watch {
-    fn start() -> Watch {
-        let (stop, most, all) =
-            (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-        let (ends, compiling, every) = (stop.clone(), most.clone(), all.clone());
-        let thread = std::thread::spawn(move || {
-            while !ends.load(Ordering::Relaxed) {
-                let sum = |pids: BTreeSet<i32>| pids.into_iter().map(own_memory_of).sum::<u64>();
-                compiling.fetch_max(sum(compilers()), Ordering::Relaxed);
-                every.fetch_max(sum(descendants()), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        });
-        Watch { stop, compilers: most, all, thread: Some(thread) }
-    }
-
-    /// The most that compilers, and all processes, had.
-    fn end(mut self) -> (u64, u64) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("it only looks");
-        }
-        (self.compilers.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed))
-    }
-}
-
-/// A directory with these files, which a machine has at `/bombs`.
+/// Makes a directory with these files. Machines have it at `/bombs`.
 fn bombs(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, bytes) in files {
@@ -90,7 +45,7 @@ fn limits() -> Limits {
     Limits { memory_bytes: MEMORY, cpu: CPU, wall: PATIENCE, ..Limits::default() }
 }
 
-/// Loads a file of `/bombs`; prints what comes of it.
+/// Returns code that loads a file of `/bombs` and prints `loaded` or the error.
 fn load(name: &str) -> String {
     format!(
         "import ctypes\ntry:\n    ctypes.CDLL('/bombs/{name}')\n    print('loaded')\nexcept OSError as error:\n    print(error)\n"
@@ -105,7 +60,7 @@ async fn no_compiler_is_left() {
     }
 }
 
-/// Files of the cache of machine code.
+/// Returns the files of the cache of machine code.
 fn cached() -> BTreeSet<std::path::PathBuf> {
     let modules = std::fs::read_dir(cache_directory().join("modules")).expect("a cache");
     let files = modules.flat_map(|modules| std::fs::read_dir(modules.expect("an entry").path()).expect("modules"));
@@ -123,7 +78,7 @@ async fn bombs_stay_within_the_limits_of_their_run_and_leave_nothing() {
     for bomb in BOMBS {
         let session = session_with(&sandbox, directory.path(), limits(), "a").await;
         say(&session, "import ctypes").await;
-        let watch = Watch::start();
+        let watch = MemoryWatch::start();
         let (outcome, printed) = cell(&session, &load(bomb.name)).await;
         let (most, _) = watch.end();
         eprintln!("{}: {} MiB, {outcome:?}: {printed}", bomb.name, most >> 20);
@@ -152,7 +107,7 @@ async fn what_exceeds_a_bound_is_refused_by_name_before_a_compiler_sees_it() {
     files.push(("table", own_table(10)));
     let directory = bombs(&files);
     let session = session_with(&sandbox, directory.path(), limits(), "a").await;
-    let watch = Watch::start();
+    let watch = MemoryWatch::start();
     for bomb in BOMBS {
         let printed = say(&session, &load(bomb.name)).await;
         let expected = format!("/bombs/{}: WebAssembly module too large: more than ", bomb.name);
@@ -201,18 +156,6 @@ async fn cpu_time_of_the_compiler_is_the_runs() {
     }
 }
 
-/// A compiler that has entered its jail: its threads, the processors that it may use, and its `nice` value.
-fn confined(pid: i32) -> Option<(String, String, i32)> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let field = |name: &str| status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()));
-    if field("Seccomp:")? != "2" {
-        return None;
-    }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let nice = stat.rsplit(')').next()?.split_whitespace().nth(16)?.parse().ok()?;
-    Some((field("Threads:")?, field("Cpus_allowed_list:")?, nice))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compilers_of_guests_have_one_thread_and_share_one_processor() {
     let sandbox = sandbox(0).await;
@@ -237,7 +180,7 @@ async fn compilers_of_guests_have_one_thread_and_share_one_processor() {
                 for &pid in compilers().difference(&others) {
                     // A process that watches over a compiler is its parent, and does nothing else.
                     watching.extend(parent_of(pid));
-                    seen.extend(confined(pid).map(|confined| (pid, confined)));
+                    seen.extend(confinement(pid).map(|confinement| (pid, confinement)));
                 }
             }
         }
@@ -298,7 +241,7 @@ async fn memory_of_guest_modules_and_compilers_is_one_account() {
     let mut machine =
         sandbox.machine(MachineSpec { limits, mounts, ..MachineSpec::default() }).await.expect("a machine");
     let rest: u64 = descendants().into_iter().map(own_memory_of).sum();
-    let watch = Watch::start();
+    let watch = MemoryWatch::start();
     let code = "
 import ctypes
 loaded = []
@@ -378,7 +321,7 @@ async fn the_builder_of_an_image_has_limits() {
     assert!(error.to_string().contains("MemoryError"), "{error}");
 }
 
-/// Side modules of a directory of wheels: wheel and path, bytes.
+/// Returns the side modules of a directory of wheels: name of wheel and module, content.
 fn modules_of(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut modules = Vec::new();
     for file in std::fs::read_dir(directory).expect("wheels") {

@@ -10,14 +10,14 @@ use brumate_engine::client::{Error, Interrupter, Session};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
-/// Calls `stop` all the time, from a thread of its own, until the value is dropped.
-struct Storm {
+/// Calls `stop` in a loop, on a thread of its own, until it is dropped.
+struct StopLoop {
     ended: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Storm {
-    fn new(stop: impl Fn() + Send + 'static) -> Storm {
+impl StopLoop {
+    fn new(stop: impl Fn() + Send + 'static) -> StopLoop {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = ended.clone();
         let thread = std::thread::spawn(move || {
@@ -25,11 +25,11 @@ impl Storm {
                 stop();
             }
         });
-        Storm { ended, thread: Some(thread) }
+        StopLoop { ended, thread: Some(thread) }
     }
 }
 
-impl Drop for Storm {
+impl Drop for StopLoop {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.take().map(|thread| thread.join());
@@ -48,7 +48,7 @@ async fn a_stop_that_comes_too_late_stops_nothing() {
         // Some come before the cell ends, most of them after it.
         let code = if round % 2 == 0 { "pass" } else { "import time\nwhile True: time.sleep(0.001)" };
         let stop = move || if kills { interrupter.kill() } else { interrupter.interrupt() };
-        let storm = Storm::new(stop);
+        let storm = StopLoop::new(stop);
         match cell(&session, code).await.0 {
             Ok(outcome) => stopped += u64::from(outcome.stopped == Some(StopReason::Cancelled)),
             Err(Error::RolledBack { .. }) => killed += 1,

@@ -16,7 +16,7 @@ use brumate_engine::api::MachineSpec;
 use brumate_engine::client::Sandbox;
 use brumate_test_support::{Random, count, seed};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
-use server::{Said, Server};
+use server::{HibernationResult, Server};
 
 /// What bounds a failing test; no measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -107,7 +107,7 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
     let mut running = Server::start(&file);
     let mut kept = running.begin();
     let start = Instant::now();
-    assert!(matches!(running.hear(), Some(Said::Kept(_))));
+    assert!(matches!(running.hear(), Some(HibernationResult::Written(_))));
     let usual = start.elapsed();
     let (mut results, mut survivors) = (BTreeMap::new(), 0);
     for round in 0..count(15, 500) {
@@ -126,8 +126,10 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
         }
         let found = sleeping(&sandbox, &file).await;
         match said {
-            Some(Said::Kept(number)) => assert_eq!((number, found), (next, next), "{what}"),
-            Some(Said::Lost) if victim != Victim::Server => assert!([kept, next].contains(&found), "{what}: {found}"),
+            Some(HibernationResult::Written(number)) => assert_eq!((number, found), (next, next), "{what}"),
+            Some(HibernationResult::Failed) if victim != Victim::Server => {
+                assert!([kept, next].contains(&found), "{what}: {found}")
+            }
             None if victim == Victim::Server => assert!([kept, next].contains(&found), "{what}: {found}"),
             _ => panic!("{what}"),
         }
@@ -140,7 +142,7 @@ async fn whoever_is_killed_the_session_is_old_or_new() {
     // A killed server leaves at most what it was writing; the next one removes that.
     assert!(survivors <= 1, "{survivors} files");
     running.begin();
-    assert!(matches!(running.hear(), Some(Said::Kept(_))));
+    assert!(matches!(running.hear(), Some(HibernationResult::Written(_))));
     assert_eq!(half_written(directory.path()), 0, "files are left");
     drop(running);
     settle(&alone).await;

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brumate::{Builder, Error, Event, Sandbox, Stop};
+use brumate::{Error, Event, Sandbox, SandboxBuilder, StopReason};
 use brumate_test_support::cache_directory;
 use tempfile::TempDir;
 
-fn builder() -> Builder {
+fn builder() -> SandboxBuilder {
     Sandbox::builder().program(env!("CARGO_BIN_EXE_brumate")).cache_dir(cache_directory()).offline()
 }
 
@@ -39,7 +39,7 @@ async fn failures_of_code_are_results() {
     assert!(error.contains("sum.py\", line 1") && error.contains("ZeroDivisionError: division by zero"), "{error}");
     assert!(matches!(failed.ok(), Err(Error::Code(_))));
     let stopped = sandbox.run("while True: pass").await.unwrap();
-    assert_eq!((stopped.success, stopped.stopped), (false, Some(Stop::TimeLimit)));
+    assert_eq!((stopped.success, stopped.stopped), (false, Some(StopReason::TimeLimit)));
     let missing = sandbox.run("import no_such_module_at_all").await.unwrap();
     assert!(missing.error.unwrap().contains("no_such_module_at_all"));
     let unpassable = std::collections::HashMap::from([((1, 2), 3)]);
@@ -51,13 +51,13 @@ async fn events_come_and_questions_are_answered() {
     let sandbox = builder().build().unwrap();
     let events = Arc::new(Mutex::new(Vec::new()));
     let (seen, mut left) = (events.clone(), 2);
-    let answer = move |question: brumate::Question| {
+    let answer = move |question: brumate::InputRequest| {
         left -= 1;
         (left > 0).then(|| format!("{}!", question.prompt))
     };
     let code = "print(input('a'))\ntry:\n    input()\nexcept EOFError:\n    print('end')";
     let listen = move |event| seen.lock().unwrap().push(event);
-    let result = sandbox.run(code).answer(answer).on_event(listen).await.unwrap();
+    let result = sandbox.run(code).on_input(answer).on_event(listen).await.unwrap();
     assert!(result.stdout.contains("a!\n") && result.stdout.ends_with("end\n"), "{result:?}");
     let text: String = events
         .lock()

@@ -1,4 +1,5 @@
-//! Everything through the binary, the engine's interface or real clients. One program: each would hold the whole bundle.
+//! Integration tests: through the binary, through the engine's interface, and with real clients. One program, because each would
+//! contain the whole bundle.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
@@ -7,8 +8,10 @@ mod bundles;
 mod cache_tampering;
 mod checkpoints;
 mod cli;
+mod cli_texts;
 mod compat;
 mod compiler_bombs;
+mod crash_recovery;
 mod disk_full;
 mod files;
 mod hostile_wire;
@@ -42,5 +45,4 @@ mod torture;
 mod transactions;
 mod upgrading;
 mod wheel_layers;
-mod will;
 mod zygotes;

@@ -1,18 +1,18 @@
-//! The HTTP modes under real MCP clients: cases that hold over standard input and output hold here as well, each with
-//! the clients and transports that differ in what it is about; `http_cases.py`, `http_call_cases.py` and `abuse_cases.py`
-//! have what is of HTTP alone; `trace_cases.py` has a collector of traces; `typescript_cases.py` runs clients of another SDK.
+//! The HTTP commands with real MCP clients. Cases of standard input and output run here as well, each with the clients and transports
+//! that matter for it. `http_cases.py` and `abuse_cases.py` have cases of HTTP only, `trace_cases.py` has a collector of traces, and
+//! `typescript_cases.py` runs clients of another SDK.
 
 use crate::support::mcp_client::{Client, MCP1, MCP2, MCP2_LEGACY, run, run_over};
 
-/// A transport, a client, and a word for both.
-type Way = (&'static str, Client);
+/// A transport, and a client.
+type ClientOverTransport = (&'static str, Client);
 
-const MODERN: Way = ("http", MCP2);
-const LEGACY: Way = ("http", MCP2_LEGACY);
-const FIRST: Way = ("http", MCP1);
-const STATELESS: Way = ("http-stateless", MCP2);
-const STATELESS_LEGACY: Way = ("http-stateless", MCP2_LEGACY);
-const SSE: Way = ("sse", MCP1);
+const MODERN: ClientOverTransport = ("http", MCP2);
+const LEGACY: ClientOverTransport = ("http", MCP2_LEGACY);
+const FIRST: ClientOverTransport = ("http", MCP1);
+const STATELESS: ClientOverTransport = ("http-stateless", MCP2);
+const STATELESS_LEGACY: ClientOverTransport = ("http-stateless", MCP2_LEGACY);
+const SSE: ClientOverTransport = ("sse", MCP1);
 
 macro_rules! cases {
     ($($module:ident { $($case:ident: $($way:ident)+;)+ })+) => {

@@ -10,26 +10,26 @@ use brumate_engine::client::{Error, Sandbox, Session};
 const PNG: &str = "image/png";
 const SVG: &str = "image/svg+xml";
 
-/// What a cell sent.
+/// The output of a cell.
 #[derive(Debug, Default)]
-struct Sent {
+struct CellOutput {
     stdout: String,
     stderr: String,
     displayed: Vec<MimeBundle>,
     result: Option<MimeBundle>,
 }
 
-impl Sent {
+impl CellOutput {
     /// Text of the cell's value.
     fn value(&self) -> &str {
         self.result.as_ref().and_then(|data| data.get("text/plain")).map_or("", String::as_str)
     }
 }
 
-async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, Sent) {
+async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, CellOutput) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let listening = tokio::spawn(async move {
-        let mut sent = Sent::default();
+        let mut sent = CellOutput::default();
         while let Some(event) = events.recv().await {
             match event {
                 Event::Stream { name: StreamName::Stdout, text } => sent.stdout.push_str(&text),
@@ -45,13 +45,13 @@ async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, Se
     (outcome, listening.await.expect("the events end"))
 }
 
-/// Runs a cell; how it ended comes with what it sent.
-async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, Sent) {
+/// Runs a cell. Returns its outcome and its output.
+async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, CellOutput) {
     run(session, Execute { code: code.to_owned(), shell: true, ..Execute::default() }).await
 }
 
-/// Runs a cell that must end well.
-async fn good(session: &Session, code: &str) -> Sent {
+/// Runs a cell that must succeed.
+async fn good(session: &Session, code: &str) -> CellOutput {
     match cell(session, code).await {
         (Ok(Outcome { ended: Ended::Returned(None), .. }), sent) => sent,
         (other, sent) => panic!("{code}: {other:?}; {sent:?}"),

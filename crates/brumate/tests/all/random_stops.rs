@@ -76,14 +76,14 @@ const GUESTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// How a guest is stopped.
+/// The way to stop a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stop {
+enum StopMethod {
     Interrupt,
     Kill,
     /// Both, one right after the other.
     InterruptAndKill,
-    /// Nobody waits for the answer any more.
+    /// The caller stops waiting for the answer.
     Abandon,
 }
 
@@ -111,17 +111,17 @@ fn program(code: &str, number: u64) -> String {
 }
 
 /// Starts a guest, stops it, judges the answer.
-async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
+async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> StopMethod {
     // A stop depends on its number alone, not on which task has its turn.
     let mut random = Random::part(seed, number);
     let (name, code) = *random.pick(GUESTS);
     let latest = if number.is_multiple_of(LATE_EVERY) { LATEST_MICROS * 10 } else { LATEST_MICROS };
     let instant = Duration::from_micros(random.below(latest));
     let stop = match random.below(8) {
-        0..4 => Stop::Interrupt,
-        4..6 => Stop::Kill,
-        6 => Stop::InterruptAndKill,
-        _ => Stop::Abandon,
+        0..4 => StopMethod::Interrupt,
+        4..6 => StopMethod::Kill,
+        6 => StopMethod::InterruptAndKill,
+        _ => StopMethod::Abandon,
     };
     let mut machine = machine(sandbox).await;
     let interrupter = machine.interrupter();
@@ -131,13 +131,13 @@ async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
     let stopping = async {
         tokio::time::sleep(instant).await;
         match stop {
-            Stop::Interrupt => interrupter.interrupt(),
-            Stop::Kill => interrupter.kill(),
-            Stop::InterruptAndKill => {
+            StopMethod::Interrupt => interrupter.interrupt(),
+            StopMethod::Kill => interrupter.kill(),
+            StopMethod::InterruptAndKill => {
                 interrupter.interrupt();
                 interrupter.kill();
             }
-            Stop::Abandon => return,
+            StopMethod::Abandon => return,
         }
         std::future::pending().await
     };
@@ -148,7 +148,7 @@ async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
     let what = format!("seed {seed}, guest {number} ({name}, {stop:?} after {instant:?})");
     judge(&what, number, stop, answer);
     listening.await.expect("the events end with the execution");
-    if stop == Stop::Interrupt {
+    if stop == StopMethod::Interrupt {
         // The interrupt was for what ran then.
         works(&what, &mut machine).await;
     }
@@ -156,10 +156,10 @@ async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> Stop {
 }
 
 /// Panics when the answer is wrong.
-fn judge(what: &str, number: u64, stop: Stop, answer: Option<Result<Outcome, Error>>) {
+fn judge(what: &str, number: u64, stop: StopMethod, answer: Option<Result<Outcome, Error>>) {
     match (stop, answer) {
-        (Stop::Abandon, None) => {}
-        (Stop::Interrupt, Some(Ok(outcome))) => {
+        (StopMethod::Abandon, None) => {}
+        (StopMethod::Interrupt, Some(Ok(outcome))) => {
             assert_eq!(outcome.stopped, Some(StopReason::Cancelled), "{what}: {:?}", outcome.ended);
             match &outcome.ended {
                 Ended::Returned(Some(value)) => {
@@ -173,7 +173,10 @@ fn judge(what: &str, number: u64, stop: Stop, answer: Option<Result<Outcome, Err
                 other => panic!("{what}: {other:?}"),
             }
         }
-        (Stop::Kill | Stop::InterruptAndKill, Some(Err(Error::MachineDied { reason: ExitReason::Cancelled, .. }))) => {}
+        (
+            StopMethod::Kill | StopMethod::InterruptAndKill,
+            Some(Err(Error::MachineDied { reason: ExitReason::Cancelled, .. })),
+        ) => {}
         (_, answer) => panic!("{what}: {answer:?}"),
     }
 }
@@ -222,7 +225,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
             })
         })
         .collect();
-    let mut stops: BTreeMap<Stop, u64> = BTreeMap::new();
+    let mut stops: BTreeMap<StopMethod, u64> = BTreeMap::new();
     for task in tasks {
         for (stop, count) in task.await.expect("every stop is answered as it should be") {
             *stops.entry(stop).or_insert(0) += count;
@@ -238,7 +241,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
     assert!(after.memory <= base.memory + MEMORY_GROWTH, "memory leaks: {base:?}, {after:?}");
 }
 
-/// What this process uses.
+/// Resources of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Footprint {
     /// Numbers of the processes started from here, directly or not, zombies included.

@@ -1,5 +1,5 @@
-//! Servers of one user on one data directory that use its sessions at random while some of them are killed: every answer
-//! counts, once, and in order.
+//! Several servers use the sessions of one data directory at random, while some servers are killed. Every answered cell counts exactly
+//! once, in order.
 //!
 //! `BRUMATE_TEST_SEED` is the number that all chance follows from. With `BRUMATE_TEST_LONG` set there are twenty servers.
 
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 /// Threads that use the servers at the same time.
 const WORKERS: u64 = 4;
 
-/// Each cell counts, in memory and in a file.
+/// A cell that counts, in memory and in a file.
 const STEP: &str = "n += 1\nwith open('log', 'a') as log:\n    _ = log.write(f'{n}\\n')\nn";
 
-/// A server over standard input and output, and its client. Killed when dropped.
+/// A server over standard input and output, with its client. The server is killed when it is dropped.
 struct Server {
     process: Child,
     input: ChildStdin,
@@ -55,7 +55,7 @@ impl Server {
         self.input.write_all(format!("{message}\n").as_bytes())
     }
 
-    /// Returns the result; `None` when the server was killed before it answered.
+    /// Returns the result, or `None` if the server was killed before it answered.
     fn request(&mut self, method: &str, params: &Value) -> Option<Value> {
         self.calls += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params})).ok()?;
@@ -72,7 +72,7 @@ impl Server {
         }
     }
 
-    /// Runs a cell; `None` when the server was killed before it answered.
+    /// Runs a cell. Returns `None` if the server was killed before it answered.
     fn cell(&mut self, session: &str, code: &str) -> Option<Value> {
         let arguments = json!({"code": code, "session_id": session});
         let answer = self.request("tools/call", &json!({"name": "execute_code", "arguments": arguments}))?;
@@ -88,16 +88,16 @@ impl Drop for Server {
     }
 }
 
-/// A server, and its process: it is killed while somebody waits for its answer.
-struct Place {
+/// A server with its process id, so that it can be killed while another thread waits for its answer.
+struct KillableServer {
     process: AtomicI32,
     server: Mutex<Server>,
 }
 
-impl Place {
-    fn new(data: &Path) -> Place {
+impl KillableServer {
+    fn new(data: &Path) -> KillableServer {
         let server = Server::start(data);
-        Place { process: AtomicI32::new(server.process.id().cast_signed()), server: Mutex::new(server) }
+        KillableServer { process: AtomicI32::new(server.process.id().cast_signed()), server: Mutex::new(server) }
     }
 
     /// Kills the server and starts another one.
@@ -110,15 +110,15 @@ impl Place {
     }
 }
 
-/// A session, the numbers that were answered, and how many answers did not come.
+/// A session with its answered numbers, and the number of missing answers.
 struct Session {
     id: String,
     answered: Mutex<Vec<u64>>,
     unanswered: AtomicU64,
 }
 
-/// Uses a session that was picked at random, in a server that was. Within one thread the numbers of a session rise.
-fn use_one(random: &mut Random, places: &[Place], sessions: &[Session], last: &mut [u64]) {
+/// Uses random sessions in random servers. Within one thread the numbers of a session increase.
+fn use_one(random: &mut Random, places: &[KillableServer], sessions: &[Session], last: &mut [u64]) {
     let (place, which) = (random.pick(places), random.below(sessions.len() as u64) as usize);
     let session = &sessions[which];
     let answer = place.server.lock().unwrap().cell(&session.id, STEP);
@@ -152,7 +152,7 @@ fn check(session: &Session, server: &mut Server) {
 fn servers_that_are_killed_while_they_share_sessions_lose_nothing() {
     let seed = seed();
     let data = tempfile::tempdir().expect("a directory");
-    let places: Vec<Place> = (0..count(3, 20)).map(|_| Place::new(data.path())).collect();
+    let places: Vec<KillableServer> = (0..count(3, 20)).map(|_| KillableServer::new(data.path())).collect();
     let begin = |index: u64| {
         let mut server = places[index as usize % places.len()].server.lock().unwrap();
         let answer = server.cell("", "n = 0").expect("it lives");

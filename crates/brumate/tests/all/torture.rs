@@ -1,8 +1,8 @@
-//! Random programs give the same output however their session travels: straight through, forked at every cell, put to sleep
-//! and woken in another process tree at every cell, or with cells in between that wreck everything and end the machine.
+//! Random programs print the same in each of these cases: run straight through, forked at every cell, hibernated and resumed in another
+//! process tree at every cell, or with cells in between that destroy the state and end the machine.
 //!
-//! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
-//! 25 times as many programs, each twelve times as long.
+//! `BRUMATE_TEST_SEED` is the random seed (default: 1). With `BRUMATE_TEST_LONG` there are 25 times as many programs, each twelve times
+//! as long.
 
 mod program;
 
@@ -14,23 +14,23 @@ use brumate_engine::client::{Error, Sandbox, Session};
 use brumate_test_support::{Random, count, seed};
 use program::Program;
 
-/// Numbers of the parts of a run's chance: programs, and where their sessions go.
+/// Parts of the random numbers: programs, and transitions of their sessions.
 const PROGRAMS: u64 = 1 << 32;
-const TRAVELS: u64 = 1 << 33;
+const TRANSITIONS: u64 = 1 << 33;
 
-/// Two process trees.
-struct World {
+/// Two sandboxes with their own process trees.
+struct SandboxPair {
     sandboxes: [Sandbox; 2],
     directory: tempfile::TempDir,
 }
 
-/// What may become of a session between two cells.
+/// A transition of a session between two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Travel {
+enum Transition {
     Stay,
     Fork,
     Sleep,
-    /// A cell wrecks the state and ends the machine.
+    /// A cell destroys the state and ends the machine.
     Wreck,
 }
 
@@ -41,21 +41,21 @@ fn spec() -> MachineSpec {
     MachineSpec { image: Image::data(), limits, ..MachineSpec::default() }
 }
 
-impl World {
-    async fn new() -> World {
+impl SandboxPair {
+    async fn new() -> SandboxPair {
         let sandboxes = [sandbox(2).await, sandbox(2).await];
         for sandbox in &sandboxes {
             sandbox.warm(&Image::data()).await.expect("an image");
         }
-        World { sandboxes, directory: tempfile::tempdir().expect("a directory") }
+        SandboxPair { sandboxes, directory: tempfile::tempdir().expect("a directory") }
     }
 
-    /// The session after the travel; `number` is how many it has made.
-    async fn travel(&self, session: Session, travel: Travel, number: usize, random: &mut Random) -> Session {
-        match travel {
-            Travel::Stay => session,
-            Travel::Fork => session.fork().await.expect("a fork"),
-            Travel::Sleep => {
+    /// Returns the session after the transition number `number`.
+    async fn apply(&self, session: Session, transition: Transition, number: usize, random: &mut Random) -> Session {
+        match transition {
+            Transition::Stay => session,
+            Transition::Fork => session.fork().await.expect("a fork"),
+            Transition::Sleep => {
                 let file = self.directory.path().join(format!("{:x}", random.next()));
                 session.hibernate(&file).await.expect("it sleeps");
                 drop(session);
@@ -65,21 +65,26 @@ impl World {
                 std::fs::remove_file(&file).expect("the file stays");
                 woken
             }
-            Travel::Wreck => {
+            Transition::Wreck => {
                 wreck(&session, random).await;
                 session
             }
         }
     }
 
-    /// Runs a program; `travel` tells what becomes of its session before each cell. Returns what each cell printed, and what
+    /// Runs a program; `transition` chooses the transition before each cell. Returns the output of each cell, and what
     /// went wrong.
-    async fn run(&self, program: &Program, random: &mut Random, travel: impl Fn(&mut Random) -> Travel) -> Vec<String> {
+    async fn run(
+        &self,
+        program: &Program,
+        random: &mut Random,
+        transition: impl Fn(&mut Random) -> Transition,
+    ) -> Vec<String> {
         let mut session = self.sandboxes[0].session(spec()).await.expect("a session");
         let mut told = Vec::new();
         for (number, code) in program.cells.iter().enumerate() {
-            let next = travel(random);
-            session = self.travel(session, next, number, random).await;
+            let next = transition(random);
+            session = self.apply(session, next, number, random).await;
             told.push(match cell(&session, code).await {
                 (Ok(Outcome { ended: Ended::Returned(_), .. }), text) => text,
                 (other, text) => format!("{text}{other:?}"),
@@ -89,7 +94,7 @@ impl World {
     }
 }
 
-/// Damage to everything that the programs use.
+/// Code that destroys everything that the programs use.
 const DAMAGE: &str = "import os, sys, gc, decimal, random, builtins, signal, shutil
 for _name in [name for name in globals() if name[0] == 'v' and '_' in name]:
     _thing = globals()[_name]
@@ -119,7 +124,7 @@ for _module in [name for name in sys.modules if name.startswith(('v', 'pandas', 
 import ctypes
 ";
 
-/// Ways to end a machine. The last is ended from outside.
+/// Code that ends the machine. The last one is ended from outside.
 const ENDINGS: &[&str] = &[
     "os._exit(3)",
     "os.abort()",
@@ -132,7 +137,7 @@ const ENDINGS: &[&str] = &[
 
 const FOR_EVER: &str = "while True: pass";
 
-/// Runs a cell that wrecks the state and ends the machine. The session must say that it never was.
+/// Runs a cell that destroys the state and ends the machine. The session must report a roll-back.
 async fn wreck(session: &Session, random: &mut Random) {
     let ending = *random.pick(ENDINGS);
     let interrupter = session.interrupter();
@@ -150,13 +155,13 @@ async fn wreck(session: &Session, random: &mut Random) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_programs_do_not_notice_what_becomes_of_their_session() {
-    let world = World::new().await;
+    let world = SandboxPair::new().await;
     let seed = seed();
     let programs = count(1, 25) * Program::until_all_topics();
     let cells = count(5, 60);
     for number in 0..programs {
         let program = Program::random(&mut Random::part(seed, PROGRAMS + number), number, cells);
-        let random = |part| Random::part(seed, TRAVELS + 8 * number + part);
+        let random = |part| Random::part(seed, TRANSITIONS + 8 * number + part);
         let session = world.sandboxes[0].session(spec()).await.expect("a session");
         let mut straight = Vec::new();
         for code in &program.cells {
@@ -166,21 +171,21 @@ async fn random_programs_do_not_notice_what_becomes_of_their_session() {
         let mut always_sleep = random(2);
         let mut often_wreck = random(3);
         let mut anything = random(4);
-        let travelled = tokio::join!(
-            world.run(&program, &mut always_fork, |_| Travel::Fork),
-            world.run(&program, &mut always_sleep, |_| Travel::Sleep),
-            world.run(&program, &mut often_wreck, |random| *random.pick(&[Travel::Stay, Travel::Wreck])),
+        let results = tokio::join!(
+            world.run(&program, &mut always_fork, |_| Transition::Fork),
+            world.run(&program, &mut always_sleep, |_| Transition::Sleep),
+            world.run(&program, &mut often_wreck, |random| *random.pick(&[Transition::Stay, Transition::Wreck])),
             world.run(&program, &mut anything, |random| {
-                *random.pick(&[Travel::Stay, Travel::Fork, Travel::Sleep, Travel::Wreck])
+                *random.pick(&[Transition::Stay, Transition::Fork, Transition::Sleep, Transition::Wreck])
             }),
         );
-        let travelled = [
-            ("forked at every cell", travelled.0),
-            ("slept at every cell", travelled.1),
-            ("wrecked", travelled.2),
-            ("anything", travelled.3),
+        let results = [
+            ("forked at every cell", results.0),
+            ("slept at every cell", results.1),
+            ("wrecked", results.2),
+            ("anything", results.3),
         ];
-        for (way, told) in travelled {
+        for (way, told) in results {
             for (index, code) in program.cells.iter().enumerate() {
                 assert_eq!(
                     told[index], straight[index],

@@ -96,14 +96,14 @@ fn another(image: &[u8]) -> Vec<u8> {
     [header, content].concat()
 }
 
-/// What another version leaves: its image, and a session with a variable and files that it put to sleep.
-struct Left {
+/// Files of another version: an image, and a hibernated session with a variable and files.
+struct OldVersionFiles {
     place: tempfile::TempDir,
     image: Vec<u8>,
 }
 
-impl Left {
-    async fn new() -> Left {
+impl OldVersionFiles {
+    async fn new() -> OldVersionFiles {
         let (place, cache) = (tempfile::tempdir().unwrap(), cache());
         sandbox(cache.path()).await;
         let [own] = images(cache.path()).try_into().expect("one image");
@@ -120,7 +120,7 @@ impl Left {
             "open('a.txt', 'w').write('hello'); os.makedirs('d/e'); open('d/e/b', 'wb').write(b'b' * 3_000_000)",
         )
         .await;
-        let left = Left { place, image };
+        let left = OldVersionFiles { place, image };
         session.hibernate(&left.file()).await.unwrap();
         // Its version is another as well.
         let mut bytes = std::fs::read(left.file()).unwrap();
@@ -138,7 +138,7 @@ impl Left {
 
 #[tokio::test]
 async fn a_session_of_another_version_wakes_from_its_image() {
-    let left = Left::new().await;
+    let left = OldVersionFiles::new().await;
     let cache = cache();
     let sandbox = sandbox(cache.path()).await;
     std::fs::write(cache.path().join("images").join(format!("{}.image", "0".repeat(64))), &left.image).unwrap();
@@ -169,7 +169,7 @@ async fn a_session_of_another_version_wakes_from_its_image() {
 
 #[tokio::test]
 async fn files_of_a_session_whose_image_is_gone_are_recovered() {
-    let left = Left::new().await;
+    let left = OldVersionFiles::new().await;
     let cache = cache();
     let sandbox = sandbox(cache.path()).await;
     let before = std::fs::read(left.file()).unwrap();

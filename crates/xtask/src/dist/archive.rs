@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::Release;
 
-/// One entry of an archive.
+/// An entry of an archive.
 pub(super) struct Entry<'a> {
     pub(super) path: String,
     pub(super) bytes: &'a [u8],

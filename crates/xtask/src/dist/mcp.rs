@@ -1,4 +1,4 @@
-//! What MCP's clients and its registry install: the bundle `brumate-VERSION-ARCH-linux.mcpb`, and `server.json`.
+//! Packages for MCP's clients and its registry: the bundle `brumate-VERSION-ARCH-linux.mcpb`, and `server.json`.
 //!
 //! The bundle is written after MCPB's manifest 0.3, `server.json` after the registry's schema of 2025-12-11.
 
@@ -52,11 +52,11 @@ fn manifest(release: &Release) -> Value {
     })
 }
 
-/// Makes `server.json`. The registry knows a server by `name`; `releases` is the address below which the files of a release can be
-/// fetched, if there is one: only then it can name the bundles.
+/// Makes `server.json`. `name` is the server's name in the registry. `releases` is the URL of the files of a release; without it
+/// `server.json` does not contain the bundles.
 ///
 /// # Errors
-/// When the name is none that the registry takes.
+/// The registry does not accept the name.
 pub(super) fn server(
     release: &Release,
     name: &str,
@@ -103,7 +103,7 @@ pub(super) fn server(
     Ok(path)
 }
 
-/// Whether the registry's schema takes a name: letters, digits, dots and dashes, one slash, and the same with underscores.
+/// Returns whether the registry's schema accepts a name: letters, digits, dots and dashes, one slash, and the same with underscores.
 fn is_server_name(name: &str) -> bool {
     let is = |part: &str, more: &str| {
         !part.is_empty() && part.chars().all(|sign| sign.is_ascii_alphanumeric() || more.contains(sign))

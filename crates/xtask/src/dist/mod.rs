@@ -1,7 +1,7 @@
-//! Everything that is handed out, made of a static binary for each architecture: archive, PyPI wheel, npm packages, Debian package, MCP
-//! bundle, bill of materials; how MCP's registry describes it, and the checksums.
+//! `cargo xtask dist`: makes the packages to distribute from a static binary for each architecture: archive, PyPI wheel, npm packages,
+//! Debian package, MCP bundle, bill of materials, the entry of MCP's registry, checksums.
 //!
-//! Two runs on one commit with one toolchain give the same bytes: entries are sorted, owned by nobody, and as old as the commit.
+//! Two runs on one commit with one toolchain give the same bytes: entries are sorted, have no owner, and have the time of the commit.
 
 mod architecture;
 mod archive;
@@ -25,19 +25,19 @@ use crate::{process, workspace};
 /// Arguments of `cargo xtask dist`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to put the files; what is there is replaced
+    /// Directory for the packages; existing files are replaced
     #[arg(long, value_name = "DIR", default_value = "target/dist")]
     out: PathBuf,
-    /// Target triple to build for; can be given several times [default: this machine's]
+    /// Target triple to build for; may be repeated [default: this machine's]
     #[arg(long, value_name = "TRIPLE", conflicts_with = "binary")]
     target: Vec<String>,
-    /// A static binary that is there already, in place of building one; can be given several times
+    /// Static binary to package instead of building one; may be repeated
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
-    /// The server's name in MCP's registry: a namespace that is yours, a slash, a name
+    /// Name of the server in MCP's registry: your namespace, a slash, a name
     #[arg(long, value_name = "NAME", default_value = "localhost/brumate")]
     server_name: String,
-    /// Where the files of this release can be fetched; server.json then names the MCP bundle as well
+    /// URL of the files of this release; server.json then contains the MCP bundle as well
     #[arg(long, value_name = "URL")]
     releases: Option<String>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Release {
     binary: Vec<u8>,
     /// Texts that every package has: name and content.
     documents: Vec<(&'static str, Vec<u8>)>,
-    /// Scripts that complete the command line: where Debian has them, and content.
+    /// Completion scripts: path in the Debian package, and content.
     completions: Vec<(&'static str, Vec<u8>)>,
     /// Manual pages: name and content.
     manual: Vec<(String, Vec<u8>)>,
@@ -62,14 +62,14 @@ pub(crate) struct Release {
 /// Files that go into every package.
 const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md"];
 
-/// Shells, and where Debian looks for what completes a command in them.
+/// Shells, each with Debian's directory of its completion scripts.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/brumate"),
     ("fish", "usr/share/fish/vendor_completions.d/brumate.fish"),
     ("zsh", "usr/share/zsh/vendor-completions/_brumate"),
 ];
 
-/// What Brumate is, in a line.
+/// One-line description of Brumate.
 const SUMMARY: &str = "Python for AI agents in a sandbox: CPython with numpy, pandas and matplotlib, over MCP";
 
 /// Makes all packages.
@@ -151,7 +151,7 @@ fn releases(programs: &[PathBuf]) -> Result<Vec<Release>> {
     Ok(releases)
 }
 
-/// Returns the scripts that complete the command line, as the program prints them.
+/// Returns the completion scripts, as the program prints them.
 fn completions(program: &Path, architecture: Architecture) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let completion = |(shell, path)| {
         let script = process::output(binary::runner(program, architecture)?.args(["completions", shell]))?;
@@ -167,7 +167,7 @@ fn manual(program: &Path, architecture: Architecture) -> Result<Vec<(String, Vec
     files_below(&pages)
 }
 
-/// Returns the time of the last commit, or what `SOURCE_DATE_EPOCH` says.
+/// Returns the time of the last commit, or `SOURCE_DATE_EPOCH` if it is set.
 fn commit_time() -> Result<u64> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,

@@ -1,7 +1,7 @@
 //! The bill of materials: `brumate-VERSION-ARCH-linux.cdx.json`, in CycloneDX 1.6. The crates that are linked into the binary, and the files of
 //! `runtime/` that are embedded in it.
 //!
-//! It has no time in it, and its serial number is made from its content.
+//! The file contains no time, and its serial number is a hash of its content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use sha2::{Digest, Sha256};
 
 use super::architecture::Architecture;
 use super::hex;
-use crate::runtime::{Entry, Kind, Lock, Registry};
+use crate::runtime::{Entry, FileKind, Lock, Registry};
 use crate::{process, workspace};
 
-/// What is written with a percent sign in a package URL.
+/// Characters that are percent-encoded in a package URL.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'+').add(b'@').add(b'?').add(b'#').add(b'%').add(b'/');
 
 /// Makes the file. Needs cargo, and the registry's packages where cargo keeps them.
@@ -29,7 +29,7 @@ pub(super) fn make(version: &str, architecture: Architecture, out: &Path) -> Res
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &architecture.target()]);
     let metadata = serde_json::from_str(&process::output(cargo.current_dir(workspace::root()))?)?;
     let lock: toml::Table = std::fs::read_to_string(workspace::root().join("Cargo.lock"))?.parse()?;
-    let linked = Linked::of(&metadata, &checksums(&lock))?;
+    let linked = LinkedCrates::of(&metadata, &checksums(&lock))?;
     let bundle = Lock::load(&workspace::runtime())?;
     let path = out.join(format!("brumate-{version}-{}-linux.cdx.json", architecture.name()));
     let mut text = serde_json::to_string_pretty(&document(version, linked, &bundle))?;
@@ -39,7 +39,7 @@ pub(super) fn make(version: &str, architecture: Architecture, out: &Path) -> Res
 }
 
 /// Returns the whole document.
-fn document(version: &str, linked: Linked, bundle: &Lock) -> Value {
+fn document(version: &str, linked: LinkedCrates, bundle: &Lock) -> Value {
     let root = purl("cargo", "brumate", version);
     let mut components = linked.components;
     components.extend(bundle.files.iter().map(embedded));
@@ -74,16 +74,16 @@ fn document(version: &str, linked: Linked, bundle: &Lock) -> Value {
     })
 }
 
-/// The crates of the binary.
-struct Linked {
+/// The crates that are linked into the binary.
+struct LinkedCrates {
     components: Vec<Value>,
     /// Of the binary itself as well.
     dependencies: Vec<Value>,
 }
 
-impl Linked {
+impl LinkedCrates {
     /// Goes through what `cargo metadata` says, from the package `brumate`. Macros and what builds need are not linked.
-    fn of(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Result<Linked> {
+    fn of(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> Result<LinkedCrates> {
         let list = |value: &Value| value.as_array().cloned().context("a list of cargo's metadata");
         let text = |value: &Value| value.as_str().map(str::to_owned).context("a text of cargo's metadata");
         let mut packages = BTreeMap::new();
@@ -115,7 +115,7 @@ impl Linked {
         let reference = |id: &str| -> Result<String> {
             Ok(purl("cargo", &text(&packages[id]["name"])?, &text(&packages[id]["version"])?))
         };
-        let mut linked = Linked { components: Vec::new(), dependencies: Vec::new() };
+        let mut linked = LinkedCrates { components: Vec::new(), dependencies: Vec::new() };
         for (id, on) in &found {
             let on: Vec<String> = on.iter().map(|id| reference(id)).collect::<Result<_>>()?;
             linked.dependencies.push(json!({"ref": reference(id)?, "dependsOn": on}));
@@ -143,7 +143,7 @@ impl Linked {
     }
 }
 
-/// Whether a dependency is one of the program, not of its build or its tests.
+/// Returns whether a dependency is linked: it is not for the build or for tests.
 fn is_linked(dependency: &Value) -> bool {
     dependency["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
 }
@@ -166,7 +166,7 @@ fn checksums(lock: &toml::Table) -> BTreeMap<(String, String), String> {
 /// Returns the component of a file of `runtime/`, with the sources of Debian that it was made from.
 fn embedded(entry: &Entry) -> Value {
     let mut component = json!({
-        "type": if entry.kind == Kind::Interpreter { "platform" } else { "library" },
+        "type": if entry.kind == FileKind::Interpreter { "platform" } else { "library" },
         "bom-ref": purl_of(entry),
         "name": entry.name,
         "version": entry.version,
@@ -206,7 +206,7 @@ fn purl_of(entry: &Entry) -> String {
         let name = entry.name.to_lowercase().replace(['_', '.'], "-");
         return format!("{}?file_name={}", purl("pypi", &name, &entry.version), utf8_percent_encode(file, ENCODED));
     }
-    let kind = if entry.kind == Kind::Interpreter { "npm" } else { "generic" };
+    let kind = if entry.kind == FileKind::Interpreter { "npm" } else { "generic" };
     purl(kind, &entry.name, &entry.version)
 }
 

@@ -1,7 +1,7 @@
 //! `NOTICE`: the third-party parts of `runtime/` with their licences, written from the lock.
 
 use super::fault::Fault;
-use crate::runtime::{Entry, Kind, Lock, Registry};
+use crate::runtime::{Entry, FileKind, Lock, Registry};
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -77,7 +77,7 @@ pub(super) fn render(bundled: &Lock) -> String {
     section(&mut out, "In the binary `brumate`", &bundled.files);
     heading(&mut out, "Fonts and data in these wheels");
     for (wheel, part, licence) in PARTS {
-        if bundled.files.iter().any(|entry| entry.kind == Kind::Wheel && entry.name == *wheel) {
+        if bundled.files.iter().any(|entry| entry.kind == FileKind::Wheel && entry.name == *wheel) {
             line(&mut out, &format!("\n{wheel}: {part}\n    licence: {licence}"));
         }
     }

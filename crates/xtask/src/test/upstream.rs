@@ -105,7 +105,7 @@ fn apply(patch: &Path, members: &mut Members, scratch: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where a test file of a source archive lies in `site-packages`: its path below the archive's own
+/// Returns the path in `site-packages` of a test file of a source archive: its path below the archive's
 /// top directory, for files in the package's `tests` directories.
 fn site_packages_name(path: &str) -> Option<&str> {
     let (top, name) = path.split_once('/')?;

@@ -1,4 +1,4 @@
-//! An index over the wheels of a directory: pages as PEP 503 has them and their JSON form (PEP 691) beside, and `SHA256SUMS`.
+//! The index of a directory of wheels: HTML pages (PEP 503), JSON files (PEP 691), and `SHA256SUMS`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,32 +8,33 @@ use std::path::Path;
 use brumate_packages::DistributionName;
 use serde_json::json;
 
-/// The list of digests, as `sha256sum --check` reads it.
+/// File with the digests, in the format of `sha256sum --check`.
 const SUMS: &str = "SHA256SUMS";
-/// The directory of the index.
+/// Directory of the index.
 const SIMPLE: &str = "simple";
 
-/// One wheel.
-pub(super) struct Entry {
+/// A wheel of the directory.
+pub(super) struct WheelEntry {
     pub(super) distribution: DistributionName,
     pub(super) file: String,
-    /// Lower-case hexadecimal.
+    /// Digest in lower-case hexadecimal.
     pub(super) sha256: String,
     pub(super) bytes: u64,
     pub(super) requires_python: Option<String>,
 }
 
-/// Writes the index anew; what an earlier one says is gone.
+/// Writes the index. An earlier one is replaced.
 ///
 /// # Errors
-/// When the directory cannot be written to.
-pub(super) fn write(directory: &Path, entries: &[Entry]) -> io::Result<()> {
+///
+/// The directory cannot be written.
+pub(super) fn write(directory: &Path, entries: &[WheelEntry]) -> io::Result<()> {
     let sums: String = entries.iter().map(|entry| format!("{}  {}\n", entry.sha256, entry.file)).collect();
-    let mut projects: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    let mut projects: BTreeMap<&str, Vec<&WheelEntry>> = BTreeMap::new();
     for entry in entries {
         projects.entry(entry.distribution.as_str()).or_default().push(entry);
     }
-    // Beside the old one, so that whoever reads it meanwhile finds one of the two.
+    // Written beside the old index and then renamed, so that readers find one of the two.
     let (new, old) = (directory.join(format!("{SIMPLE}.new")), directory.join(format!("{SIMPLE}.old")));
     for left in [&new, &old] {
         if left.exists() {
@@ -71,7 +72,7 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
-fn link(entry: &Entry) -> String {
+fn link(entry: &WheelEntry) -> String {
     let python = entry
         .requires_python
         .as_deref()
@@ -80,7 +81,7 @@ fn link(entry: &Entry) -> String {
     format!("<a href=\"{address}#sha256={}\"{python}>{name}</a><br>\n", entry.sha256)
 }
 
-fn file(entry: &Entry) -> serde_json::Value {
+fn file(entry: &WheelEntry) -> serde_json::Value {
     let mut file = json!({
         "filename": entry.file,
         "url": address(&entry.file),
@@ -93,7 +94,7 @@ fn file(entry: &Entry) -> serde_json::Value {
     file
 }
 
-/// The wheel as a project's page has to link to it. `+` stands in local versions.
+/// Returns the relative URL of a wheel from a project's page. Local versions contain `+`.
 fn address(file: &str) -> String {
     format!("../../{}", file.replace('%', "%25").replace('+', "%2B").replace('#', "%23").replace('?', "%3F"))
 }
@@ -106,10 +107,10 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn entry(file: &str, python: Option<&str>) -> Entry {
+    fn entry(file: &str, python: Option<&str>) -> WheelEntry {
         let distribution = DistributionName::new(file.split('-').next().unwrap()).unwrap();
         let requires_python = python.map(str::to_owned);
-        Entry { distribution, file: file.to_owned(), sha256: "ab".repeat(32), bytes: 7, requires_python }
+        WheelEntry { distribution, file: file.to_owned(), sha256: "ab".repeat(32), bytes: 7, requires_python }
     }
 
     #[test]

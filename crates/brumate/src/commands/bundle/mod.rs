@@ -1,4 +1,4 @@
-//! `brumate bundle build`: wheels in a directory with an index, for hosts that reach no other.
+//! `brumate bundle build`: collects wheels in a directory with an index, for hosts without access to a package index.
 
 mod index;
 
@@ -15,16 +15,16 @@ use brumate_session::CancellationToken;
 use brumate_session::packages::{PackageEvent, PackageSettings};
 use sha2::{Digest, Sha256};
 
-use super::{complain, print};
+use super::{print, print_error};
 use crate::cli::BundleBuildArgs;
 use crate::progress;
-use crate::sandbox::brief_sandbox;
+use crate::sandbox::single_run_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{exit_status, sandbox};
-use index::Entry;
+use index::WheelEntry;
 
-/// Wheels of one directory.
+/// Most wheels of one directory.
 const MAX_WHEELS: usize = 10_000;
 
 pub(crate) async fn run(settings: &Settings, arguments: &BundleBuildArgs) -> anyhow::Result<u8> {
@@ -32,21 +32,21 @@ pub(crate) async fn run(settings: &Settings, arguments: &BundleBuildArgs) -> any
         settings.runner.dependencies.iter().chain(&arguments.requirements).map(|text| text.parse()).collect();
     let requirements = match requirements {
         Ok(requirements) if requirements.is_empty() && !arguments.all => {
-            complain("brumate: there is nothing to collect; name requirements, or take `--all` of `--find-links`");
+            print_error("brumate: there is nothing to collect: name requirements, or use `--all` with `--find-links`");
             return Ok(exit_status::USAGE);
         }
         Ok(requirements) => requirements,
         Err(error) => {
-            complain(&format!("brumate: {error}"));
+            print_error(&format!("brumate: {error}"));
             return Ok(exit_status::USAGE);
         }
     };
-    let sandbox = brief_sandbox(settings)?;
+    let sandbox = single_run_sandbox(settings)?;
     let cancel = CancellationToken::new();
     let work = async {
         tokio::select! {
             built = build(&sandbox, settings, arguments, requirements) => built,
-            () = cancel.cancelled() => Err("interrupted; wheels that are whole were kept".to_owned()),
+            () = cancel.cancelled() => Err("interrupted; complete wheels were kept".to_owned()),
         }
     };
     let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
@@ -56,13 +56,13 @@ pub(crate) async fn run(settings: &Settings, arguments: &BundleBuildArgs) -> any
             Ok(exit_status::SUCCESS)
         }
         Err(error) => {
-            complain(&format!("brumate: {error}"));
+            print_error(&format!("brumate: {error}"));
             Ok(signalled.unwrap_or(exit_status::FAILURE))
         }
     }
 }
 
-/// Fills the directory; returns how many wheels it has then.
+/// Collects the wheels and writes the index. Returns the number of wheels in the directory.
 async fn build(
     sandbox: &sandbox::Sandbox,
     settings: &Settings,
@@ -108,10 +108,11 @@ async fn build(
     work.await.map_err(|error| error.to_string())?
 }
 
-/// The wheels in the directories of `--find-links`, also those of pip's and uv's settings. Pages of links are not read.
+/// Returns the wheels in the directories of `--find-links`, of pip's settings and of uv's settings. Pages of links are not read.
 ///
 /// # Errors
-/// When settings or a directory cannot be read.
+///
+/// Settings or a directory cannot be read.
 pub(crate) fn local_wheels(packages: &PackageSettings) -> Result<Vec<PathBuf>, IndexError> {
     let mut found = BTreeMap::new();
     for place in packages.sources.read()?.find_links {
@@ -120,7 +121,7 @@ pub(crate) fn local_wheels(packages: &PackageSettings) -> Result<Vec<PathBuf>, I
         for entry in fs::read_dir(&path).map_err(wrong)? {
             let entry = entry.map_err(wrong)?;
             if let Some(name) = wheel_name(&entry.path()) {
-                // As when packages are looked for: the first place counts.
+                // The first directory counts, as in resolution.
                 found.entry(name.as_str().to_owned()).or_insert_with(|| entry.path());
             }
         }
@@ -128,17 +129,17 @@ pub(crate) fn local_wheels(packages: &PackageSettings) -> Result<Vec<PathBuf>, I
     Ok(found.into_values().take(MAX_WHEELS).collect())
 }
 
-/// The name of a wheel's file, if it is one.
+/// Parses the name of a wheel's file. Returns `None` if it is not one.
 pub(crate) fn wheel_name(path: &Path) -> Option<WheelFileName> {
     path.file_name()?.to_str()?.parse().ok()
 }
 
-/// Whole or not at all.
+/// Copies a file atomically.
 fn copy(mut from: File, to: &Path) -> io::Result<()> {
     let mut name = to.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let temporary = PathBuf::from(name);
-    // The descriptor's position may be anyone's: files of the cache are shared.
+    // Descriptors of cached files are shared, so the position may be anywhere.
     let written = io::Seek::rewind(&mut from)
         .and_then(|()| io::copy(&mut from, &mut File::create(&temporary)?))
         .and_then(|_| fs::rename(&temporary, to));
@@ -148,8 +149,8 @@ fn copy(mut from: File, to: &Path) -> io::Result<()> {
     written
 }
 
-/// Every wheel of the directory, read to its end and found sound.
-fn entries(directory: &Path) -> Result<Vec<Entry>, String> {
+/// Reads and verifies all wheels of the directory.
+fn entries(directory: &Path) -> Result<Vec<WheelEntry>, String> {
     let wrong = |error: io::Error| format!("{}: {error}", directory.display());
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory).map_err(wrong)? {
@@ -161,10 +162,10 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, String> {
         let mut file = File::open(&path).map_err(wrong)?;
         let contents = verify(&file, &name).map_err(|error| error.to_string())?;
         let mut hasher = Sha256::new();
-        io::copy(&mut file, &mut Digester(&mut hasher)).map_err(wrong)?;
+        io::copy(&mut file, &mut HashWriter(&mut hasher)).map_err(wrong)?;
         let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let distribution: DistributionName = name.name.clone();
-        entries.push(Entry {
+        entries.push(WheelEntry {
             distribution,
             file: name.as_str().to_owned(),
             sha256,
@@ -176,9 +177,10 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-struct Digester<'a>(&'a mut Sha256);
+/// A writer that hashes what is written.
+struct HashWriter<'a>(&'a mut Sha256);
 
-impl io::Write for Digester<'_> {
+impl io::Write for HashWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! How `brumate client` gets tokens for servers over HTTP: one that is given, or one that a person grants in a browser.
+//! Tokens of `brumate client` for servers over HTTP: a given token, or OAuth with a person's consent in a browser.
 
 use std::sync::Arc;
 
@@ -8,51 +8,53 @@ use brumate_mcp::client::{
 };
 use tokio::sync::Notify;
 
-use super::super::complain;
+use super::super::print_error;
 use crate::cli::ClientAuthorization;
 use crate::env_vars;
-use crate::secret_file::{read_secret, usable};
+use crate::secret_file::{check_secret, read_secret};
 
-/// The directory of settings, and the name that authorization servers show.
+/// The client's name: its directory of settings, and what authorization servers show.
 const PROGRAM: &str = "brumate";
 
-/// Tells when a person is asked: their time does not count as the server's.
-pub(super) type Asked = Arc<Notify>;
+/// Signals that a person is asked for consent, which takes longer than a server may.
+pub(super) type ConsentSignal = Arc<Notify>;
 
-/// A way to get tokens.
-pub(super) enum Authorizing {
-    /// One that is given, or none: the header is the user's own.
+/// A source of tokens.
+pub(super) enum TokenSource {
+    /// A given token. `None`: the user sets the header.
     Token(Option<String>),
-    /// By OAuth, when the server asks for it.
-    OAuth(Box<OAuth>, Asked),
+    /// OAuth, if the server requires authorization.
+    OAuth(Box<OAuth>, ConsentSignal),
 }
 
-/// Targets that take tokens.
-pub(super) trait Authorized: Sized {
-    fn authorized(self, authorizing: Authorizing) -> (Self, Option<Asked>);
+/// Client builders that take a token source.
+pub(super) trait WithTokenSource: Sized {
+    /// Sets the token source. Returns the signal of OAuth.
+    fn with_token_source(self, token_source: TokenSource) -> (Self, Option<ConsentSignal>);
 }
 
-macro_rules! authorized {
+macro_rules! with_token_source {
     ($($target:ty)*) => {$(
-        impl Authorized for ClientBuilder<$target> {
-            fn authorized(self, authorizing: Authorizing) -> (Self, Option<Asked>) {
-                match authorizing {
-                    Authorizing::Token(None) => (self, None),
-                    Authorizing::Token(Some(token)) => {
+        impl WithTokenSource for ClientBuilder<$target> {
+            /// Sets the token source. Returns the signal of OAuth.
+    fn with_token_source(self, token_source: TokenSource) -> (Self, Option<ConsentSignal>) {
+                match token_source {
+                    TokenSource::Token(None) => (self, None),
+                    TokenSource::Token(Some(token)) => {
                         let token = move || std::future::ready(Ok::<_, AuthError>(token.clone()));
                         (self.auth(Bearer::new(token)), None)
                     }
-                    Authorizing::OAuth(oauth, asked) => (self.auth(*oauth), Some(asked)),
+                    TokenSource::OAuth(oauth, consent) => (self.auth(*oauth), Some(consent)),
                 }
             }
         }
     )*};
 }
 
-authorized!(HttpTarget SseTarget);
+with_token_source!(HttpTarget SseTarget);
 
-impl Authorizing {
-    /// Chooses by the options: a token's file, a token of the environment, an `Authorization` header, else OAuth.
+impl TokenSource {
+    /// Chooses the source: the file of `--token-file`, an `Authorization` header, the token of the environment, or OAuth.
     pub(super) fn choose(
         options: &ClientAuthorization,
         headers: &[(String, String)],
@@ -67,25 +69,25 @@ impl Authorizing {
         if let Some(token) = environment(env_vars::CLIENT_TOKEN) {
             let token = token.trim();
             if !token.is_empty() {
-                return Ok(Self::Token(Some(usable(token.to_owned(), env_vars::CLIENT_TOKEN)?)));
+                return Ok(Self::Token(Some(check_secret(token.to_owned(), env_vars::CLIENT_TOKEN)?)));
             }
         }
-        let (oauth, asked) = oauth(options)?;
-        Ok(Self::OAuth(Box::new(oauth), asked))
+        let (oauth, consent) = oauth(options)?;
+        Ok(Self::OAuth(Box::new(oauth), consent))
     }
 }
 
-/// Sets OAuth up. Tokens are kept in files; where there is no home directory they end with the program.
-fn oauth(options: &ClientAuthorization) -> Result<(OAuth, Asked), String> {
-    let asked = Asked::default();
-    let (tell, opens) = (asked.clone(), !options.no_browser);
+/// Makes the OAuth source. Tokens are stored in files; without a home directory, in memory.
+fn oauth(options: &ClientAuthorization) -> Result<(OAuth, ConsentSignal), String> {
+    let consent = ConsentSignal::default();
+    let (signal, opens_browser) = (consent.clone(), !options.no_browser);
     let oauth = OAuth::new(PROGRAM).scopes(options.scopes.iter().map(String::as_str)).on_page(move |page| {
-        tell.notify_one();
-        if opens {
+        signal.notify_one();
+        if opens_browser {
             open_in_browser(page);
         } else {
-            complain(&format!(
-                "brumate: the server wants your consent. Open this page in a browser on this machine: {page}"
+            print_error(&format!(
+                "brumate: the server needs your consent. Open this page in a browser on this machine: {page}"
             ));
         }
     });
@@ -93,29 +95,29 @@ fn oauth(options: &ClientAuthorization) -> Result<(OAuth, Asked), String> {
         Ok(tokens) => oauth.token_store(tokens),
         Err(_) => oauth,
     };
-    let registered = match (&options.client_id, &options.client_secret_file) {
+    let registration = match (&options.client_id, &options.client_secret_file) {
         (Some(id), Some(path)) => Some(ClientRegistration::secret(id, read_secret(path, "--client-secret-file")?)),
         (Some(id), None) => Some(ClientRegistration::public(id)),
         (None, _) => None,
     };
-    Ok((registered.into_iter().fold(oauth, OAuth::registration), asked))
+    Ok((registration.into_iter().fold(oauth, OAuth::registration), consent))
 }
 
-/// Forgets the tokens for a server, and who the client is to its authorization server. Tells whether there were any.
+/// Deletes the stored tokens and the client registration for a server. Returns whether there were any.
 pub(super) async fn log_out(url: &str) -> Result<bool, String> {
     let tokens = FileTokenStore::in_config_dir(PROGRAM).map_err(|error| error.to_string())?;
     OAuth::new(PROGRAM).token_store(tokens).forget(url).await.map_err(|error| error.to_string())
 }
 
-/// Says what an error of credentials can be mended with.
+/// Returns advice for an authorization error.
 pub(super) fn advice(error: &ClientError) -> Option<&'static str> {
     match error {
         ClientError::Unauthorized { .. } => Some(
             "Give a token with --token-file, BRUMATE_CLIENT_TOKEN or --header 'Authorization: ...'; without these, OAuth is tried.",
         ),
         ClientError::Authorization(_) => Some(
-            "Name a client that its authorization server knows with --client-id (and --client-secret-file), give a token with \
-             --token-file, or forget what is kept with `brumate client logout`.",
+            "Set a registered client with --client-id (and --client-secret-file), give a token with --token-file, or delete the \
+             stored tokens with `brumate client logout`.",
         ),
         _ => None,
     }
@@ -139,9 +141,9 @@ mod tests {
     fn chosen(options: &ClientAuthorization, headers: &[(&str, &str)], token: Option<&str>) -> Result<String, String> {
         let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let variable = |name: &str| token.filter(|_| name == env_vars::CLIENT_TOKEN).map(str::to_owned);
-        Ok(match Authorizing::choose(options, &headers, variable)? {
-            Authorizing::Token(token) => token.unwrap_or_else(|| "none".to_owned()),
-            Authorizing::OAuth(..) => "oauth".to_owned(),
+        Ok(match TokenSource::choose(options, &headers, variable)? {
+            TokenSource::Token(token) => token.unwrap_or_else(|| "none".to_owned()),
+            TokenSource::OAuth(..) => "oauth".to_owned(),
         })
     }
 

@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 
 use super::events::EventQueue;
 use super::frame::Frame;
-use super::{Server, answers};
+use super::{PipeServer, results};
 
-/// Fields of a request; which of them count depends on the call.
+/// The fields of a request. Each call uses some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Fields {
+struct CallFields {
     session: String,
     code: String,
     file_name: String,
-    /// A JSON object as text; empty: none.
+    /// Global variables: a JSON object as text. Empty: none.
     globals: String,
-    /// Somebody answers the questions of the code.
+    /// Whether the package answers input requests.
     input: bool,
     name: String,
     offset: u64,
     last: bool,
-    /// A file of this host.
+    /// Path on the host.
     path: PathBuf,
 }
 
-/// Why a call failed, for the package: `kind` decides which exception it becomes.
+/// The reason why a call failed. The package chooses the exception by `kind`.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct CallError {
     kind: &'static str,
@@ -44,12 +44,13 @@ impl CallError {
     }
 }
 
-/// Parses variables. They travel as text, because they may be nested more deeply than the JSON of a frame.
+/// Parses global variables. They are sent as text, because they may be nested more deeply than the JSON of a frame.
 fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
     if text.is_empty() {
         return Ok(serde_json::Map::new());
     }
-    serde_json::from_str(text).map_err(|error| CallError::usage(format!("the variables cannot be taken over: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| CallError::usage(format!("the global variables are not a JSON object: {error}")))
 }
 
 impl From<RunError> for CallError {
@@ -79,12 +80,12 @@ impl From<Error> for CallError {
     }
 }
 
-impl Server {
-    /// Handles a request; returns the last frame of its answer.
+impl PipeServer {
+    /// Handles a request. Returns its last frame.
     ///
     /// # Errors
     ///
-    /// When the request is malformed, or its session or the sandbox cannot be used.
+    /// The request is malformed, or its session or the sandbox cannot be used.
     pub(super) async fn call(
         self: &Arc<Self>,
         id: u64,
@@ -92,7 +93,7 @@ impl Server {
         frame: Frame,
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
-        let fields: Fields =
+        let fields: CallFields =
             serde_json::from_value(frame.json).map_err(|error| CallError::usage(format!("{call}: {error}")))?;
         let (sessions, who, session) = (&self.sessions, LOCAL_PRINCIPAL, fields.session.as_str());
         let result = match call {
@@ -123,28 +124,37 @@ impl Server {
             "session.interrupt" => json!({"done": sessions.interrupt(who, session).await?}),
             "session.files" => {
                 let files = sessions.files(who, session).await?;
-                json!({"files": files.iter().map(answers::file).collect::<Vec<_>>()})
+                json!({"files": files.iter().map(results::file).collect::<Vec<_>>()})
             }
             "session.list" => {
                 let records = sessions.list(who).await;
-                json!({"sessions": records.iter().map(answers::session).collect::<Vec<_>>()})
+                json!({"sessions": records.iter().map(results::session).collect::<Vec<_>>()})
             }
             "file.write" => {
                 let name = FileName::parse(&fields.name)?;
                 let upload = Upload { name, offset: fields.offset, bytes: frame.bytes, last: fields.last };
                 let (_, file) = sessions.upload(who, Some(session), upload, cancel).await?;
-                json!({"file": answers::file(&file)})
+                json!({"file": results::file(&file)})
             }
-            _ => return Err(CallError::usage(format!("there is no call {call:?}: package and binary do not match"))),
+            _ => {
+                return Err(CallError::usage(format!(
+                    "unknown call {call:?}: package and binary have different versions"
+                )));
+            }
         };
         Ok(json!({ "result": result }).into())
     }
 
-    async fn run(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
+    async fn run(
+        self: &Arc<Self>,
+        id: u64,
+        fields: CallFields,
+        cancel: &CancellationToken,
+    ) -> Result<Frame, CallError> {
         let request = RunRequest::new(fields.code)
             .with_globals(globals(&fields.globals)?)
             .with_file_name(fields.file_name)
-            .with_input_requests(fields.input.then(|| self.asker(id)))
+            .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .with_principal(LOCAL_PRINCIPAL);
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
@@ -160,13 +170,18 @@ impl Server {
             let mime = mime_of_content(bytes);
             self.event(id, Frame { json: json!({"event": "figure", "mime": mime}), bytes: bytes.clone() }).await;
         }
-        Ok(json!({"result": answers::of_run(&report)}).into())
+        Ok(json!({"result": results::run_result(&report)}).into())
     }
 
-    async fn cell(self: &Arc<Self>, id: u64, fields: Fields, cancel: &CancellationToken) -> Result<Frame, CallError> {
+    async fn cell(
+        self: &Arc<Self>,
+        id: u64,
+        fields: CallFields,
+        cancel: &CancellationToken,
+    ) -> Result<Frame, CallError> {
         let request = CellRequest::new(Some(&fields.session), fields.code)
             .with_globals(globals(&fields.globals)?)
-            .with_input_requests(fields.input.then(|| self.asker(id)))
+            .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .without_shell();
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
@@ -182,7 +197,7 @@ impl Server {
             let json = json!({"event": "figure", "mime": image.mime, "name": image.name});
             self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
         }
-        Ok(json!({"result": answers::of_cell(&report)}).into())
+        Ok(json!({"result": results::cell_result(&report)}).into())
     }
 
     /// Sends the events of a request until the queue is closed.
@@ -192,12 +207,12 @@ impl Server {
         }
     }
 
-    /// Returns the way to the package for questions of a request's code.
-    fn asker(self: &Arc<Self>, id: u64) -> InputRequests {
-        let (sender, mut asked) = input_requests();
+    /// Returns the channel that sends input requests of a request's code to the package.
+    fn input_channel(self: &Arc<Self>, id: u64) -> InputRequests {
+        let (sender, mut receiver) = questions();
         let server = self.clone();
         tokio::spawn(async move {
-            while let Some(InputRequest { prompt, password, reply, .. }) = asked.recv().await {
+            while let Some(InputRequest { prompt, password, reply, .. }) = receiver.recv().await {
                 match server.running().get_mut(&id) {
                     Some(running) => running.question = Some(reply),
                     None => return,

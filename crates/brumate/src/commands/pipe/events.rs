@@ -1,4 +1,4 @@
-//! Events of one request on their way to the package.
+//! The queue of events of one request, which are sent to the package.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,57 +8,58 @@ use brumate_session::RunEvent;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// Events that wait to be sent, in order. Texts of one stream become one event while they wait, so the queue holds what the output limit
-/// of the run admits, and the names of its packages.
+/// Events that wait to be sent, in order. Waiting texts of one stream are joined, so the output limit of the run bounds the queue.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    waiting: Mutex<Waiting>,
+    state: Mutex<QueueState>,
     changed: Notify,
 }
 
+/// Events that wait.
 #[derive(Debug, Default)]
-struct Waiting {
-    events: VecDeque<Waited>,
+struct QueueState {
+    events: VecDeque<QueuedEvent>,
     closed: bool,
 }
 
+/// An event that waits.
 #[derive(Debug, PartialEq, Eq)]
-enum Waited {
+enum QueuedEvent {
     Text(StreamName, String),
     Packages(Vec<String>),
 }
 
 impl EventQueue {
-    /// Adds what the package hears of an event.
+    /// Adds an event, if the package receives events of its kind.
     pub(super) fn add(&self, event: RunEvent) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            RunEvent::Output { name, text } => match waiting.events.back_mut() {
-                Some(Waited::Text(last, earlier)) if *last == name => earlier.push_str(&text),
-                _ => waiting.events.push_back(Waited::Text(name, text)),
+            RunEvent::Output { name, text } => match state.events.back_mut() {
+                Some(QueuedEvent::Text(last, earlier)) if *last == name => earlier.push_str(&text),
+                _ => state.events.push_back(QueuedEvent::Text(name, text)),
             },
-            RunEvent::Loaded { wheels } => waiting.events.push_back(Waited::Packages(wheels)),
-            // Figures follow the report.
+            RunEvent::Loaded { wheels } => state.events.push_back(QueuedEvent::Packages(wheels)),
+            // Figures are sent with the result.
             _ => return,
         }
-        drop(waiting);
+        drop(state);
         self.changed.notify_one();
     }
 
-    /// Says that no more will be added.
+    /// Says that no more events follow.
     pub(super) fn close(&self) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.changed.notify_one();
     }
 
-    /// Waits for the next event; `None` when the queue is closed and empty.
+    /// Waits for the next event. Returns `None` when the queue is closed and empty.
     pub(super) async fn next(&self) -> Option<Value> {
         loop {
             {
-                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                match waiting.events.pop_front() {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                match state.events.pop_front() {
                     Some(event) => return Some(event.into_json()),
-                    None if waiting.closed => return None,
+                    None if state.closed => return None,
                     None => {}
                 }
             }
@@ -67,12 +68,12 @@ impl EventQueue {
     }
 }
 
-impl Waited {
+impl QueuedEvent {
     fn into_json(self) -> Value {
         match self {
-            Waited::Text(StreamName::Stdout, text) => json!({"event": "stdout", "text": text}),
-            Waited::Text(StreamName::Stderr, text) => json!({"event": "stderr", "text": text}),
-            Waited::Packages(wheels) => json!({"event": "packages", "wheels": wheels}),
+            QueuedEvent::Text(StreamName::Stdout, text) => json!({"event": "stdout", "text": text}),
+            QueuedEvent::Text(StreamName::Stderr, text) => json!({"event": "stderr", "text": text}),
+            QueuedEvent::Packages(wheels) => json!({"event": "packages", "wheels": wheels}),
         }
     }
 }

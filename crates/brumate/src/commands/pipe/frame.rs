@@ -1,4 +1,4 @@
-//! Frames of the protocol between the language packages and their binary.
+//! Frames of the protocol between the language packages and `brumate pipe`.
 //!
 //! A frame is two lengths of 32 bits, little-endian, a JSON object of the first length, and bytes of the second.
 
@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Longest JSON of a frame, in bytes.
 pub(crate) const MAX_JSON: usize = 96 << 20;
 
-/// Most bytes that follow the JSON of a frame. Larger files are sent in parts.
+/// Most bytes after the JSON of a frame. Larger files are sent in parts.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
-/// One message.
+/// A message.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     pub(crate) json: Value,
@@ -26,11 +26,11 @@ impl From<Value> for Frame {
     }
 }
 
-/// Reads the next frame; `None` at the end of the stream.
+/// Reads the next frame. Returns `None` at the end of the stream.
 ///
 /// # Errors
 ///
-/// When the stream ends within a frame, or a frame is too long or no JSON.
+/// The stream ends within a frame, or a frame is too long or has no valid JSON.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
     let mut lengths = [0; 8];
     if stream.read(&mut lengths[..1]).await? == 0 {

@@ -1,13 +1,13 @@
 //! `brumate pipe`: serves one language package (the Python package `brumate`) over the socket that is its standard input.
 //!
-//! A request is a frame with an `id` and a `call`. Events of it carry the same `id`; the last frame of a request has `result` or `error`.
-//! Requests run at the same time; those of one session take turns.
+//! A request is a frame with an `id` and a `call`. Its events have the same `id`; its last frame has `result` or `error`. Requests run
+//! concurrently, except those of one session.
 //!
 //! | call | fields | bytes | result |
 //! |---|---|---|---|
-//! | `run` | `code`, `globals` (JSON text), `file_name`, `input` | | [`answers::of_run`] |
+//! | `run` | `code`, `globals` (JSON text), `file_name`, `input` | | [`results::run_result`] |
 //! | `session.new` | | | `session` |
-//! | `session.run` | `session`, `code`, `globals`, `input` | | [`answers::of_cell`] |
+//! | `session.run` | `session`, `code`, `globals`, `input` | | [`results::cell_result`] |
 //! | `session.fork` | `session` | | `session` |
 //! | `session.snapshot` | `session`, `path` | | `done`, and a snapshot in that file ([`brumate::snapshot`]) |
 //! | `session.restore` | `path` | | `session` |
@@ -19,10 +19,10 @@
 //! | `cancel` | `of`: an id | | none |
 //! | `answer` | `of`: an id, `text` or nothing | | none |
 
-mod answers;
 mod calls;
 mod events;
 mod frame;
+mod results;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -37,49 +37,48 @@ use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::frame::Frame;
-use super::serving::{self, Service};
+use super::serving::{self, McpService};
 use crate::exit_status;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-/// Version of the protocol. A package refuses a binary of another one.
+/// Version of the protocol. A package rejects a binary with another version.
 const PROTOCOL: u32 = 1;
 
-/// Requests that are handled at the same time; the next ones are not read before one ends.
+/// Most concurrent requests. Further ones are read when one has ended.
 const MAX_REQUESTS: usize = 1024;
 
-/// Frames that may wait to be read by the package; beyond that running code waits.
+/// Most frames that wait to be read by the package. Then running code waits.
 const WRITE_QUEUE: usize = 64;
 
 /// State that all requests share.
-struct Server {
+struct PipeServer {
     runner: Runner,
     sessions: Sessions,
     cache_dir: PathBuf,
     frames: mpsc::Sender<Frame>,
-    /// Requests that run, by id.
-    running: Mutex<HashMap<u64, Running>>,
+    /// Running requests by id.
+    running: Mutex<HashMap<u64, RunningRequest>>,
 }
 
-/// A request that runs.
-struct Running {
+/// A running request.
+struct RunningRequest {
     cancel: CancellationToken,
-    /// Where the answer goes to a question that its code waits for.
+    /// Receives the answer to the input request that the code waits for.
     question: Option<oneshot::Sender<InputReply>>,
 }
 
 pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
-    let stream = stream().context("`brumate pipe` is for language packages: its standard input is a socket")?;
-    let Some(service) = Service::start(settings, Allowances::default()).await? else {
+    let stream = stream().context("`brumate pipe` is for language packages: its standard input must be a socket")?;
+    let Some(service) = McpService::start(settings, Allowances::default()).await? else {
         return Ok(exit_status::FAILURE);
     };
-    let Service { runner, sessions, telemetry, ends, .. } = service;
-    let sessions =
-        sessions.context("there is no directory for sessions; say with --data-dir where they may be kept")?;
+    let McpService { runner, sessions, telemetry, shutdown_started, .. } = service;
+    let sessions = sessions.context("there is no home directory for sessions: name a directory with --data-dir")?;
     let shutdown = CancellationToken::new();
     let serving = async {
         let served = serve(stream, runner, sessions.clone(), &settings.cache_dir, &shutdown).await;
-        serving::end(&ends, Some(&sessions), telemetry).await;
+        serving::end(&shutdown_started, Some(&sessions), telemetry).await;
         served
     };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
@@ -90,7 +89,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 /// Returns standard input as a socket.
 fn stream() -> std::io::Result<UnixStream> {
     let socket = std::os::unix::net::UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    // An error when it is another kind of file.
+    // Fails if it is not a socket.
     socket.peer_addr()?;
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
@@ -108,7 +107,7 @@ async fn serve(
     let writing = tokio::spawn(async move {
         while let Some(frame) = queue.recv().await {
             if frame::write(&mut output, &frame).await.is_err() {
-                // The package is gone; what it left is ended by the end of the input.
+                // The package is gone. The end of the input ends its requests.
                 break;
             }
         }
@@ -116,9 +115,9 @@ async fn serve(
     let hello = json!({"brumate": env!("CARGO_PKG_VERSION"), "protocol": PROTOCOL});
     let _ = frames.send(hello.into()).await;
     let server =
-        Arc::new(Server { runner, sessions, cache_dir: cache_dir.to_owned(), frames, running: Mutex::default() });
-    let places = Arc::new(Semaphore::new(MAX_REQUESTS));
-    let everything = shutdown.child_token();
+        Arc::new(PipeServer { runner, sessions, cache_dir: cache_dir.to_owned(), frames, running: Mutex::default() });
+    let permits = Arc::new(Semaphore::new(MAX_REQUESTS));
+    let all_requests = shutdown.child_token();
     let result = loop {
         let read = tokio::select! {
             read = frame::read(&mut input) => read,
@@ -126,28 +125,28 @@ async fn serve(
         };
         match read {
             Ok(Some(frame)) => {
-                let Ok(place) = places.clone().acquire_owned().await else { break Ok(()) };
-                server.begin(frame, everything.child_token(), place);
+                let Ok(permit) = permits.clone().acquire_owned().await else { break Ok(()) };
+                server.begin(frame, all_requests.child_token(), permit);
             }
             Ok(None) => break Ok(()),
-            Err(error) => break Err(error).context("the package sent what is no request"),
+            Err(error) => break Err(error).context("the package sent an invalid frame"),
         }
     };
-    everything.cancel();
-    // Whoever still runs holds the server.
-    let _ = places.acquire_many(MAX_REQUESTS as u32).await;
+    all_requests.cancel();
+    // Wait for running requests, which hold permits.
+    let _ = permits.acquire_many(MAX_REQUESTS as u32).await;
     drop(server);
     let _ = writing.await;
     result
 }
 
-impl Server {
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Running>> {
+impl PipeServer {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, RunningRequest>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles a frame: at once, or in a task of its own.
-    fn begin(self: &Arc<Self>, frame: Frame, cancel: CancellationToken, place: tokio::sync::OwnedSemaphorePermit) {
+    /// Handles a frame. Requests run in tasks of their own.
+    fn begin(self: &Arc<Self>, frame: Frame, cancel: CancellationToken, permit: tokio::sync::OwnedSemaphorePermit) {
         let number = |name: &str| frame.json.get(name).and_then(Value::as_u64);
         let call = frame.json.get("call").and_then(Value::as_str).unwrap_or_default().to_owned();
         match (call.as_str(), number("of"), number("id")) {
@@ -166,7 +165,7 @@ impl Server {
                 }
             }
             (_, _, Some(id)) => {
-                self.running().insert(id, Running { cancel: cancel.clone(), question: None });
+                self.running().insert(id, RunningRequest { cancel: cancel.clone(), question: None });
                 let server = self.clone();
                 tokio::spawn(async move {
                     let mut answer = match server.call(id, &call, frame, &cancel).await {
@@ -176,7 +175,7 @@ impl Server {
                     server.running().remove(&id);
                     answer.json["id"] = id.into();
                     let _ = server.frames.send(answer).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             _ => tracing::warn!(call, "a request without an id is ignored"),

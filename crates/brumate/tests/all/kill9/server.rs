@@ -1,42 +1,43 @@
-//! The server that is killed: a process of its own, which moves a session on and puts it to sleep, step by step as told.
+//! The server process that is killed. It runs cells and hibernates the session, step by step as it is told.
 
 use std::path::Path;
 
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::{Error, Sandbox, Session};
 
-use crate::support::played::{self, Played, tell};
 use crate::support::sessions::{cell, sandbox, say};
+use crate::support::subprocess::{self, Subprocess, tell};
 
-/// What a session is at first.
+/// Code that makes the first state of a session.
 const BEGIN: &str =
     "import array, random, zlib\nnumber = 0\ndef blob(number): return random.Random(number).randbytes(3 << 20)\n";
 
-/// The next state: memory and files, all of which tell its number.
+/// Code that makes the next state: memory and files, all of which contain its number.
 const NEXT: &str = "number += 1\nnumbers = array.array('q', [number]) * 100_000\ntext = str(number) * 10_000\n\
     held = blob(number)\nwith open('file', 'wb') as file:\n    file.write(blob(-number))\nprint(number)\n";
 
-/// Prints the number of the state, and whether everything agrees with it.
+/// Code that prints the number of the state, and whether all parts agree.
 pub(crate) const PROOF: &str = "print(number, numbers == array.array('q', [number]) * 100_000, text == str(number) * 10_000, \
     held == blob(number), open('file', 'rb').read() == blob(-number))";
 
-/// The server as the test sees it. Killed when dropped.
+/// The test's handle of the server. The server is killed when it is dropped.
 pub(crate) struct Server {
-    process: Played,
+    process: Subprocess,
 }
 
-/// How a hibernation ended.
+/// The result of a hibernation.
 #[derive(Debug)]
-pub(crate) enum Said {
-    /// The state of this number sleeps.
-    Kept(u64),
-    Lost,
+pub(crate) enum HibernationResult {
+    /// The state with this number is in the file.
+    Written(u64),
+    /// Hibernation failed.
+    Failed,
 }
 
 impl Server {
-    /// Starts one that goes on with the session in `file`, or with a new one.
+    /// Starts a server that resumes the session in `file`, or makes a new one.
     pub(crate) fn start(file: &Path) -> Server {
-        let process = Played::start("kill9::a_server_that_is_killed", file);
+        let process = Subprocess::start("kill9::a_server_that_is_killed", file);
         Server { process }
     }
 
@@ -44,19 +45,19 @@ impl Server {
         self.process.id()
     }
 
-    /// Lets it hibernate once more; returns the number of the new state when it begins to.
+    /// Tells it to hibernate. Returns the number of the new state when it begins to.
     pub(crate) fn begin(&mut self) -> u64 {
         self.process.tell("");
         let line = self.process.line().expect("it begins");
         line.strip_prefix("begin ").unwrap_or_else(|| panic!("{line}")).parse().expect("a number")
     }
 
-    /// How that went; `None` when the server is no more.
-    pub(crate) fn hear(&mut self) -> Option<Said> {
+    /// Returns the result of the hibernation. Returns `None` when the server has ended.
+    pub(crate) fn hear(&mut self) -> Option<HibernationResult> {
         let line = self.process.line()?;
         Some(match line.split_once(' ') {
-            Some(("kept", number)) => Said::Kept(number.parse().expect("a number")),
-            None if line == "lost" => Said::Lost,
+            Some(("kept", number)) => HibernationResult::Written(number.parse().expect("a number")),
+            None if line == "lost" => HibernationResult::Failed,
             _ => panic!("{line}"),
         })
     }
@@ -67,9 +68,9 @@ impl Server {
     }
 }
 
-/// Is the server.
+/// Runs as the server.
 pub(crate) fn play() {
-    played::play(|file| async move { serve(&file).await });
+    subprocess::play(|file| async move { serve(&file).await });
 }
 
 async fn serve(file: &Path) {

@@ -1,12 +1,12 @@
-//! What several tests use.
+//! Shared parts of the tests.
 
 pub(crate) mod bombs;
 pub(crate) mod caches;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
-pub(crate) mod played;
 pub(crate) mod processes;
 pub(crate) mod sessions;
+pub(crate) mod subprocess;
 pub(crate) mod wheels;
 
 use std::process::{Command, Stdio};

@@ -1,14 +1,14 @@
-//! Random programs: cells that take turns at a few topics.
+//! Random programs: cells with steps of a few topics.
 
 use brumate_test_support::Random;
 
-/// Topics in one program.
+/// Number of topics in one program.
 const TOPICS: u64 = 9;
 
 /// Most steps of topics in one cell.
 const STEPS_PER_CELL: u64 = 3;
 
-/// One thing that a program does: a beginning, and steps that may follow in any order.
+/// A subject of programs: a beginning, and steps that may follow in any order.
 #[derive(Debug)]
 struct Topic {
     name: &'static str,
@@ -20,15 +20,15 @@ struct Topic {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) cells: Vec<String>,
-    /// What it is about, for messages.
+    /// Names of its topics, for messages.
     pub(crate) topics: Vec<&'static str>,
 }
 
 fn topics() -> Vec<Topic> {
-    let text = include_str!("topics.py");
-    let topics: Vec<Topic> = text
-        .split("\n#: ")
-        .skip(1)
+    let files = [include_str!("topics/objects.py"), include_str!("topics/process.py")];
+    let topics: Vec<Topic> = files
+        .iter()
+        .flat_map(|text| text.split("\n#: ").skip(1))
         .map(|topic| {
             let (name, body) = topic.split_once('\n').expect("a topic has lines");
             let mut parts = body.split("#-\n");
@@ -41,13 +41,13 @@ fn topics() -> Vec<Topic> {
 }
 
 impl Program {
-    /// How many programs it takes until every topic has been in one.
+    /// Returns the number of programs after which every topic was used.
     pub(crate) fn until_all_topics() -> u64 {
         (topics().len() as u64).div_ceil(TOPICS)
     }
 
-    /// Program `number` of a run: the topics go round, everything else is chance. `cells` is how many come after the first
-    /// of each topic.
+    /// Returns the program `number` of a run. Topics are used in turn; everything else is random. `cells`: number of random cells, before
+    /// those that check each topic.
     pub(crate) fn random(random: &mut Random, number: u64, cells: u64) -> Program {
         let topics = topics();
         let count = topics.len() as u64;
@@ -67,7 +67,7 @@ impl Program {
             }
             program.cells.push(cell);
         }
-        // What a topic was left in is looked at once more, however long nobody touched it.
+        // Finally, all steps of each topic check its state.
         for (index, topic) in chosen.iter().enumerate() {
             let mut cell = if begun[index] { String::new() } else { filled(topic.setup, index, random) };
             for step in &topic.steps {
@@ -79,7 +79,7 @@ impl Program {
     }
 }
 
-/// A part of a topic with names of its own and a random number.
+/// Replaces the placeholders of a topic's part by a prefix and a random number.
 fn filled(part: &str, index: usize, random: &mut Random) -> String {
     let number = 2 + random.below(96);
     part.replace("V_", &format!("v{index}_")).replace("N_", &number.to_string())

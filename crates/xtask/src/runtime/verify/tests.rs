@@ -126,7 +126,7 @@ fn replace_keeping_lock(runtime: &Path, site: &[u8]) {
     let path = runtime.join(LOCK_NAME);
     let text = std::fs::read_to_string(&path).expect("lock");
     let old = Lock::load(runtime).expect("lock");
-    let entry = old.files.iter().find(|entry| entry.kind == Kind::Pycache).expect("entry");
+    let entry = old.files.iter().find(|entry| entry.kind == FileKind::Pycache).expect("entry");
     let text = text.replace(&entry.sha256, &bundle::sha256_hex(site));
     let text = text.replace(&format!("size = {}", entry.size), &format!("size = {}", site.len()));
     std::fs::write(path, text).expect("written");

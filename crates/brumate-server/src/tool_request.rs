@@ -1,0 +1,47 @@
+//! The request that a tool call stands for.
+
+use std::sync::Arc;
+
+use brumate_session::sessions::CellRequest;
+use brumate_session::{Phases, Questions, RunRequest};
+
+use crate::interpreter::{Interpreter, InterpreterCall};
+
+/// The request of a tool call.
+#[derive(Debug)]
+pub(crate) enum ToolRequest {
+    /// `run_python_code` in a fresh interpreter.
+    Run(RunRequest),
+    /// `run_python_code` in a session.
+    RunInSession(Interpreter, CellRequest),
+    /// A tool of the code interpreter.
+    Interpreter(Interpreter, InterpreterCall),
+}
+
+impl ToolRequest {
+    /// Returns whether the request runs code, which may take long.
+    pub(crate) fn runs_code(&self) -> bool {
+        matches!(
+            self,
+            ToolRequest::Run(_)
+                | ToolRequest::RunInSession(..)
+                | ToolRequest::Interpreter(_, InterpreterCall::Execute(_))
+        )
+    }
+
+    /// Sets where input requests of the code go, and where the run records the times of its phases.
+    pub(crate) fn with_observers(self, questions: Option<Questions>, phases: Option<Arc<Phases>>) -> Self {
+        let cell = |cell: CellRequest, questions, phases| cell.with_questions(questions).with_phases(phases);
+        match self {
+            ToolRequest::Run(request) => ToolRequest::Run(request.with_questions(questions).with_phases(phases)),
+            ToolRequest::RunInSession(interpreter, request) => {
+                ToolRequest::RunInSession(interpreter, cell(request, questions, phases))
+            }
+            ToolRequest::Interpreter(interpreter, InterpreterCall::Execute(request)) => {
+                let request = cell(request, questions, phases);
+                ToolRequest::Interpreter(interpreter, InterpreterCall::Execute(request))
+            }
+            other => other,
+        }
+    }
+}

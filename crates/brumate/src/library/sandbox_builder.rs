@@ -1,0 +1,136 @@
+//! The builder of a sandbox.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brumate_engine_api::Limits;
+
+use super::error::Error;
+use super::sandbox::Sandbox;
+
+/// Builder of a [`Sandbox`].
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// let sandbox = brumate::Sandbox::builder().timeout(Duration::from_secs(5)).memory(512 << 20).package("rich>=13").build()?;
+/// # Ok::<(), brumate::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "`build` makes the sandbox"]
+pub struct SandboxBuilder {
+    pub(super) limits: Limits,
+    pub(super) packages: Vec<String>,
+    pub(super) offline: bool,
+    pub(super) index: Option<String>,
+    pub(super) find_links: Vec<String>,
+    pub(super) cache_dir: Option<PathBuf>,
+    pub(super) data_dir: Option<PathBuf>,
+    pub(super) session_timeout: Option<Option<Duration>>,
+    pub(super) max_concurrent: Option<usize>,
+    pub(super) require_jail: bool,
+    pub(super) program: Option<PathBuf>,
+}
+
+impl SandboxBuilder {
+    /// Sets the wall-clock time limit of a run. Default: 60 seconds.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.limits.wall = time;
+        self
+    }
+
+    /// Sets the CPU time limit of a run. Default: 60 seconds.
+    pub fn cpu_timeout(mut self, time: Duration) -> Self {
+        self.limits.cpu = time;
+        self
+    }
+
+    /// Sets the memory limit of an interpreter, in bytes. Default: 1 GiB.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.limits.memory_bytes = bytes;
+        self
+    }
+
+    /// Sets the size limit of files in the sandbox, in bytes. Default: 256 MiB.
+    pub fn files(mut self, bytes: u64) -> Self {
+        self.limits.file_bytes = bytes;
+        self
+    }
+
+    /// Sets the output limit of a run, in bytes. Default: 1 MiB. Further output is dropped and counted.
+    pub fn output_limit(mut self, bytes: u64) -> Self {
+        self.limits.output_bytes = bytes;
+        self
+    }
+
+    /// Adds a requirement (PEP 508) for every run and session. Packages that code imports are found without it.
+    pub fn package(mut self, requirement: impl Into<String>) -> Self {
+        self.packages.push(requirement.into());
+        self
+    }
+
+    /// Disables downloads of packages. Packages come from the binary, the cache and `find_links`. Code itself never has a network.
+    pub fn offline(mut self) -> Self {
+        self.offline = true;
+        self
+    }
+
+    /// Sets the URL of the package index. Default: the one in pip's settings, or PyPI.
+    pub fn index(mut self, url: impl Into<String>) -> Self {
+        self.index = Some(url.into());
+        self
+    }
+
+    /// Adds a directory of wheels, or the URL of a page with links to wheels.
+    pub fn find_links(mut self, location: impl Into<String>) -> Self {
+        self.find_links.push(location.into());
+        self
+    }
+
+    /// Sets the directory for compiled code and wheels. Default: `brumate` in the user's cache directory. Programs can share it.
+    pub fn cache_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cache_dir = Some(directory.into());
+        self
+    }
+
+    /// Sets the directory for sessions. Default: `brumate` in the user's data directory. Programs can share it.
+    pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(directory.into());
+        self
+    }
+
+    /// Sets the idle time after which sessions are removed. Default: 30 minutes. `None`: never.
+    pub fn session_timeout(mut self, time: Option<Duration>) -> Self {
+        self.session_timeout = Some(time);
+        self
+    }
+
+    /// Sets the maximum number of concurrent runs. Default: 4 per processor. Four times as many may wait; others fail with
+    /// [`Error::Busy`].
+    pub fn max_concurrent(mut self, runs: usize) -> Self {
+        self.max_concurrent = Some(runs);
+        self
+    }
+
+    /// Fails on a host without support for one of the jail's parts (namespaces, seccomp, …). Default: run with the parts that there
+    /// are.
+    pub fn require_jail(mut self) -> Self {
+        self.require_jail = true;
+        self
+    }
+
+    /// Sets the program to start as jailed processes: an installed `brumate` of the same version. Default: this program, which must
+    /// call [`init`](crate::init).
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// Makes the sandbox. Its processes start with the first call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInitialized`], [`Error::NoDirectory`], or [`Error::Settings`].
+    pub fn build(self) -> Result<Sandbox, Error> {
+        Sandbox::from_builder(self)
+    }
+}
