@@ -2,3 +2,8 @@
 
 pub mod errno;
 pub mod memory;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -147,3 +147,8 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
     report.judge(config.require)?;
     Ok(report)
 }
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

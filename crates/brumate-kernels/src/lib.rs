@@ -5,3 +5,8 @@
 
 pub mod blas;
 pub mod hashes;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -123,3 +123,8 @@ fn check_header(bytes: &[u8]) -> Result<(), ModuleError> {
     }
     Ok(())
 }
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

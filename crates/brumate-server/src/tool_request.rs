@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brumate_session::sessions::CellRequest;
-use brumate_session::{Phases, Questions, RunRequest};
+use brumate_session::{InputRequests, Phases, RunRequest};
 
 use crate::interpreter::{Interpreter, InterpreterCall};
 
@@ -30,10 +30,10 @@ impl ToolRequest {
     }
 
     /// Sets where input requests of the code go, and where the run records the times of its phases.
-    pub(crate) fn with_observers(self, questions: Option<Questions>, phases: Option<Arc<Phases>>) -> Self {
-        let cell = |cell: CellRequest, questions, phases| cell.with_questions(questions).with_phases(phases);
+    pub(crate) fn with_observers(self, questions: Option<InputRequests>, phases: Option<Arc<Phases>>) -> Self {
+        let cell = |cell: CellRequest, questions, phases| cell.with_input_requests(questions).with_phases(phases);
         match self {
-            ToolRequest::Run(request) => ToolRequest::Run(request.with_questions(questions).with_phases(phases)),
+            ToolRequest::Run(request) => ToolRequest::Run(request.with_input_requests(questions).with_phases(phases)),
             ToolRequest::RunInSession(interpreter, request) => {
                 ToolRequest::RunInSession(interpreter, cell(request, questions, phases))
             }

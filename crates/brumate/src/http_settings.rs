@@ -8,8 +8,8 @@ use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
+use crate::environment::{Environment, check_range};
 use crate::secret_file::read_secret;
-use crate::settings::{Environment, check_range};
 
 /// Default address of HTTP servers.
 const DEFAULT_HOST: &str = "127.0.0.1";

@@ -15,6 +15,7 @@ mod cli_reference;
 mod cli_scope;
 mod commands;
 mod env_vars;
+mod environment;
 mod exit_status;
 mod http_settings;
 mod logging;
@@ -40,7 +41,8 @@ use brumate::engine;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
 use crate::commands::print_error;
-use crate::settings::{Environment, Settings};
+use crate::environment::Environment;
+use crate::settings::Settings;
 
 /// How long the process waits at its end for threads that still write.
 const SHUTDOWN: Duration = Duration::from_millis(500);

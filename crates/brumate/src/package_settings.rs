@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brumate_packages::lock::{Lock, MAX_LOCK_BYTES};
-use brumate_packages::policy::{Origin, PackagePattern, Policy, PolicyLayer, PolicyTable};
+use brumate_packages::policy::{PackagePattern, Policy, PolicyLayer, PolicyTable, RuleOrigin};
 use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
-use brumate_session::packages::{Infer, PackageSettings, Sources};
+use brumate_session::packages::{InferenceScope, PackageSettings, PackageSources};
 
 use crate::cli::{InferArg, PackageOptions};
 use crate::env_vars;
-use crate::settings::Environment;
+use crate::environment::Environment;
 
 /// Largest file of constraints or rules, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -30,9 +30,9 @@ pub(crate) fn resolve(
     settings.sources = sources(options)?;
     settings.policy = policy(options, environment)?;
     settings.infer = match options.infer {
-        InferArg::All => Infer::All,
-        InferArg::Known => Infer::Known,
-        InferArg::None => Infer::None,
+        InferArg::All => InferenceScope::All,
+        InferArg::Known => InferenceScope::Known,
+        InferArg::None => InferenceScope::None,
     };
     for file in &options.constraint {
         settings.constraints.extend(constraints(file)?);
@@ -41,8 +41,8 @@ pub(crate) fn resolve(
     Ok(settings)
 }
 
-fn sources(options: &PackageOptions) -> Result<Sources, String> {
-    let mut sources = Sources::default();
+fn sources(options: &PackageOptions) -> Result<PackageSources, String> {
+    let mut sources = PackageSources::default();
     sources.index.clone_from(&options.index);
     sources.extra_indexes = filled(&options.extra_index);
     sources.find_links = filled(&options.find_links);
@@ -68,7 +68,7 @@ fn filled(texts: &[String]) -> Vec<String> {
 fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy, String> {
     let mut layers = Vec::new();
     if let Some(file) = &options.package_policy {
-        let origin = Origin::File(file.clone());
+        let origin = RuleOrigin::File(file.clone());
         layers.push(PolicyLayer::from_toml(&read(file, MAX_FILE_BYTES)?, origin).map_err(|error| error.to_string())?);
     }
     let words = |text: &Option<String>| -> Vec<String> {
@@ -87,7 +87,7 @@ fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy,
         no_urls: !options.allow_urls,
         ..PolicyTable::default()
     };
-    for (table, origin) in [(of_environment, Origin::Environment), (of_command_line, Origin::CommandLine)] {
+    for (table, origin) in [(of_environment, RuleOrigin::Environment), (of_command_line, RuleOrigin::CommandLine)] {
         if table != PolicyTable::default() {
             layers.push(PolicyLayer::new(table, origin).map_err(|error| error.to_string())?);
         }
@@ -143,7 +143,7 @@ fn read(file: &Path, limit: u64) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use brumate_packages::DistributionName;
-    use brumate_packages::policy::{Candidate, Provenance, Way};
+    use brumate_packages::policy::{Candidate, Provenance, RequestReason};
 
     use super::*;
 
@@ -170,7 +170,10 @@ mod tests {
         let policy = resolved(options, &environment).unwrap().policy;
         let refused = |name: &str, provenance: Provenance<'_>| {
             let name = DistributionName::new(name).unwrap();
-            policy.check(&Candidate::new(&name, provenance, Way::Requested)).err().map(|refusal| refusal.to_string())
+            policy
+                .check(&Candidate::new(&name, provenance, RequestReason::Requested))
+                .err()
+                .map(|refusal| refusal.to_string())
         };
         for (name, part) in
             [("a", "policy.toml"), ("b", "environment"), ("c", "`c`"), ("d", "environment"), ("x", "allow")]

@@ -37,7 +37,7 @@ pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 /// `--no-learned-images` forbids such processes.
 pub(crate) fn single_run_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));
-    let tiers = if settings.runner.builder == Builder::Elsewhere { Tiers::Deferred } else { Tiers::Optimized };
+    let tiers = if settings.runner.builder == ImageBuilder::OtherProcess { Tiers::Deferred } else { Tiers::Optimized };
     let config = LocalEngineConfig { start: StartMode::Brief, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }

@@ -11,7 +11,7 @@ use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
 use brumate_session::units::{format_duration, format_size};
 
 use crate::cli::{DurabilityArg, IdleTimeout, Options};
-use crate::settings::{Environment, check_range};
+use crate::environment::{Environment, check_range};
 
 /// Largest value of `--max-live-sessions`.
 const MAX_LIVE: usize = 4096;

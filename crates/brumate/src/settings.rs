@@ -9,11 +9,12 @@ use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{Builder, RunnerSettings};
+use brumate_session::{ImageBuilder, RunnerSettings};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
+use crate::environment::{Environment, check_range};
 use crate::http_settings::{self, HttpServerSettings};
-use crate::{env_vars, package_settings, session_settings};
+use crate::{package_settings, session_settings};
 
 /// Longest time limit: a day.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -60,34 +61,6 @@ pub(crate) struct Settings {
     pub(crate) http: Option<HttpServerSettings>,
 }
 
-/// Environment variables that clap does not read.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Environment {
-    pub(crate) xdg_cache_home: Option<PathBuf>,
-    pub(crate) xdg_data_home: Option<PathBuf>,
-    pub(crate) home: Option<PathBuf>,
-    pub(crate) allow_package: Option<String>,
-    pub(crate) deny_package: Option<String>,
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<String>,
-}
-
-impl Environment {
-    /// Reads the environment of this process. Relative paths are ignored (XDG Base Directory Specification).
-    pub(crate) fn of_this_process() -> Self {
-        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        Self {
-            xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
-            xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
-            home: absolute(env_vars::HOME),
-            allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
-            deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
-            host: std::env::var(env_vars::HOST).ok().filter(|host| !host.is_empty()),
-            port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
-        }
-    }
-}
-
 impl Settings {
     /// Makes settings from the command line and the environment.
     ///
@@ -122,11 +95,11 @@ impl Settings {
         if !options.no_learned_images {
             runner.imports_file = Some(cache_dir.join("imports.json"));
             runner.builder = match mode {
-                Mode::Exec(_) => Builder::Elsewhere,
-                _ if mode.is_server() => Builder::Here,
+                Mode::Exec(_) => ImageBuilder::OtherProcess,
+                _ if mode.is_server() => ImageBuilder::ThisProcess,
                 // It records the images that it has built for `exec`.
-                Mode::Warmup(_) => Builder::Elsewhere,
-                _ => Builder::Nobody,
+                Mode::Warmup(_) => ImageBuilder::OtherProcess,
+                _ => ImageBuilder::Disabled,
             };
         }
         let ready = check_range("--ready", options.ready, 0..=MAX_READY, |number| number.to_string())?;
@@ -165,23 +138,6 @@ impl Settings {
             http,
         })
     }
-}
-
-/// Returns `value` if it is in `range`.
-///
-/// # Errors
-///
-/// A text with the flag and the range.
-pub(crate) fn check_range<T: PartialOrd + Copy>(
-    flag: &str,
-    value: T,
-    range: std::ops::RangeInclusive<T>,
-    text: impl Fn(T) -> String,
-) -> Result<T, String> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
 }
 
 /// Splits a list of requirements at commas, except those inside `[extras]` and between version specifiers:

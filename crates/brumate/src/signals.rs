@@ -29,6 +29,22 @@ impl Signals {
         }
     }
 
+    /// Runs `work` until it ends or a signal comes. A signal ends it with the error `interrupted`, and its exit status is returned too.
+    pub(crate) async fn interruptible<T, E>(
+        self,
+        work: impl Future<Output = Result<T, E>>,
+        interrupted: impl FnOnce() -> E,
+    ) -> (Result<T, E>, Option<u8>) {
+        let cancel = CancellationToken::new();
+        let work = async {
+            tokio::select! {
+                result = work => result,
+                () = cancel.cancelled() => Err(interrupted()),
+            }
+        };
+        self.guard(&cancel, work).await
+    }
+
     /// Runs `work` to its end. The first signal cancels `cancel`, and its exit status is returned with the result. The second signal ends
     /// the process at once.
     pub(crate) async fn guard<T>(

@@ -14,9 +14,11 @@ use std::time::Duration;
 
 use brumate_mcp::lowlevel::TaskHandle;
 use brumate_session::units::format_duration;
-use brumate_session::{Question, Reply, explain};
+use brumate_session::{InputReply, InputRequest, explain};
 use rmcp::RoleServer;
-use rmcp::model::{ClientResult, ElicitRequest, ElicitResult, InputRequest, RequestId, ServerRequest};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitResult, InputRequest as McpInputRequest, RequestId, ServerRequest,
+};
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
 pub(crate) use pending::{PendingCalls, ResumeResult, digest};
@@ -37,14 +39,14 @@ pub(crate) fn supports_form_elicitation(context: &RequestContext<RoleServer>) ->
 }
 
 /// Returns the reply that stops the code because nobody answered within `timeout`.
-fn timed_out(timeout: Duration) -> Reply {
+fn timed_out(timeout: Duration) -> InputReply {
     let time = format_duration(timeout);
-    Reply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT))
+    InputReply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT))
 }
 
 /// Asks the client during the call `request`, and passes the answer to the code. Over HTTP the question goes to the stream of
 /// that request. The question is cancelled when the code no longer waits.
-pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Question, timeout: Duration) {
+pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: InputRequest, timeout: Duration) {
     let mut elicit = ElicitRequest::new(form::form(&question));
     elicit.extensions.insert(OriginatingRequestId(request));
     let request = ServerRequest::ElicitRequest(elicit);
@@ -59,7 +61,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Qu
                     Ok(Err(error)) => (client_failed(&error.to_string()), None),
                     Err(_) => (client_failed("it is gone"), None),
                 },
-                () = reply.closed() => (Reply::End, Some("the code no longer waits")),
+                () = reply.closed() => (InputReply::End, Some("the code no longer waits")),
                 () = tokio::time::sleep(timeout) => (timed_out(timeout), Some("nobody answered in time")),
             };
             if let Some(reason) = reason {
@@ -74,17 +76,17 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, request: RequestId, question: Qu
 }
 
 /// Asks the client through the task that its call has become, and passes the answer to the code.
-pub(crate) async fn ask_through_task(task: TaskHandle, question: Question, timeout: Duration) {
-    let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+pub(crate) async fn ask_through_task(task: TaskHandle, question: InputRequest, timeout: Duration) {
+    let request = McpInputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
     let mut reply = question.reply;
     let answer = tokio::select! {
         // The error does not repeat the answer: it may contain a password.
-        answered = task.ask(INPUT, request) => match answered.map(serde_json::from_value::<ElicitResult>) {
+        answered = task.request_input(INPUT, request) => match answered.map(serde_json::from_value::<ElicitResult>) {
             Ok(Ok(result)) => form::reply(result),
             Ok(Err(_)) => client_failed("it gave another answer"),
             Err(reason) => client_failed(&reason),
         },
-        () = reply.closed() => Reply::End,
+        () = reply.closed() => InputReply::End,
         () = tokio::time::sleep(timeout) => timed_out(timeout),
     };
     // The code may have stopped waiting.
@@ -92,7 +94,7 @@ pub(crate) async fn ask_through_task(task: TaskHandle, question: Question, timeo
 }
 
 /// Returns the reply that stops the code because the client could not ask.
-fn client_failed(reason: &str) -> Reply {
+fn client_failed(reason: &str) -> InputReply {
     let reason: String = reason.chars().take(MAX_REASON).collect();
-    Reply::Stop(format!("[the client could not ask: {reason}]\n"))
+    InputReply::Stop(format!("[the client could not ask: {reason}]\n"))
 }

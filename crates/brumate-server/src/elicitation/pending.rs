@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use brumate_session::{Question, Reply};
+use brumate_session::{InputReply, InputRequest};
 use rmcp::model::{
-    CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests, InputRequiredResult,
+    CallToolRequestParams, ElicitRequest, ElicitResult, ErrorData, InputRequest as McpInputRequest,
+    InputRequests as McpInputRequests, InputRequiredResult,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -47,8 +48,8 @@ impl std::fmt::Debug for PendingCalls {
 /// A call that waits for input.
 struct PendingCall {
     call: RunningCall,
-    reply: oneshot::Sender<Reply>,
-    requests: InputRequests,
+    reply: oneshot::Sender<InputReply>,
+    requests: McpInputRequests,
     timer: JoinHandle<()>,
 }
 
@@ -92,16 +93,16 @@ impl PendingCalls {
     pub(crate) fn suspend(
         &self,
         call: RunningCall,
-        question: Question,
+        question: InputRequest,
         timeout: Duration,
     ) -> Result<InputRequiredResult, RunningCall> {
-        let request = InputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
-        let requests: InputRequests = [(INPUT.to_owned(), request)].into();
+        let request = McpInputRequest::Elicitation(ElicitRequest::new(form::form(&question)));
+        let requests: McpInputRequests = [(INPUT.to_owned(), request)].into();
         let mut bytes = [0; STATE_BYTES];
         let mut calls = self.calls();
         if calls.len() >= MAX_PENDING || getrandom::fill(&mut bytes).is_err() {
             let text = "[too many calls of this client wait for input]\n".to_owned();
-            let _ = question.reply.send(Reply::Stop(text));
+            let _ = question.reply.send(InputReply::Stop(text));
             return Err(call);
         }
         let state = format!("{}{SEPARATOR}{}", process_name(), URL_SAFE_NO_PAD.encode(bytes));

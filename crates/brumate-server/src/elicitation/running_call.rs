@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brumate_session::{CancellationToken, Question, Questions, RunEvent, questions};
+use brumate_session::{CancellationToken, InputRequest, InputRequests, RunEvent, input_requests};
 use rmcp::model::CallToolResult;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
@@ -56,7 +56,7 @@ type CurrentSink = Arc<Mutex<Option<EventSink>>>;
 /// A call that runs in a task of its own. Dropping it cancels the call.
 pub(crate) struct RunningCall {
     task: JoinHandle<CallToolResult>,
-    input_requests: mpsc::Receiver<Question>,
+    input_requests: mpsc::Receiver<InputRequest>,
     event_sink: CurrentSink,
     cancel: CancellationToken,
     _cancel_when_dropped: DropGuard,
@@ -69,13 +69,13 @@ pub(crate) enum CallEvent {
     /// The call has ended. The inner error is a panic.
     Finished(Result<CallToolResult, JoinError>),
     /// The code asks for input.
-    InputRequested(Question),
+    InputRequested(InputRequest),
 }
 
 /// The context that the work of a call receives.
 pub(crate) struct CallContext {
     pub(crate) cancel: CancellationToken,
-    pub(crate) questions: Questions,
+    pub(crate) questions: InputRequests,
     event_sink: CurrentSink,
 }
 
@@ -97,7 +97,7 @@ impl RunningCall {
     where
         F: Future<Output = CallToolResult> + Send + 'static,
     {
-        let (questions, input_requests) = questions();
+        let (questions, input_requests) = input_requests();
         let event_sink = CurrentSink::default();
         let context = CallContext { cancel: cancel.clone(), questions, event_sink: Arc::clone(&event_sink) };
         let task = tokio::spawn(work(context));

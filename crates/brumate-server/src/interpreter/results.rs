@@ -89,10 +89,10 @@ pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout:
 
 /// Returns output and result, shortened to the size of a result. Notes about files and dropped output follow the output.
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
-    let pointer = match &report.whole {
+    let pointer = match &report.full_text {
         FullText::InAnswer => None,
-        FullText::Kept(name) => Some(format!("all of it: {}", uri::file_uri(report.id.as_str(), name))),
-        FullText::NotKept(reason) => Some(format!("it could not be kept: {reason}")),
+        FullText::InFile(name) => Some(format!("all of it: {}", uri::file_uri(report.id.as_str(), name))),
+        FullText::Unavailable(reason) => Some(format!("it could not be kept: {reason}")),
     };
     let (mut output, mut value) = (report.output.clone(), report.result.clone());
     if let Some(pointer) = &pointer {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use brumate_mcp::lowlevel::{self, is_modern};
-use brumate_session::{CancellationToken, Failure, RunEvent, RunReport, RunRequest};
+use brumate_mcp::lowlevel::{self, is_stateless_protocol};
+use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, LoggingLevel};
 use rmcp::service::RequestContext;
@@ -46,16 +46,16 @@ impl PythonServer {
             },
             None => {
                 let digest = elicitation::digest(&request);
-                match self.tool_request(&request.name, request.arguments, is_modern(&context))? {
+                match self.tool_request(&request.name, request.arguments, is_stateless_protocol(&context))? {
                     Ok(request) => {
-                        becomes_task = request.runs_code() && lowlevel::knows_tasks(&context);
+                        becomes_task = request.runs_code() && lowlevel::supports_tasks(&context);
                         self.start_call(request, digest, &context)
                     }
                     Err(message) => return Ok(error_result(message).into()),
                 }
             }
         };
-        let (peer, stateless) = (context.peer.clone(), is_modern(&context));
+        let (peer, stateless) = (context.peer.clone(), is_stateless_protocol(&context));
         let cancelled = context.ct.clone();
         let response = self.drive_call(call, becomes_task, &context).await;
         if let Some(interpreter) = self.interpreter_for(stateless) {
@@ -120,7 +120,7 @@ impl PythonServer {
             tail: tail.clone(),
         });
         let cancel = call.cancel_token();
-        let stateless = is_modern(context);
+        let stateless = is_stateless_protocol(context);
         let response = async {
             call.set_event_sink(Some(EventSink::Client(Arc::clone(&notifier))));
             let time = tokio::time::sleep(self.task_after);
@@ -168,7 +168,7 @@ impl PythonServer {
         let pass_on_cancellation = async {
             tokio::select! {
                 () = context.ct.cancelled() => {}
-                () = lowlevel::session_ended(context) => {}
+                () = lowlevel::wait_for_session_end(context) => {}
             }
             cancel.cancel();
             std::future::pending::<()>().await;
@@ -201,11 +201,11 @@ impl PythonServer {
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> CallToolResult {
-        let request = request.of_principal(&*self.principal);
+        let request = request.with_principal(&*self.principal);
         match self.runner.run(request, cancel, event_sink).await {
             Ok(report) => self.report_result(report).await,
             Err(failure) => {
-                if let Failure::Engine(error) = &failure {
+                if let RunError::Engine(error) = &failure {
                     tracing::error!(%error, "a run failed in the engine");
                 }
                 error_result(failure_text(&failure.to_string(), self.mode))
@@ -226,7 +226,7 @@ impl PythonServer {
 
     /// Returns the log level of a request. Since protocol 2026-07-28 each request has one; before, it was set for the connection.
     fn log_level(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
-        if is_modern(context) { context.meta.log_level() } else { Some(self.log_threshold.level()) }
+        if is_stateless_protocol(context) { context.meta.log_level() } else { Some(self.log_threshold.level()) }
     }
 }
 

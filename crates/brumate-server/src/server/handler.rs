@@ -3,8 +3,8 @@
 
 use std::panic::AssertUnwindSafe;
 
-use brumate_mcp::lowlevel::{self, is_modern};
-use brumate_session::sessions::Admit;
+use brumate_mcp::lowlevel::{self, is_stateless_protocol};
+use brumate_session::sessions::ReadAdmission;
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -93,7 +93,7 @@ impl ServerHandler for PythonServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_modern(&context)) else {
+        let Some(interpreter) = self.interpreter_for(is_stateless_protocol(&context)) else {
             return Ok(ListResourcesResult::default());
         };
         let cursor = request.and_then(|request| request.cursor);
@@ -120,10 +120,10 @@ impl ServerHandler for PythonServer {
             self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
         let cancel = self.stop.child_token();
         let request_context = context.clone();
-        let admit = Admit::new(move |bytes| {
-            Box::pin(async move { lowlevel::reserve_answer(&request_context, answer_bytes(bytes)).await })
+        let admit = ReadAdmission::new(move |bytes| {
+            Box::pin(async move { lowlevel::reserve_response(&request_context, answer_bytes(bytes)).await })
         });
-        let read = interpreter.read(&request.uri, is_modern(&context), admit, &cancel);
+        let read = interpreter.read(&request.uri, is_stateless_protocol(&context), admit, &cancel);
         let read = AssertUnwindSafe(read).catch_unwind();
         tokio::select! {
             read = read => match read {
@@ -134,7 +134,7 @@ impl ServerHandler for PythonServer {
                 }
             },
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-            () = lowlevel::session_ended(&context) => Err(ErrorData::internal_error("the session has ended", None)),
+            () = lowlevel::wait_for_session_end(&context) => Err(ErrorData::internal_error("the session has ended", None)),
         }
     }
 
@@ -144,7 +144,7 @@ impl ServerHandler for PythonServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let interpreter = self.interpreter_for(is_modern(context.request_context()));
+        let interpreter = self.interpreter_for(is_stateless_protocol(context.request_context()));
         if let Some(interpreter) = &interpreter
             && !interpreter.subscribe(context.sink())
         {
@@ -158,7 +158,7 @@ impl ServerHandler for PythonServer {
             () = follow_tasks => {}
             () = context.cancelled() => {}
             () = self.stop.cancelled() => {}
-            () = lowlevel::draining(context.request_context()) => {}
+            () = lowlevel::wait_for_drain(context.request_context()) => {}
         }
         if let Some(interpreter) = &interpreter {
             interpreter.unsubscribe(context.sink());
@@ -171,10 +171,10 @@ impl ServerHandler for PythonServer {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if is_modern(&context) {
+        if is_stateless_protocol(&context) {
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
-        lowlevel::check_log_level_is_kept(&context)?;
+        lowlevel::require_session_for_log_level(&context)?;
         self.log_threshold.set(request.level);
         Ok(())
     }

@@ -101,12 +101,12 @@ fn prepare_in_background(image: Option<&Image>, settings: &Settings) {
 }
 
 /// Reports files of the script that are lost or could not be copied. Returns whether all copies succeeded.
-fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &Copied) -> bool {
+fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyReport) -> bool {
     let Some(directory) = directory else {
         if !new_files.is_empty() {
             print_error(&format!(
                 "brumate: the script's new files are lost: {} (to keep such files, use --output-dir DIR or --mount HOST:GUEST)",
-                names(&new_files.paths, new_files.left_out)
+                join_paths(&new_files.paths, new_files.left_out)
             ));
         }
         return true;

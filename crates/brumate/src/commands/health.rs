@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::{print, print_error};
 use crate::cli::HealthArgs;
-use crate::settings::Environment;
+use crate::environment::Environment;
 use crate::{exit_status, http_settings};
 
 /// Time limit of the server's answer.

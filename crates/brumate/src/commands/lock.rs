@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use brumate_packages::{Requirement, ScriptMetadata, lock};
-use brumate_session::CancellationToken;
 
 use super::{print, print_error};
 use crate::cli::LockArgs;
@@ -22,14 +21,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Re
         }
     };
     let sandbox = single_run_sandbox(settings)?;
-    let cancel = CancellationToken::new();
-    let work = async {
-        tokio::select! {
-            locked = locked(&sandbox.runner, requirements) => locked,
-            () = cancel.cancelled() => Err("interrupted; nothing was written".to_owned()),
-        }
-    };
-    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    let work = locked(&sandbox.runner, requirements);
+    let (result, signalled) =
+        Signals::listen()?.interruptible(work, || "interrupted; nothing was written".to_owned()).await;
     let written = result.and_then(|(text, count)| {
         if arguments.output == Path::new("-") {
             print(text.trim_end()).map_err(|error| error.to_string())?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::bail;
 use brumate_engine_api::{Engine, Image};
 use brumate_packages::wheel::WheelFileName;
 use brumate_server::{ReturnMode, result_text};
@@ -32,14 +31,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
     if arguments.optimize || !arguments.modules.is_empty() {
         return Ok(exit_status::SUCCESS);
     }
-    let cancel = CancellationToken::new();
-    let work = async {
-        tokio::select! {
-            result = warm_up(&sandbox, settings, arguments.all) => result,
-            () = cancel.cancelled() => bail!("interrupted; modules that are compiled already are kept"),
-        }
-    };
-    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    let work = warm_up(&sandbox, settings, arguments.all);
+    let interrupted = || anyhow::anyhow!("interrupted; modules that are compiled already are kept");
+    let (result, signalled) = Signals::listen()?.interruptible(work, interrupted).await;
     match (result, signalled) {
         (Err(error), Some(status)) => {
             print_error(&error.to_string());

@@ -34,23 +34,6 @@ fn file_error(reason: &str) -> FileError {
     }
 }
 
-/// Converts the reason why a machine has ended.
-fn exit_reason(reason: client::ExitReason) -> ExitReason {
-    match reason {
-        client::ExitReason::ParseLimit(limit) => ExitReason::ParseLimit(limit),
-        client::ExitReason::WallLimit => ExitReason::TimeLimit,
-        client::ExitReason::CpuLimit => ExitReason::CpuLimit,
-        client::ExitReason::Cancelled => ExitReason::Cancelled,
-        client::ExitReason::MemoryLimit => ExitReason::MemoryLimit,
-        client::ExitReason::Exit(code) => ExitReason::Exit(code),
-        client::ExitReason::Abort => ExitReason::Abort,
-        client::ExitReason::Trap(text) => ExitReason::Trap(text),
-        client::ExitReason::Signal(signal) => ExitReason::Signal(signal),
-        client::ExitReason::Protocol(text) => ExitReason::Protocol(text),
-        other => ExitReason::Protocol(other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ mod result;
 mod run_builder;
 mod sandbox;
 mod sandbox_builder;
+mod sandbox_core;
 mod session;
 pub mod snapshot;
 

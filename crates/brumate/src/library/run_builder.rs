@@ -5,13 +5,13 @@ use std::pin::Pin;
 
 use brumate_engine_api::StreamName;
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL};
-use brumate_session::{CancellationToken, Questions, Reply, RunEvent, RunRequest, questions};
+use brumate_session::{CancellationToken, InputReply, InputRequests, RunEvent, RunRequest, input_requests};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::Error;
 use super::result::RunResult;
-use super::sandbox::Sandbox;
+use super::sandbox_core::SandboxCore;
 
 /// Builder of a run, in a fresh interpreter or in a session. `await` starts the run and returns its [`RunResult`].
 ///
@@ -24,7 +24,7 @@ use super::sandbox::Sandbox;
 /// Dropping the future interrupts the code.
 #[must_use = "`await` starts the run"]
 pub struct RunBuilder<'a> {
-    sandbox: &'a Sandbox,
+    core: &'a SandboxCore,
     session: Option<&'a str>,
     code: String,
     file_name: String,
@@ -71,9 +71,9 @@ impl std::fmt::Debug for RunBuilder<'_> {
 }
 
 impl<'a> RunBuilder<'a> {
-    pub(super) fn new(sandbox: &'a Sandbox, session: Option<&'a str>, code: String) -> Self {
+    pub(super) fn new(core: &'a SandboxCore, session: Option<&'a str>, code: String) -> Self {
         Self {
-            sandbox,
+            core,
             session,
             code,
             file_name: String::new(),
@@ -116,7 +116,7 @@ impl<'a> RunBuilder<'a> {
     }
 
     async fn run(self) -> Result<RunResult, Error> {
-        let RunBuilder { sandbox, session, code, file_name, globals, error, mut on_event, on_input } = self;
+        let RunBuilder { core, session, code, file_name, globals, error, mut on_event, on_input } = self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -127,14 +127,14 @@ impl<'a> RunBuilder<'a> {
             let request = RunRequest::new(code)
                 .with_globals(globals)
                 .with_file_name(file_name)
-                .with_questions(questions)
-                .of_principal(LOCAL_PRINCIPAL);
+                .with_input_requests(questions)
+                .with_principal(LOCAL_PRINCIPAL);
             let mut event_sink = |event| forward(&mut *on_event, event);
-            let report = sandbox.inner.runner.run(request, &cancel, &mut event_sink).await?;
+            let report = core.runner.run(request, &cancel, &mut event_sink).await?;
             return Ok(RunResult::from_run(report));
         };
         let request =
-            CellRequest::new(Some(session), code).with_globals(globals).with_questions(questions).without_shell();
+            CellRequest::new(Some(session), code).with_globals(globals).with_input_requests(questions).without_shell();
         let mut partial = RunResult::default();
         let mut event_sink = |event| {
             match &event {
@@ -144,7 +144,7 @@ impl<'a> RunBuilder<'a> {
             }
             forward(&mut *on_event, event);
         };
-        let report = sandbox.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut event_sink).await?;
+        let report = core.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut event_sink).await?;
         Ok(RunResult::from_cell(report, partial))
     }
 }
@@ -169,13 +169,13 @@ fn forward(on_event: &mut (dyn FnMut(Event) + Send), event: RunEvent) {
 }
 
 /// Returns a channel for input requests. `on_input` is called on a blocking thread.
-fn input_channel(mut on_input: Box<InputHandler>) -> Questions {
-    let (sender, mut receiver) = questions();
+fn input_channel(mut on_input: Box<InputHandler>) -> InputRequests {
+    let (sender, mut receiver) = input_requests();
     tokio::task::spawn_blocking(move || {
         while let Some(question) = receiver.blocking_recv() {
             let answer = on_input(InputRequest { prompt: question.prompt, is_password: question.password });
             // The code may have stopped waiting.
-            let _ = question.reply.send(answer.map_or(Reply::End, Reply::Line));
+            let _ = question.reply.send(answer.map_or(InputReply::End, InputReply::Line));
         }
     });
     sender

@@ -1,23 +1,19 @@
 //! The sandbox: runs code in fresh interpreters, and makes sessions.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brumate_engine::client::{StartMode, Tiers};
-use brumate_session::packages::{PackageSettings, Packages};
-use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionSettings, Sessions};
-use brumate_session::{CancellationToken, Runner, RunnerSettings};
-use tokio::sync::OnceCell;
+use brumate_session::CancellationToken;
+use brumate_session::sessions::LOCAL_PRINCIPAL;
 
 use super::error::Error;
 use super::run_builder::RunBuilder;
 use super::sandbox_builder::SandboxBuilder;
+use super::sandbox_core::SandboxCore;
 use super::session::Session;
 use super::snapshot;
-use crate::directories;
-use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 
 /// Whether `init` was called.
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
@@ -45,17 +41,7 @@ pub fn init() {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    pub(super) inner: Arc<SandboxInner>,
-}
-
-/// The shared part of a sandbox's clones.
-#[derive(Debug)]
-pub(super) struct SandboxInner {
-    pub(super) runner: Runner,
-    engine: LocalEngine,
-    sessions: OnceCell<Sessions>,
-    settings: Option<SessionSettings>,
-    cache_dir: PathBuf,
+    core: Arc<SandboxCore>,
 }
 
 impl Sandbox {
@@ -73,56 +59,9 @@ impl Sandbox {
         SandboxBuilder::default()
     }
 
-    pub(super) fn from_builder(builder: SandboxBuilder) -> Result<Self, Error> {
-        if builder.program.is_none() && !INITIALIZED.load(Ordering::Relaxed) {
-            return Err(Error::NotInitialized);
-        }
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));
-        let cache_dir = cache_dir.ok_or(Error::NoDirectory("cache", "cache_dir"))?;
-        let data_dir = builder.data_dir.or_else(|| directories::data(variable("XDG_DATA_HOME"), variable("HOME")));
-        let engine = LocalEngine::new(LocalEngineConfig {
-            cache_dir: cache_dir.clone(),
-            require_jail: builder.require_jail,
-            start: StartMode::Quick,
-            tiers: Tiers::Background,
-            program: builder.program,
-            ..LocalEngineConfig::default()
-        });
-        let defective = |error: brumate_packages::BundleError| Error::Sandbox(error.to_string());
-        let bundle = Arc::new(bundle().map_err(defective)?);
-        let mut packages = PackageSettings::new(&cache_dir);
-        packages.sources.index = builder.index;
-        packages.sources.find_links = builder.find_links;
-        packages.sources.offline = builder.offline;
-        packages.sources.check().map_err(|error| Error::Settings(error.to_string()))?;
-        let packages = Packages::new(Arc::new(engine.clone()), Arc::clone(&bundle), packages);
-        let mut settings = RunnerSettings::default();
-        settings.limits = builder.limits;
-        settings.dependencies = builder.packages;
-        settings.max_concurrent = builder.max_concurrent.unwrap_or(settings.max_concurrent);
-        settings.builder = brumate_session::Builder::Here;
-        settings.imports_file = Some(cache_dir.join("imports.json"));
-        let mut sessions = data_dir.map(SessionSettings::new);
-        if let Some(sessions) = &mut sessions {
-            sessions.limits = settings.limits;
-            sessions.dependencies.clone_from(&settings.dependencies);
-            sessions.packages = Some(packages.clone());
-            sessions.max_concurrent = settings.max_concurrent;
-            sessions.timeout = builder.session_timeout.unwrap_or(sessions.timeout);
-        }
-        let runner = Runner::new(Arc::new(engine.clone()), bundle, settings).with_packages(packages);
-        if let Some(sessions) = &mut sessions {
-            // Runs in sessions and other runs share one limit.
-            sessions.admission = Some(runner.admission().clone());
-        }
-        let inner = SandboxInner { runner, engine, sessions: OnceCell::new(), settings: sessions, cache_dir };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
     /// Makes a run of `code` in a fresh interpreter, which ends with the run. `await` starts it.
     pub fn run(&self, code: impl Into<String>) -> RunBuilder<'_> {
-        RunBuilder::new(self, None, code.into())
+        RunBuilder::new(&self.core, None, code.into())
     }
 
     /// Starts the sandbox's processes, so that the first run does not wait for them.
@@ -131,7 +70,7 @@ impl Sandbox {
     ///
     /// [`Error::Sandbox`] when they do not start.
     pub async fn start(&self) -> Result<(), Error> {
-        let started = self.inner.engine.sandbox().await;
+        let started = self.core.engine.sandbox().await;
         started.map(drop).map_err(|error| Error::Sandbox(error.to_string()))
     }
 
@@ -143,14 +82,14 @@ impl Sandbox {
     pub async fn session(&self) -> Result<Session, Error> {
         let request = brumate_session::sessions::CellRequest::new(None, "");
         let cancel = CancellationToken::new();
-        let made = self.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut |_| {}).await?;
-        Ok(Session::new(self.clone(), made.id.as_str().to_owned()))
+        let made = self.core.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut |_| {}).await?;
+        Ok(Session::new(Arc::clone(&self.core), made.id.as_str().to_owned()))
     }
 
     /// Returns the session with this id, also one of an earlier program. Does not check that it exists: its first use fails if it does
     /// not.
     pub fn open_session(&self, id: impl Into<String>) -> Session {
-        Session::new(self.clone(), id.into())
+        Session::new(Arc::clone(&self.core), id.into())
     }
 
     /// Returns the ids of all sessions in the data directory, most recently used first.
@@ -159,7 +98,7 @@ impl Sandbox {
     ///
     /// The data directory cannot be used.
     pub async fn session_ids(&self) -> Result<Vec<String>, Error> {
-        let records = self.sessions().await?.list(LOCAL_PRINCIPAL).await;
+        let records = self.core.sessions().await?.list(LOCAL_PRINCIPAL).await;
         Ok(records.iter().map(|record| record.id.as_str().to_owned()).collect())
     }
 
@@ -169,29 +108,31 @@ impl Sandbox {
     ///
     /// [`Error::HostFile`] when the file is not a snapshot; [`Error::Session`] when this version of Brumate cannot restore it.
     pub async fn restore(&self, path: impl AsRef<Path>) -> Result<Session, Error> {
-        let sessions = self.sessions().await?;
+        let sessions = self.core.sessions().await?;
         let cancel = CancellationToken::new();
-        let id = snapshot::restore(sessions, &self.inner.cache_dir, path.as_ref(), &cancel).await?;
-        Ok(Session::new(self.clone(), id.as_str().to_owned()))
+        let id = snapshot::restore(sessions, &self.core.cache_dir, path.as_ref(), &cancel).await?;
+        Ok(Session::new(Arc::clone(&self.core), id.as_str().to_owned()))
     }
 
     /// Writes the sessions to their files. Without this call, the sessions' processes write them when this program ends; completed runs
     /// are not lost.
     pub async fn close(self) {
-        if let Some(sessions) = self.inner.sessions.get() {
+        if let Some(sessions) = self.core.open_sessions() {
             sessions.close().await;
         }
     }
+}
 
-    pub(super) fn cache_dir(&self) -> &Path {
-        &self.inner.cache_dir
-    }
-
-    pub(super) async fn sessions(&self) -> Result<&Sessions, Error> {
-        let open = || async {
-            let settings = self.inner.settings.clone().ok_or(Error::NoDirectory("sessions", "data_dir"))?;
-            Ok::<_, Error>(Sessions::open(Arc::new(self.inner.engine.clone()), settings).await?)
-        };
-        self.inner.sessions.get_or_try_init(open).await
+impl SandboxBuilder {
+    /// Makes the sandbox. Its processes start with the first call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInitialized`], [`Error::NoDirectory`], or [`Error::Settings`].
+    pub fn build(self) -> Result<Sandbox, Error> {
+        if self.program.is_none() && !INITIALIZED.load(Ordering::Relaxed) {
+            return Err(Error::NotInitialized);
+        }
+        Ok(Sandbox { core: Arc::new(SandboxCore::new(self)?) })
     }
 }

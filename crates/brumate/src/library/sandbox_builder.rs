@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use brumate_engine_api::Limits;
 
-use super::error::Error;
-use super::sandbox::Sandbox;
-
-/// Builder of a [`Sandbox`].
+/// Builder of a [`Sandbox`](crate::Sandbox).
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -123,14 +120,5 @@ impl SandboxBuilder {
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
-    }
-
-    /// Makes the sandbox. Its processes start with the first call.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotInitialized`], [`Error::NoDirectory`], or [`Error::Settings`].
-    pub fn build(self) -> Result<Sandbox, Error> {
-        Sandbox::from_builder(self)
     }
 }

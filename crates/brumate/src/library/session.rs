@@ -1,6 +1,7 @@
 //! Sessions: interpreters that keep their state between runs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, Upload};
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error::Error;
 use super::result::File;
 use super::run_builder::RunBuilder;
-use super::sandbox::Sandbox;
+use super::sandbox_core::SandboxCore;
 use super::snapshot;
 
 /// A Python interpreter that keeps its variables, modules and files between runs. An idle session is hibernated to a file.
@@ -26,7 +27,7 @@ use super::snapshot;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Session {
-    sandbox: Sandbox,
+    core: Arc<SandboxCore>,
     id: String,
 }
 
@@ -34,11 +35,11 @@ pub struct Session {
 const PART: usize = 1 << 20;
 
 impl Session {
-    pub(super) fn new(sandbox: Sandbox, id: String) -> Self {
-        Self { sandbox, id }
+    pub(super) fn new(core: Arc<SandboxCore>, id: String) -> Self {
+        Self { core, id }
     }
 
-    /// Returns the id. [`Sandbox::open_session`] opens the session by it, also in a later program.
+    /// Returns the id. [`Sandbox::open_session`](crate::Sandbox::open_session) opens the session by it, also in a later program.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -46,7 +47,7 @@ impl Session {
     /// Makes a run of `code` in the session. `await` starts it. Changes to the session stay, also when the code raises. Code that ends
     /// the interpreter changes nothing.
     pub fn run(&self, code: impl Into<String>) -> RunBuilder<'_> {
-        RunBuilder::new(&self.sandbox, Some(&self.id), code.into())
+        RunBuilder::new(&self.core, Some(&self.id), code.into())
     }
 
     /// Returns the value of a variable, converted through JSON.
@@ -75,7 +76,7 @@ impl Session {
     ///
     /// [`Error::SessionFile`], or the session cannot be used.
     pub async fn upload(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<File, Error> {
-        let (sessions, cancel) = (self.sandbox.sessions().await?, CancellationToken::new());
+        let (sessions, cancel) = (self.core.sessions().await?, CancellationToken::new());
         let name = FileName::parse(name)?;
         let mut rest = bytes.as_ref();
         let mut offset = 0;
@@ -98,7 +99,7 @@ impl Session {
     ///
     /// [`Error::SessionFile`], or the session cannot be used.
     pub async fn download(&self, name: &str) -> Result<Vec<u8>, Error> {
-        let (sessions, cancel) = (self.sandbox.sessions().await?, CancellationToken::new());
+        let (sessions, cancel) = (self.core.sessions().await?, CancellationToken::new());
         let name = FileName::parse_existing(name)?;
         let mut bytes = Vec::new();
         loop {
@@ -118,7 +119,7 @@ impl Session {
     ///
     /// The session cannot be used.
     pub async fn files(&self) -> Result<Vec<File>, Error> {
-        let files = self.sandbox.sessions().await?.files(LOCAL_PRINCIPAL, &self.id).await?;
+        let files = self.core.sessions().await?.files(LOCAL_PRINCIPAL, &self.id).await?;
         Ok(files.into_iter().map(File::from).collect())
     }
 
@@ -128,21 +129,21 @@ impl Session {
     ///
     /// The session cannot be used, or there are too many sessions.
     pub async fn fork(&self) -> Result<Session, Error> {
-        let sessions = self.sandbox.sessions().await?;
+        let sessions = self.core.sessions().await?;
         let id = sessions.fork(LOCAL_PRINCIPAL, &self.id, &CancellationToken::new()).await?;
-        Ok(Session::new(self.sandbox.clone(), id.as_str().to_owned()))
+        Ok(Session::new(Arc::clone(&self.core), id.as_str().to_owned()))
     }
 
-    /// Writes a snapshot of the session to a file: variables, modules, files. The session continues. [`Sandbox::restore`] makes a new
+    /// Writes a snapshot of the session to a file: variables, modules, files. The session continues. [`Sandbox::restore`](crate::Sandbox::restore) makes a new
     /// session from the file, also on another host.
     ///
     /// # Errors
     ///
     /// [`Error::HostFile`], or the session cannot be used.
     pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let sessions = self.sandbox.sessions().await?;
+        let sessions = self.core.sessions().await?;
         let cancel = CancellationToken::new();
-        snapshot::write(sessions, self.sandbox.cache_dir(), &self.id, path.as_ref(), &cancel).await
+        snapshot::write(sessions, &self.core.cache_dir, &self.id, path.as_ref(), &cancel).await
     }
 
     /// Interrupts the code that the session runs (`KeyboardInterrupt`). Returns whether code was running.
@@ -151,7 +152,7 @@ impl Session {
     ///
     /// [`Error::SessionNotFound`].
     pub async fn interrupt(&self) -> Result<bool, Error> {
-        Ok(self.sandbox.sessions().await?.interrupt(LOCAL_PRINCIPAL, &self.id).await?)
+        Ok(self.core.sessions().await?.interrupt(LOCAL_PRINCIPAL, &self.id).await?)
     }
 
     /// Removes all variables and files.
@@ -160,7 +161,7 @@ impl Session {
     ///
     /// [`Error::SessionNotFound`].
     pub async fn reset(&self) -> Result<(), Error> {
-        Ok(self.sandbox.sessions().await?.reset(LOCAL_PRINCIPAL, &self.id).await?)
+        Ok(self.core.sessions().await?.reset(LOCAL_PRINCIPAL, &self.id).await?)
     }
 
     /// Deletes the session with its variables and files. A session that does not exist is no error.
@@ -169,7 +170,7 @@ impl Session {
     ///
     /// The data directory cannot be written.
     pub async fn delete(self) -> Result<(), Error> {
-        self.sandbox.sessions().await?.clear(LOCAL_PRINCIPAL, &self.id).await?;
+        self.core.sessions().await?.clear(LOCAL_PRINCIPAL, &self.id).await?;
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::test::Environment;
-use crate::{documents, gates, process, runtime, test, workspace};
+use crate::{documents, gates, process, runtime, structure, test, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -37,6 +37,7 @@ const SOURCES: &[Gate] = &[
     Gate { name: "runtime", run: || runtime::run(&runtime::Task::Verify) },
     Gate { name: "documents", run: documents::check },
     Gate { name: "book", run: documents::book },
+    Gate { name: "structure", run: structure::check },
     Gate { name: "ruff", run: gates::ruff },
     Gate { name: "deny", run: gates::deny },
 ];

@@ -2,41 +2,21 @@
 //!
 //! Lines are compared without indentation. Empty lines, comments, imports and lines of brackets alone do not count.
 
+use super::exceptions::{self, Duplicate};
 use super::modules;
 use crate::documents::fault::Fault;
 use crate::documents::repository::Repository;
-use crate::workspace;
-use anyhow::{Context, Result};
-use serde::Deserialize;
+use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many lines in a row, and more, are a duplicate.
 const MIN_LINES: usize = 6;
 
-/// Exceptions, beside this crate's manifest.
-const EXCEPTIONS: &str = "crates/xtask/structure.toml";
-
-#[derive(Deserialize)]
-struct Exceptions {
-    #[serde(default)]
-    duplicate: Vec<Exception>,
-}
-
-/// Two files that may have lines in common.
-#[derive(Deserialize)]
-struct Exception {
-    files: [String; 2],
-    /// Why one piece of code does not serve both.
-    reason: String,
-}
-
 /// A file's lines that count, each with its number.
 type Lines = Vec<(usize, String)>;
 
 /// Returns a fault for each run of lines that stands twice, and for exceptions that are none any more.
-pub(super) fn check(repository: &Repository) -> Result<Vec<Fault>> {
-    let text = std::fs::read_to_string(workspace::root().join(EXCEPTIONS)).context(EXCEPTIONS)?;
-    let exceptions: Exceptions = toml::from_str(&text).context(EXCEPTIONS)?;
+pub(super) fn check(repository: &Repository, exceptions: &[Duplicate]) -> Result<Vec<Fault>> {
     let mut files = BTreeMap::new();
     for name in repository.crates() {
         for module in modules::of_crate(repository, name)?.into_values() {
@@ -47,20 +27,24 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Fault>> {
     let pairs = pairs(&files);
     let mut faults = Vec::new();
     for ((first, second), (line, other, count)) in &pairs {
-        let excepted = |exception: &&Exception| {
+        let excepted = |exception: &&Duplicate| {
             let files = [first, second];
             files.iter().all(|file| exception.files.contains(file)) && !exception.reason.is_empty()
         };
-        if exceptions.duplicate.iter().find(excepted).is_none() {
+        if !exceptions.iter().any(|exception| excepted(&exception)) {
             let message = format!("{count} lines stand in {second} at line {other} as well");
             faults.push(Fault::new(first, *line, message));
         }
     }
-    for exception in &exceptions.duplicate {
+    for exception in exceptions {
         let [first, second] = &exception.files;
         let stands = |(one, two): &(String, String)| [one, two].iter().all(|file| [first, second].contains(file));
         if !pairs.keys().any(stands) {
-            faults.push(Fault::new(EXCEPTIONS, 1, format!("{first} and {second} have nothing in common any more")));
+            faults.push(Fault::new(
+                exceptions::FILE,
+                1,
+                format!("{first} and {second} have nothing in common any more"),
+            ));
         }
     }
     Ok(faults)

@@ -1,15 +1,18 @@
 //! Checks of the code's structure: how long files are, how large crates, which modules import which, and what is written twice.
 //!
-//! | check | limit | where exceptions stand |
-//! |---|---|---|
-//! | lines of a Rust or Python file | 400; half of the Rust files have at most 160 | none |
-//! | share of a crate of all lines of `crates/` | a fifth | none |
-//! | circle of files that import each other | 3 files | none |
-//! | a room imports only rooms above it in its table of `ARCHITECTURE.md` | – | none |
-//! | lines that stand twice outside of tests | 5 | `structure.toml` beside this crate's manifest, each with its reason |
+//! | check | limit |
+//! |---|---|
+//! | lines of a Rust or Python file | 400; half of the Rust files have at most 160 |
+//! | share of a crate of all lines of `crates/` | a fifth |
+//! | circle of files that import each other | 3 files |
+//! | a room imports a room below it in its table of `ARCHITECTURE.md` | never |
+//! | lines that stand twice outside of tests | 5 |
+//!
+//! Exceptions from the second and the last stand in `structure.toml` beside this crate's manifest, each with its reason.
 
 mod circles;
 mod duplicates;
+mod exceptions;
 mod imports;
 mod modules;
 mod rooms;
@@ -26,7 +29,8 @@ use anyhow::Result;
 /// If there is a fault, or a file cannot be read.
 pub(crate) fn check() -> Result<()> {
     let repository = Repository::open(workspace::root())?;
-    let mut faults: Vec<Fault> = sizes::check(&repository)?;
+    let exceptions = exceptions::read()?;
+    let mut faults: Vec<Fault> = sizes::check(&repository, &exceptions.large_crate)?;
     let mut count = 0;
     for name in repository.crates() {
         let modules = modules::of_crate(&repository, name)?;
@@ -35,7 +39,7 @@ pub(crate) fn check() -> Result<()> {
         faults.extend(rooms::check(&repository, name, &modules, &imports)?);
         count += modules.len();
     }
-    faults.extend(duplicates::check(&repository)?);
+    faults.extend(duplicates::check(&repository, &exceptions.duplicate)?);
     fault::report(faults)?;
     println!("{count} files of Rust: sizes, imports and duplicates are sound");
     Ok(())

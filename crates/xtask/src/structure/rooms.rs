@@ -39,7 +39,7 @@ pub(super) fn check(
         };
         for target in targets.iter().filter(|target| target[0] != *room) {
             if row_of(&target[0]).is_some_and(|above| above > row) {
-                let message = format!("imports `{}`: {DOCUMENT} has `{}` above `{room}`", target.join("::"), target[0]);
+                let message = format!("imports `{}`, which {DOCUMENT} lists after `{room}`", target.join("::"));
                 faults.push(Fault::new(file, 1, message));
             }
         }

@@ -1,5 +1,6 @@
 //! How long files are, and how large crates.
 
+use super::exceptions::{self, LargeCrate};
 use crate::documents::fault::Fault;
 use crate::documents::repository::Repository;
 use anyhow::Result;
@@ -18,7 +19,7 @@ const MIN_PARTS: usize = 5;
 const DIRECTORIES: [&str; 7] = ["crates/", "fuzz/", "guest/", "python/", "tests/", "bench/", "runtime/recipes/"];
 
 /// Returns a fault for each file and crate that is too large, and for a median that is.
-pub(super) fn check(repository: &Repository) -> Result<Vec<Fault>> {
+pub(super) fn check(repository: &Repository, exceptions: &[LargeCrate]) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
     let mut rust = Vec::new();
     let mut by_crate: BTreeMap<&str, usize> = BTreeMap::new();
@@ -51,13 +52,17 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Fault>> {
         ));
     }
     let all: usize = by_crate.values().sum();
-    for (name, lines) in by_crate.iter().filter(|(_, lines)| **lines * MIN_PARTS > all) {
-        let share = lines * 100 / all.max(1);
-        faults.push(Fault::new(
-            &format!("crates/{name}"),
-            1,
-            format!("has {share} % of the code, at most a fifth is right"),
-        ));
+    for (name, lines) in by_crate {
+        let is_large = lines * MIN_PARTS > all;
+        let excepted = exceptions.iter().any(|exception| exception.name == name && !exception.reason.is_empty());
+        if is_large && !excepted {
+            let share = lines * 100 / all.max(1);
+            let message = format!("has {share} % of the code, at most a fifth is right");
+            faults.push(Fault::new(&format!("crates/{name}"), 1, message));
+        }
+        if excepted && !is_large {
+            faults.push(Fault::new(exceptions::FILE, 1, format!("{name} is no large crate any more")));
+        }
     }
     Ok(faults)
 }

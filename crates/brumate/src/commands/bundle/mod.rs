@@ -11,7 +11,6 @@ use brumate_packages::index::IndexError;
 use brumate_packages::settings::FindLinks;
 use brumate_packages::wheel::{WheelFileName, verify};
 use brumate_packages::{DistributionName, Requirement, RequirementError};
-use brumate_session::CancellationToken;
 use brumate_session::packages::{PackageEvent, PackageSettings};
 use sha2::{Digest, Sha256};
 
@@ -42,14 +41,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &BundleBuildArgs) -> any
         }
     };
     let sandbox = single_run_sandbox(settings)?;
-    let cancel = CancellationToken::new();
-    let work = async {
-        tokio::select! {
-            built = build(&sandbox, settings, arguments, requirements) => built,
-            () = cancel.cancelled() => Err("interrupted; complete wheels were kept".to_owned()),
-        }
-    };
-    let (result, signalled) = Signals::listen()?.guard(&cancel, work).await;
+    let work = build(&sandbox, settings, arguments, requirements);
+    let (result, signalled) =
+        Signals::listen()?.interruptible(work, || "interrupted; complete wheels were kept".to_owned()).await;
     match result {
         Ok(count) => {
             print(&format!("{}: {count} wheel{}", arguments.directory.display(), if count == 1 { "" } else { "s" }))?;

@@ -163,7 +163,7 @@ fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
     };
     let found = Sessions::examine(data_dir, &check);
     let mut checks = Vec::new();
-    let mut add = |name: &str, subject: Subject, passed: (CheckState, String)| {
+    let mut add = |name: &str, subject: ProblemSubject, passed: (CheckState, String)| {
         let mut problems = found.problems.iter().filter(|problem| problem.subject == subject).peekable();
         if problems.peek().is_none() {
             checks.push(Check::new(name, passed.0, passed.1));
@@ -184,10 +184,10 @@ fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
     };
     add("data directory", ProblemSubject::Directory, directory);
     if found.exists {
-        add("session registry", Subject::Registry, (CheckState::Ok, "readable and whole".to_owned()));
+        add("session registry", ProblemSubject::Registry, (CheckState::Ok, "readable and whole".to_owned()));
         let lost = if found.lost > 0 { format!(", {} lost", found.lost) } else { String::new() };
         let sessions = format!("{}{lost}, {} on disk", found.sessions, format_size(found.bytes));
-        add("sessions", Subject::Session, (CheckState::Ok, sessions));
+        add("sessions", ProblemSubject::Session, (CheckState::Ok, sessions));
     }
     checks
 }

@@ -209,7 +209,7 @@ impl PipeServer {
 
     /// Returns the channel that sends input requests of a request's code to the package.
     fn input_channel(self: &Arc<Self>, id: u64) -> InputRequests {
-        let (sender, mut receiver) = questions();
+        let (sender, mut receiver) = input_requests();
         let server = self.clone();
         tokio::spawn(async move {
             while let Some(InputRequest { prompt, password, reply, .. }) = receiver.recv().await {

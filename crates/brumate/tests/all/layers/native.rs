@@ -10,7 +10,7 @@ use crate::support::wheels::{keep, layer};
 /// A native module of the bundle's, with a section that makes it another one.
 fn native() -> Vec<u8> {
     let bundled = brumate_engine::bundle::wheels().iter().find(|wheel| wheel.name == "kiwisolver").unwrap();
-    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bundled.content.bytes())).unwrap();
+    let archive = brumate_vfs::Archive::new(std::sync::Arc::new(bundled.content.bytes())).unwrap();
     let (path, _) = archive.files().find(|(path, _)| path.ends_with(b".so")).unwrap();
     let mut bytes = archive.read(path).unwrap().unwrap();
     bytes.extend_from_slice(b"\x00\x06\x05extra");
@@ -62,7 +62,7 @@ async fn bytecode_is_made_once_and_used() {
     let mut coded = layer(here, "coded", "1.0", &files, "");
     let bytes = sandbox.bytecode(&coded).await.unwrap();
     assert_eq!(bytes, sandbox.bytecode(&coded).await.unwrap(), "the same every time");
-    let archive = brumate_engine::vfs::Archive::new(std::sync::Arc::new(bytes.clone())).unwrap();
+    let archive = brumate_vfs::Archive::new(std::sync::Arc::new(bytes.clone())).unwrap();
     let mut made: Vec<_> = archive.files().map(|(path, _)| String::from_utf8(path.to_vec()).unwrap()).collect();
     made.sort();
     let expected = ["coded/__pycache__/__init__.cpython-314.pyc", "coded/part/__pycache__/__init__.cpython-314.pyc"];

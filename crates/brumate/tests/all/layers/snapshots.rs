@@ -68,7 +68,7 @@ fn a_server_that_vanishes() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let session = sandbox().await.session(MachineSpec::default()).await.unwrap();
-        session.set_will(&place.join("session")).await.unwrap();
+        session.enable_crash_recovery(&place.join("session")).await.unwrap();
         session.mount(&[module(&place, "first", "1.0")]).await.unwrap();
         say(&session, "import first\nx = 5").await;
         println!("\nserver: idle");
