@@ -102,7 +102,7 @@ impl SandboxBuilder {
     }
 
     /// Sets the maximum number of concurrent runs. Default: 4 per processor. Four times as many may wait; others fail with
-    /// [`Error::Busy`].
+    /// [`Error::Busy`](crate::Error::Busy).
     pub fn max_concurrent(mut self, runs: usize) -> Self {
         self.max_concurrent = Some(runs);
         self
