@@ -2,7 +2,7 @@
 //! the host's processor.
 //!
 //! A hasher's state lies in the guest's memory, so that it is copied, forked and put to sleep with it. One pointer comes
-//! in, to a [`Request`]; 1 says that the work is done, 0 that the request makes no sense. Nothing has been written then.
+//! in, to a request; 1 says that the work is done, 0 that the request makes no sense. Nothing has been written then.
 //! `runtime/recipes/platform/_hashlib.c` has the same layout.
 //!
 //! Every number comes from the guest: lengths and rounds are bounded, so that a call ends soon, and addresses are checked.
