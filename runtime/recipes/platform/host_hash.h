@@ -1,4 +1,4 @@
-/* What the host computes for _hashlib. crates/brumate-kernels/src/hashes has the other side. */
+/* What the host computes for _hashlib. crates/brumate-engine/src/hashes has the other side. */
 #ifndef HOST_HASH_H
 #define HOST_HASH_H
 
