@@ -227,6 +227,18 @@ impl fmt::Debug for Protection {
 }
 
 impl Protection {
+    /// Returns the identifier of the resource.
+    #[cfg(feature = "auth-server")]
+    pub(crate) fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// Returns whether tokens of an issuer are accepted.
+    #[cfg(feature = "auth-server")]
+    pub(crate) fn trusts(&self, issuer: &str) -> bool {
+        self.issuers.iter().any(|each| each == issuer)
+    }
+
     /// Returns the access that a token grants here; `None` if it grants none.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ mod authorize;
 mod client;
 mod documents;
 mod error;
+mod grants;
 mod provider;
 mod rate_limiter;
 mod register;

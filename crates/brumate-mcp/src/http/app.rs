@@ -50,6 +50,8 @@ pub struct App {
     merged: Router,
     /// The routes of the authorization server.
     authorization: Option<Router>,
+    #[cfg(feature = "auth-server")]
+    auth_server: Option<Arc<crate::auth_server::AuthServerInner>>,
     /// What is wrong with the settings. [`App::start`] fails with it.
     problem: Option<String>,
 }
@@ -178,7 +180,10 @@ impl App {
             Ok(_) if self.authorization.is_some() => {
                 self.problem = Some("an app has one authorization server at most".to_owned());
             }
-            Ok(server) => self.authorization = Some(server.router()),
+            Ok(server) => {
+                self.authorization = Some(server.router());
+                self.auth_server = Some(server);
+            }
             Err(error) => self.problem = Some(error.to_string()),
         }
         self
@@ -247,6 +252,13 @@ impl App {
     pub async fn start(&self) -> Result<(), ServeError> {
         if let Some(problem) = &self.problem {
             return Err(ServeError::Setup(problem.clone()));
+        }
+        #[cfg(feature = "auth-server")]
+        if let Some(auth_server) = &self.auth_server {
+            for mount in &self.mounts {
+                let Some((protection, _)) = &mount.protection else { continue };
+                auth_server.check_grants(protection, mount.server.as_ref()).map_err(ServeError::Setup)?;
+            }
         }
         for server in self.mounts.iter().filter_map(|mount| mount.server.as_ref()) {
             if let Err(error) = server.start().await {

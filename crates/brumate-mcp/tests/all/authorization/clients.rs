@@ -5,10 +5,10 @@ use super::world::{
 };
 use crate::support::{Http, read};
 use axum::body::Body;
-use brumate_mcp::auth::{Introspection, Secret, TokenVerifier};
+use brumate_mcp::auth::{Introspection, Protect, Secret, TokenVerifier};
 use brumate_mcp::auth_server::{AuthServer, OAuthClient, SqliteAuth};
 use brumate_mcp::client::OAuth;
-use brumate_mcp::{App, Client};
+use brumate_mcp::{App, Client, HttpOptions, Server, tool};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -125,6 +125,32 @@ async fn metadata_say_what_there_is_and_wrong_settings_do_not_start() {
     let auth = AuthServer::new(ISSUER, SqliteAuth::open(directory.path()).unwrap()).resource(RESOURCE);
     let error = App::new().authorization_server(auth).start().await.unwrap_err().to_string();
     assert!(error.contains("nobody can sign in: SqliteAuth::password_sign_in"), "{error}");
+}
+
+#[tokio::test]
+async fn what_an_authorization_server_cannot_grant_is_said_at_the_start() {
+    /// Deletes something.
+    #[tool(scopes = "delete")]
+    async fn delete() -> &'static str {
+        "deleted"
+    }
+    let start = async |scopes: &[&str], granted: &str, wanted: &str| {
+        let directory = directory();
+        let provider = SqliteAuth::open(directory.path()).unwrap().single_user("ada");
+        let auth = AuthServer::new(ISSUER, provider).resource(granted).scopes(scopes.iter().copied());
+        let protect = Protect::new(wanted).verifier(auth.verifier()).scopes(["read"]);
+        let options = HttpOptions::new().protect(protect).unwrap();
+        let app = App::new().mount("", Server::new("notes").tool(delete), options).authorization_server(auth);
+        app.start().await.map_err(|error| error.to_string())
+    };
+    let other = "http://127.0.0.1:1/mcp";
+    assert_eq!(start(&["read", "delete"], RESOURCE, RESOURCE).await, Ok(()));
+    let error = start(&["read"], RESOURCE, RESOURCE).await.unwrap_err();
+    assert_eq!(error, "AuthServer::scopes lacks `delete`, which the tool `delete` needs");
+    let error = start(&["delete"], RESOURCE, RESOURCE).await.unwrap_err();
+    assert_eq!(error, "AuthServer::scopes lacks `read`, which Protect::scopes names");
+    let error = start(&["read", "delete"], other, RESOURCE).await.unwrap_err();
+    assert_eq!(error, format!("AuthServer::resource lacks `{RESOURCE}`, which Protect::new names"));
 }
 
 #[tokio::test]
