@@ -51,7 +51,7 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopReason {
     /// [`Limits::wall`](crate::Limits::wall) passed.
-    WallLimit,
+    TimeLimit,
     /// [`Limits::cpu`](crate::Limits::cpu) used up.
     CpuLimit,
     /// The caller asked for it.

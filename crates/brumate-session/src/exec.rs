@@ -166,7 +166,7 @@ impl Runner {
                         let message = explain::signal_of_status(code).map_or_else(String::new, |_| text);
                         ScriptEnd::Exited { code: low_byte(code), message }
                     }
-                    ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::WallLimit, text },
+                    ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::TimeLimit, text },
                     ExitReason::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
                     ExitReason::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
                     _ => ScriptEnd::Killed { text },

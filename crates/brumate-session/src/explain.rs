@@ -67,7 +67,7 @@ impl std::fmt::Display for Setting {
 /// Explains why the host interrupted a guest that reacted to it.
 pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     match reason {
-        StopReason::WallLimit => format!(
+        StopReason::TimeLimit => format!(
             "The code was stopped: it ran longer than the time limit of {} (set by {TIMEOUT}).",
             format_duration(limits.wall)
         ),
@@ -342,7 +342,7 @@ mod tests {
     fn every_limit_is_stated_with_its_flag() {
         let limits = Limits::default();
         for (text, parts) in [
-            (stopped(StopReason::WallLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
+            (stopped(StopReason::TimeLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
             (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
             (machine_exited(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
             (

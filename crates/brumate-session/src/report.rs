@@ -249,7 +249,7 @@ pub(crate) fn prefix(text: &str, limit: usize) -> &str {
 
 pub(crate) fn stop_reason(reason: &ExitReason) -> Option<StopReason> {
     match reason {
-        ExitReason::TimeLimit => Some(StopReason::WallLimit),
+        ExitReason::TimeLimit => Some(StopReason::TimeLimit),
         ExitReason::CpuLimit => Some(StopReason::CpuLimit),
         ExitReason::Cancelled => Some(StopReason::Cancelled),
         _ => None,

@@ -26,7 +26,7 @@ pub(crate) const TERMINATED: u8 = 143;
 pub(crate) fn of_script(end: &ScriptEnd) -> u8 {
     match end {
         ScriptEnd::Exited { code, .. } => *code,
-        ScriptEnd::Stopped { reason: StopReason::WallLimit | StopReason::CpuLimit, .. } => TIME_LIMIT,
+        ScriptEnd::Stopped { reason: StopReason::TimeLimit | StopReason::CpuLimit, .. } => TIME_LIMIT,
         ScriptEnd::Stopped { reason: StopReason::Cancelled, .. } => INTERRUPTED,
         ScriptEnd::Killed { .. } => KILLED,
         // An exception, missing packages, and variants of later versions.
@@ -46,7 +46,7 @@ mod tests {
             (ScriptEnd::Exited { code: 42, message: text() }, 42),
             (ScriptEnd::Raised { traceback: text() }, 1),
             (ScriptEnd::InstallError { text: text() }, 1),
-            (ScriptEnd::Stopped { reason: StopReason::WallLimit, text: text() }, 124),
+            (ScriptEnd::Stopped { reason: StopReason::TimeLimit, text: text() }, 124),
             (ScriptEnd::Stopped { reason: StopReason::CpuLimit, text: text() }, 124),
             (ScriptEnd::Stopped { reason: StopReason::Cancelled, text: text() }, 130),
             (ScriptEnd::Killed { text: text() }, 137),

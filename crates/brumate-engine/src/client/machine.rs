@@ -308,7 +308,7 @@ impl Machine {
         self.process.kill();
         self.exited().await;
         self.dead(match stopped {
-            StopReason::WallLimit => ExitReason::TimeLimit,
+            StopReason::TimeLimit => ExitReason::TimeLimit,
             StopReason::CpuLimit => ExitReason::CpuLimit,
             StopReason::Cancelled => ExitReason::Cancelled,
         })
@@ -341,7 +341,7 @@ impl Machine {
         self.process.kill();
         self.dead(match (stopped, exit) {
             (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => ExitReason::CpuLimit,
-            (Some(StopReason::WallLimit), _) => ExitReason::TimeLimit,
+            (Some(StopReason::TimeLimit), _) => ExitReason::TimeLimit,
             (Some(StopReason::Cancelled), _) => ExitReason::Cancelled,
             (Some(StopReason::CpuLimit), _) => ExitReason::CpuLimit,
             (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => ExitReason::MemoryLimit,

@@ -300,7 +300,7 @@ impl Clock {
                 }
                 StopReason::Cancelled
             }
-            () = self.passes() => StopReason::WallLimit,
+            () = self.passes() => StopReason::TimeLimit,
         };
         let reason = *self.stopped.get_or_init(|| reason);
         let kill_at = Instant::now().checked_add(grace);

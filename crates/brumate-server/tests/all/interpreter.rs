@@ -30,7 +30,7 @@ fn scripts() -> FakeEngine {
         ("1/0", Script::raising("ZeroDivisionError", "division by zero").sets("x", "1")),
         ("plot", Script::silent().event(display(&[("image/png", PIXEL), ("text/plain", "<Figure>")]))),
         ("save", Script::silent().writes("data/out.csv", "a,b\n1,2\n")),
-        ("slow", Script::ending_with(Ok(outcome(interrupted, Some(StopReason::WallLimit)))).stdout("partial\n")),
+        ("slow", Script::ending_with(Ok(outcome(interrupted, Some(StopReason::TimeLimit)))).stdout("partial\n")),
         ("crash", Script::dying(ExitReason::MemoryLimit).stdout("half\n").sets("x", "crashed")),
         ("flood", Script::silent().stdout(&"line\n".repeat(20_000))),
         ("long value", Script::silent().event(value(&"v".repeat(100_000)))),

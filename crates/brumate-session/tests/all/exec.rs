@@ -61,7 +61,7 @@ async fn every_end_is_told_apart() {
     );
     assert!(matches!(
         end(Script::dying(ExitReason::TimeLimit)).await,
-        ScriptEnd::Stopped { reason: StopReason::WallLimit, .. }
+        ScriptEnd::Stopped { reason: StopReason::TimeLimit, .. }
     ));
     assert!(
         matches!(end(Script::dying(ExitReason::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory"))

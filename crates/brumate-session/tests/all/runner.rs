@@ -102,9 +102,9 @@ async fn a_limit_is_named_before_the_traceback() {
         evalue: String::new(),
         traceback: "Traceback (most recent call last):\nKeyboardInterrupt\n".to_owned(),
     };
-    let report = report(Script::ending_with(Ok(outcome(ended, Some(StopReason::WallLimit))))).await;
+    let report = report(Script::ending_with(Ok(outcome(ended, Some(StopReason::TimeLimit))))).await;
     assert_eq!(report.status, RunStatus::RunError);
-    assert_eq!(report.stopped, Some(StopReason::WallLimit));
+    assert_eq!(report.stopped, Some(StopReason::TimeLimit));
     assert_eq!(
         report.error.unwrap(),
         "The code was stopped: it ran longer than the time limit of 60 s (set by --timeout or BRUMATE_TIMEOUT).\n\
@@ -122,7 +122,7 @@ async fn code_that_swallows_the_interrupt_still_failed() {
 #[tokio::test]
 async fn a_dead_machine_is_a_run_error_that_says_why() {
     for (reason, stopped, part) in [
-        (ExitReason::TimeLimit, Some(StopReason::WallLimit), "did not react to KeyboardInterrupt within 2 s"),
+        (ExitReason::TimeLimit, Some(StopReason::TimeLimit), "did not react to KeyboardInterrupt within 2 s"),
         (ExitReason::CpuLimit, Some(StopReason::CpuLimit), "--cpu-timeout"),
         (ExitReason::MemoryLimit, None, "at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY)"),
         (ExitReason::Signal(11), None, "signal 11 (SIGSEGV)"),
@@ -265,7 +265,7 @@ async fn cancelling_interrupts_and_still_reports() {
 async fn an_engine_that_forgets_its_limits_is_cut_off() {
     let (runner, engine) = runner(Script::silent().stubborn());
     let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
-    assert_eq!(report.stopped, Some(StopReason::WallLimit));
+    assert_eq!(report.stopped, Some(StopReason::TimeLimit));
     assert_eq!(engine.alive(), 0);
 
     let cancel = CancellationToken::new();

@@ -150,7 +150,7 @@ impl From<SessionFile> for File {
 impl From<api::StopReason> for StopReason {
     fn from(reason: api::StopReason) -> Self {
         match reason {
-            api::StopReason::WallLimit => StopReason::TimeLimit,
+            api::StopReason::TimeLimit => StopReason::TimeLimit,
             api::StopReason::CpuLimit => StopReason::CpuLimit,
             api::StopReason::Cancelled => StopReason::Cancelled,
         }

@@ -286,7 +286,7 @@ async fn who_waits_for_an_answer_can_be_stopped() {
     })
     .await;
     assert_eq!(text, "at last\n");
-    assert_eq!(outcome.expect("an outcome").stopped, Some(StopReason::WallLimit));
+    assert_eq!(outcome.expect("an outcome").stopped, Some(StopReason::TimeLimit));
     for _ in 0..20 {
         // The first question is answered when the guest waits for it no longer, or never; that answer is not the second's.
         let interrupter = session.interrupter();

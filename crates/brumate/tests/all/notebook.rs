@@ -344,7 +344,7 @@ async fn an_interrupt_ends_the_cell_and_keeps_the_state() {
     ] {
         let (outcome, sent) = cell(&session, code).await;
         let outcome = outcome.expect(code);
-        assert_eq!(outcome.stopped, Some(StopReason::WallLimit), "{code}");
+        assert_eq!(outcome.stopped, Some(StopReason::TimeLimit), "{code}");
         assert!(
             matches!(&outcome.ended, Ended::Raised { ename, .. } if ename == "KeyboardInterrupt"),
             "{code}: {outcome:?}"

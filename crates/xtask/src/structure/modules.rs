@@ -58,13 +58,15 @@ fn without_tests(tokens: Vec<TokenTree>) -> (Vec<TokenTree>, Vec<String>) {
             continue;
         }
         let mut previous = String::new();
+        let mut is_use = false;
         for token in tokens.by_ref() {
+            is_use |= matches!(&token, TokenTree::Ident(ident) if ident == "use");
             if previous == "mod" {
                 names.push(token.to_string());
             }
             let ends = match &token {
                 TokenTree::Punct(punct) => punct.as_char() == ';',
-                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace && !is_use,
                 _ => false,
             };
             previous = token.to_string();

@@ -129,7 +129,7 @@ fn from_machine() -> Vec<FromMachine> {
         Ended::Raised { ename: text(), evalue: text(), traceback: text() },
         Ended::Exited { code: -1, message: text() },
     ];
-    let stops = [None, Some(StopReason::WallLimit), Some(StopReason::CpuLimit), Some(StopReason::Cancelled)];
+    let stops = [None, Some(StopReason::TimeLimit), Some(StopReason::CpuLimit), Some(StopReason::Cancelled)];
     let mut messages = vec![
         FromMachine::Hello { pid: 77 },
         FromMachine::Forked(Some(text())),

@@ -87,7 +87,7 @@ async fn limits_are_told_and_the_session_goes_on() {
     let memory = Ended::Raised { ename: "MemoryError".to_owned(), evalue: String::new(), traceback: "t".to_owned() };
     let memory = Outcome { peak_memory_bytes: 900 << 20, ..outcome(memory, None) };
     let scripts = engine()
-        .on("slow", raised(StopReason::WallLimit))
+        .on("slow", raised(StopReason::TimeLimit))
         .on("swallows", Script::ending_with(Ok(outcome(Ended::Returned(None), Some(StopReason::CpuLimit)))))
         .on("greedy", Script::ending_with(Ok(memory)))
         .on("exit", Script::exiting(3, ""));
@@ -99,7 +99,7 @@ async fn limits_are_told_and_the_session_goes_on() {
         "KeyboardInterrupt: The code was stopped: it ran longer than the time limit of 60 s (set by --timeout or \
          BRUMATE_TIMEOUT). The session keeps what was done until then."
     );
-    assert_eq!((report.output, report.stopped), (vec!["partial\n".to_owned()], Some(StopReason::WallLimit)));
+    assert_eq!((report.output, report.stopped), (vec!["partial\n".to_owned()], Some(StopReason::TimeLimit)));
     assert_eq!(host.x(&id).await, "1");
     assert!(host.cell(Some(&id), "swallows").await.unwrap().error.unwrap().contains("CPU time"));
     let greedy = host.cell(Some(&id), "greedy").await.unwrap().error.unwrap();

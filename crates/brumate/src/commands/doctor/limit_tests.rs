@@ -67,7 +67,7 @@ pub(super) fn limit_tests() -> Vec<LimitTest> {
             "time limit",
             include_str!("time_limit.py"),
             limits(|limits| limits.wall = SHORT_TIMEOUT),
-            |report| report.stopped == Some(StopReason::WallLimit),
+            |report| report.stopped == Some(StopReason::TimeLimit),
         ),
         limit_test("CPU limit", include_str!("cpu_limit.py"), limits(|limits| limits.cpu = SHORT_TIMEOUT), |report| {
             report.stopped == Some(StopReason::CpuLimit)

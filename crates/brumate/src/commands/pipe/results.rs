@@ -59,7 +59,7 @@ pub(super) fn session(record: &SessionRecord) -> Value {
 
 fn stopped(reason: StopReason) -> &'static str {
     match reason {
-        StopReason::WallLimit => "time-limit",
+        StopReason::TimeLimit => "time-limit",
         StopReason::CpuLimit => "cpu-limit",
         StopReason::Cancelled => "cancelled",
     }
