@@ -1,4 +1,4 @@
-//! A sandbox for Python code that you did not write: CPython 3.14 with numpy, pandas, matplotlib and 120 other packages.
+//! A sandbox for Python code that you did not write: CPython 3.14 with numpy, pandas, matplotlib and 121 other packages.
 //!
 //! ```no_run
 //! use brumate::Sandbox;
