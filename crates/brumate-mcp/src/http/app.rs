@@ -48,8 +48,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct App {
     mounts: Vec<Mount>,
     merged: Router,
-    /// The routes of the authorization server.
-    authorization: Option<Router>,
     #[cfg(feature = "auth-server")]
     auth_server: Option<Arc<crate::auth_server::AuthServerInner>>,
     /// What is wrong with the settings. [`App::start`] fails with it.
@@ -177,13 +175,10 @@ impl App {
     #[must_use]
     pub fn authorization_server(mut self, server: crate::auth_server::AuthServer) -> Self {
         match server.build() {
-            Ok(_) if self.authorization.is_some() => {
+            Ok(_) if self.auth_server.is_some() => {
                 self.problem = Some("an app has one authorization server at most".to_owned());
             }
-            Ok(server) => {
-                self.authorization = Some(server.router());
-                self.auth_server = Some(server);
-            }
+            Ok(server) => self.auth_server = Some(server),
             Err(error) => self.problem = Some(error.to_string()),
         }
         self
@@ -207,7 +202,7 @@ impl App {
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.merged.clone(), |router, mount| router.merge(mount.router()));
-        let default = default.merge(self.metadata(None)).merge(self.authorization.clone().unwrap_or_default());
+        let default = default.merge(self.metadata(None)).merge(self.authorization());
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
             // No request names a host that cannot be parsed; the guard logs it.
@@ -221,8 +216,7 @@ impl App {
             return default;
         }
         for (host, router) in &mut by_host {
-            let authorization = self.authorization.clone().unwrap_or_default();
-            *router = router.clone().merge(self.metadata(Some(host))).merge(authorization);
+            *router = router.clone().merge(self.metadata(Some(host))).merge(self.authorization());
         }
         let by_host = Arc::new(by_host);
         let choose = tower::service_fn(move |request: Request<Body>| {
@@ -231,6 +225,15 @@ impl App {
             router.oneshot(Request::from_parts(head, body))
         });
         Router::new().fallback_service(choose)
+    }
+
+    /// Returns the routes of the authorization server.
+    fn authorization(&self) -> Router {
+        #[cfg(feature = "auth-server")]
+        if let Some(auth_server) = &self.auth_server {
+            return auth_server.router();
+        }
+        Router::new()
     }
 
     /// Returns the routes of the metadata of the protected servers for one host, or for every host.

@@ -3,7 +3,6 @@
 //! Lines are compared without indentation. Empty lines, comments, imports and lines of brackets alone do not count.
 
 use super::exceptions::{self, Duplicate};
-use super::modules;
 use crate::documents::fault::Fault;
 use crate::documents::repository::Repository;
 use anyhow::Result;
@@ -15,15 +14,13 @@ const MIN_LINES: usize = 6;
 /// A file's lines that count, each with its number.
 type Lines = Vec<(usize, String)>;
 
-/// Returns a fault for each run of lines that stands twice, and for exceptions that are none any more.
-pub(super) fn check(repository: &Repository, exceptions: &[Duplicate]) -> Result<Vec<Fault>> {
-    let mut files = BTreeMap::new();
-    for name in repository.crates() {
-        for module in modules::of_crate(repository, name)?.into_values() {
-            let text = repository.text(&module.file)?;
-            files.insert(module.file, lines(&text));
-        }
-    }
+/// Returns a fault for each run of lines that stands twice in `files`, and for exceptions that are none any more.
+pub(super) fn check(repository: &Repository, files: Vec<String>, exceptions: &[Duplicate]) -> Result<Vec<Fault>> {
+    let read = |file: String| {
+        let lines = lines(&repository.text(&file)?);
+        Ok((file, lines))
+    };
+    let files = files.into_iter().map(read).collect::<Result<BTreeMap<_, _>>>()?;
     let pairs = pairs(&files);
     let mut faults = Vec::new();
     for ((first, second), (line, other, count)) in &pairs {

@@ -31,15 +31,16 @@ pub(crate) fn check() -> Result<()> {
     let repository = Repository::open(workspace::root())?;
     let exceptions = exceptions::read()?;
     let mut faults: Vec<Fault> = sizes::check(&repository, &exceptions.large_crate)?;
-    let mut count = 0;
+    let mut files = Vec::new();
     for name in repository.crates() {
         let modules = modules::of_crate(&repository, name)?;
         let imports = imports::read(&modules);
         faults.extend(circles::check(&modules, &imports));
         faults.extend(rooms::check(&repository, name, &modules, &imports)?);
-        count += modules.len();
+        files.extend(modules.into_values().map(|module| module.file));
     }
-    faults.extend(duplicates::check(&repository, &exceptions.duplicate)?);
+    let count = files.len();
+    faults.extend(duplicates::check(&repository, files, &exceptions.duplicate)?);
     fault::report(faults)?;
     println!("{count} files of Rust: sizes, imports and duplicates are sound");
     Ok(())
