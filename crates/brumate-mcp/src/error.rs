@@ -149,6 +149,9 @@ pub enum ServeError {
     /// The client and the server could not agree on a protocol.
     #[error("the connection could not be set up: {0}")]
     Handshake(String),
+    /// The task of a connection failed. This is a defect.
+    #[error("the connection failed: {0}")]
+    Connection(String),
     /// The server cannot listen at the address.
     #[error("cannot listen at {address}: {error}")]
     Bind {

@@ -121,8 +121,6 @@ pub mod auth;
 #[cfg(feature = "auth-server")]
 pub mod auth_server;
 #[cfg(feature = "server")]
-mod bounded_requests;
-#[cfg(feature = "server")]
 mod cache;
 #[cfg(feature = "client")]
 pub mod client;

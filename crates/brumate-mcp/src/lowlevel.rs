@@ -2,7 +2,7 @@
 //!
 //! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 
-pub use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
+pub use crate::stdio::{StreamOptions, serve_streams};
 pub use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, Tasks, TooManyTasks};
 pub use rmcp;
 

@@ -27,7 +27,6 @@ mod elicitation;
 mod escape;
 mod format;
 pub mod http;
-mod inflight;
 mod interpreter;
 mod log;
 mod progress;
@@ -37,11 +36,11 @@ mod tasks;
 mod tool;
 mod tool_request;
 mod traces;
-mod transport;
-mod wire;
 
+/// The reason why a server could not be set up or a connection failed.
+pub use brumate_mcp::ServeError;
 pub use format::{ReturnMode, result_text};
-pub use serve::{ServeError, serve, serve_stdio};
+pub use serve::{serve, serve_stdio};
 pub use server::{PythonServer, ToolSet};
 pub use traces::Traces;
 

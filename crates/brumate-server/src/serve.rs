@@ -1,25 +1,17 @@
 //! Serves one client over two byte streams, from the first byte to the end.
 
+use std::time::Duration;
+
+use brumate_mcp::ServeError;
+use brumate_mcp::lowlevel::{StreamOptions, rmcp, serve_streams};
 use brumate_session::CancellationToken;
-use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
-use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::server::PythonServer;
 use crate::traces::TracingHandler;
-use crate::transport::LineTransport;
 
-/// The reason why a connection failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The client and the server could not open an MCP session.
-    #[error("the MCP session could not be opened: {0}")]
-    Open(String),
-    /// The connection's task failed. This is a defect.
-    #[error("the MCP connection failed: {0}")]
-    Task(String),
-}
+/// How long interrupted calls may take to answer, in addition to the grace time of running code.
+pub(crate) const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves the process's standard input and output until the input ends or `shutdown` is cancelled.
 ///
@@ -49,27 +41,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let stop = server.stop_token().clone();
-    let transport = LineTransport::new(input, output, stop.clone(), server.grace());
-    let _cancel_calls = stop.clone().drop_guard();
-    let running = match TracingHandler::new(server).serve_with_ct(transport, shutdown.clone()).await {
-        Ok(running) => running,
-        // A client that leaves before it has sent a message is no error.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
-        Err(error) => return Err(ServeError::Open(error.to_string())),
-    };
-    let finished = running.waiting();
-    tokio::pin!(finished);
-    let reason = tokio::select! {
-        reason = &mut finished => reason,
-        () = shutdown.cancelled() => {
-            stop.cancel();
-            finished.await
-        }
-    };
-    match reason {
-        Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
-        Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Task(error.to_string())),
-        Ok(other) => Err(ServeError::Task(format!("{other:?}"))),
-    }
+    let interrupt = server.stop_token().clone();
+    let options = StreamOptions::new().shutdown(shutdown).interrupt(interrupt, server.grace() + ANSWER_GRACE);
+    serve_streams(TracingHandler::new(server), input, output, options).await
 }

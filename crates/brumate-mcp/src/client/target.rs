@@ -3,6 +3,8 @@
 use super::child::ServerCommand;
 use super::error::ClientError;
 use super::observed_transport::AnyTransport;
+#[cfg(feature = "server")]
+use crate::stdio::{StreamOptions, serve_streams};
 use rmcp::RoleClient;
 use rmcp::transport::IntoTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -85,7 +87,9 @@ impl sealed::Target for ServerTarget {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (input, output) = tokio::io::split(theirs);
         tokio::spawn(async move {
-            if let Err(error) = self.0.serve_streams(input, output).await {
+            // A client that is dropped reads no answers.
+            let options = StreamOptions::new().drain_timeout(std::time::Duration::ZERO);
+            if let Err(error) = serve_streams(self.0.into_handler(), input, output, options).await {
                 tracing::debug!(%error, "a server in this process did not begin");
             }
         });

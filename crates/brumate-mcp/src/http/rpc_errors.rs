@@ -9,13 +9,13 @@ fn error(id: &RequestId, code: ErrorCode, text: String) -> ServerJsonRpcMessage 
 }
 
 /// Makes the answer to a request whose id is that of an unanswered request.
-pub fn duplicate_id_error(id: &RequestId) -> ServerJsonRpcMessage {
+pub(crate) fn duplicate_id_error(id: &RequestId) -> ServerJsonRpcMessage {
     let text = "the id of this request is in use: an earlier request with it is not answered yet";
     error(id, ErrorCode::INVALID_REQUEST, text.to_owned())
 }
 
 /// Makes the answer to a request of a session that has `limit` requests under way.
-pub fn too_many_requests_error(id: &RequestId, limit: usize) -> ServerJsonRpcMessage {
+pub(crate) fn too_many_requests_error(id: &RequestId, limit: usize) -> ServerJsonRpcMessage {
     let text = format!("{limit} requests of this session are not answered yet: wait for some of them, then try again");
     error(id, ErrorCode::INTERNAL_ERROR, text)
 }

@@ -88,7 +88,7 @@ impl SseEndpoint {
         let serve: ServeStream = Box::new(move |principal, transport, token| {
             let handler = make(principal);
             Box::pin(async move {
-                if let Err(error) = crate::stdio::serve_handler(handler, transport, token).await {
+                if let Err(error) = crate::stdio::serve_handler(handler, transport, token.clone(), token).await {
                     tracing::info!(%error, "a client's stream ended");
                 }
             })

@@ -27,6 +27,7 @@ mod results;
 mod rmcp_server;
 mod service;
 mod sessions;
+mod stdio;
 mod support;
 mod tasks;
 mod traps;

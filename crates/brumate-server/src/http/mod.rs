@@ -7,7 +7,7 @@ mod tokens;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_mcp::{App, HttpOptions};
+use brumate_mcp::{App, HttpOptions, ServeError};
 use brumate_session::CancellationToken;
 use tokio::net::TcpListener;
 
@@ -22,7 +22,7 @@ pub use oauth::{IntrospectionSettings, OAuthSettings};
 pub use tokens::{NewToken, Tokens, TokensError};
 
 use crate::clients::Clients;
-use crate::serve::ServeError;
+use crate::serve::ANSWER_GRACE;
 use crate::server::PythonServer;
 use crate::traces::TracingHandler;
 
@@ -30,8 +30,6 @@ use crate::traces::TracingHandler;
 const MAX_BODY: usize = 16 << 20;
 /// Most MCP sessions of one principal.
 const MAX_SESSIONS_EACH: usize = 1000;
-/// How long interrupted calls may take to answer, in addition to the grace time of running code.
-const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// An HTTP transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +148,7 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let stop = server.stop_token().clone();
     let _cancel_calls = stop.clone().drop_guard();
-    let options = settings.options().map_err(ServeError::Open)?;
+    let options = settings.options().map_err(ServeError::Setup)?;
     let options = options.interrupt(stop, server.grace() + ANSWER_GRACE).tasks(&server.tasks);
     let options = match &settings.event_store {
         Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
@@ -163,9 +161,8 @@ pub async fn serve_http(
     let app = App::new().mount_handlers("", make, options);
     let app = app.clone().merge(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };
-    let served = match settings.tls {
+    match settings.tls {
         Some(tls) => app.serve_tls(listener, tls, ending).await,
         None => app.serve(listener, ending).await,
-    };
-    served.map_err(|error| ServeError::Open(error.to_string()))
+    }
 }

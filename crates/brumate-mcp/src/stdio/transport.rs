@@ -1,54 +1,54 @@
 //! The stdio transport: one JSON-RPC message per line.
 //!
-//! It counts the unanswered requests. At the end of the input they have time to end, and their answers are still sent. rmcp itself
-//! would drop answers that take longer than five seconds.
+//! It counts the unanswered requests. At the end of the input they have time to end, and their answers are still sent.
+//! rmcp itself would drop answers that take longer than five seconds.
 
-use std::collections::VecDeque;
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
-
-use brumate_mcp::lowlevel::{self, ResponseBudget};
-use brumate_session::CancellationToken;
+use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
+use super::line::{ParsedLine, parse_line, too_long};
+use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
+use crate::lowlevel::ResponseBudget;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcMessage,
     ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
-use crate::inflight::{InFlight, MAX_IN_FLIGHT, RejectReason};
-use crate::wire::{ParsedLine, parse_line, too_long};
-
-/// Longest line, in bytes: room for the longest code with every byte escaped.
+/// Longest line, in bytes. Longer ones are answered with an error.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Most invalid lines that are answered with an error. Without it, a peer that echoes its input would cause an endless exchange.
+/// Most invalid lines that are answered with an error. Without it, a peer that echoes its input would cause an endless
+/// exchange.
 const MAX_ERROR_ANSWERS: usize = 1000;
 /// Most error answers that wait to be written. Further ones are dropped.
 const MAX_WAITING_ERROR_ANSWERS: usize = 64;
-/// How long running calls may take to end after the end of the input. Then they are cancelled.
-pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 /// A line-based transport over two byte streams.
-pub(crate) struct LineTransport<R, W> {
+pub(super) struct LineTransport<R, W> {
     input: BufReader<R>,
     line: Vec<u8>,
     /// Whether the rest of a line that is too long is being skipped.
     skipping: bool,
     received: VecDeque<ParsedLine>,
     output: Arc<OutputStream<W>>,
-    calls: Arc<InFlight>,
+    in_flight: Arc<InFlight>,
     budget: ResponseBudget,
-    /// Whether the client has opened an MCP session. Before that, rmcp ends the connection at any message but a request.
+    /// Whether the client has opened an MCP session. Before that, rmcp ends the connection at any message but a
+    /// request.
     opened: bool,
     error_answers_left: usize,
     error_answers: JoinSet<()>,
     drain_phase: Option<DrainPhase>,
-    stop: CancellationToken,
+    drain_timeout: Duration,
+    interrupt: CancellationToken,
     grace: Duration,
 }
 
@@ -63,9 +63,9 @@ struct OutputStream<W> {
 /// What the connection waits for after the end of the input.
 #[derive(Clone, Copy)]
 enum DrainPhase {
-    /// Running calls may end by themselves until this time.
+    /// Running requests may end by themselves until this time.
     Draining(Instant),
-    /// Running calls were cancelled, and may answer until this time.
+    /// Running requests were cancelled, and may answer until this time.
     Stopping(Instant),
 }
 
@@ -74,9 +74,15 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Makes a transport. `stop` is cancelled when calls still run [`DRAIN`] after the end of the input. They have `grace` and a
-    /// second to answer then.
-    pub(crate) fn new(input: R, output: W, stop: CancellationToken, grace: Duration) -> Self {
+    /// Makes a transport. `interrupt` is cancelled when requests still run `drain_timeout` after the end of the input. They
+    /// have `grace` to answer then.
+    pub(super) fn new(
+        input: R,
+        output: W,
+        drain_timeout: Duration,
+        interrupt: CancellationToken,
+        grace: Duration,
+    ) -> Self {
         let output = OutputStream { stream: Mutex::new(Some(output)), broken: CancellationToken::new() };
         Self {
             input: BufReader::new(input),
@@ -84,13 +90,14 @@ where
             skipping: false,
             received: VecDeque::new(),
             output: Arc::new(output),
-            calls: Arc::default(),
+            in_flight: Arc::default(),
             budget: ResponseBudget::default(),
             opened: false,
             error_answers_left: MAX_ERROR_ANSWERS,
             error_answers: JoinSet::new(),
             drain_phase: None,
-            stop,
+            drain_timeout,
+            interrupt,
             grace,
         }
     }
@@ -171,7 +178,7 @@ where
         match message {
             JsonRpcMessage::Request(request) => {
                 let room = self.budget.enter(request.request.extensions_mut());
-                self.calls.begin(request.id.clone(), room).map_err(|reason| rejection(&request.id, reason))?;
+                self.in_flight.begin(request.id.clone(), room).map_err(|reason| rejection(&request.id, reason))?;
                 self.opened |= opens_session(&request.request);
                 Ok(true)
             }
@@ -179,7 +186,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.calls.end(id);
+                    self.in_flight.end(id);
                 }
                 Ok(self.opened)
             }
@@ -187,27 +194,28 @@ where
         }
     }
 
-    /// Waits for running calls after the end of the input, cancels them after [`DRAIN`], and waits for their answers.
-    async fn drain_calls(&mut self) {
+    /// Waits for running requests after the end of the input, cancels them after the drain timeout, and waits for their answers.
+    async fn drain(&mut self) {
         loop {
-            let phase = *self.drain_phase.get_or_insert_with(|| DrainPhase::Draining(Instant::now() + DRAIN));
+            let end = Instant::now() + self.drain_timeout;
+            let phase = *self.drain_phase.get_or_insert(DrainPhase::Draining(end));
             let (until, cancel) = match phase {
                 DrainPhase::Draining(until) => (until, true),
                 DrainPhase::Stopping(until) => (until, false),
             };
             tokio::select! {
-                () = self.calls.idle() => return,
+                () = self.in_flight.idle() => return,
                 () = self.output.broken.cancelled() => {
-                    self.stop.cancel();
+                    self.interrupt.cancel();
                     return;
                 }
                 () = sleep_until(until) => {
                     if !cancel {
                         return;
                     }
-                    tracing::info!("the input ended; calls that still run are cancelled");
-                    self.stop.cancel();
-                    self.drain_phase = Some(DrainPhase::Stopping(Instant::now() + self.grace + Duration::from_secs(1)));
+                    tracing::info!("the input ended; requests that still run are cancelled");
+                    self.interrupt.cancel();
+                    self.drain_phase = Some(DrainPhase::Stopping(Instant::now() + self.grace));
                 }
             }
         }
@@ -217,8 +225,8 @@ where
 /// Returns the error answer to a request that is rejected.
 fn rejection(id: &RequestId, reason: RejectReason) -> Box<ServerJsonRpcMessage> {
     Box::new(match reason {
-        RejectReason::IdInUse => lowlevel::duplicate_id_error(id),
-        RejectReason::TooMany => lowlevel::too_many_requests_error(id, MAX_IN_FLIGHT),
+        RejectReason::IdInUse => duplicate_id_error(id),
+        RejectReason::TooMany => too_many_requests_error(id, MAX_IN_FLIGHT),
     })
 }
 
@@ -264,7 +272,7 @@ where
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (output, calls) = (Arc::clone(&self.output), Arc::clone(&self.calls));
+        let (output, in_flight) = (Arc::clone(&self.output), Arc::clone(&self.in_flight));
         async move {
             let result = output.write(&message).await;
             let answered = match &message {
@@ -273,7 +281,7 @@ where
                 _ => None,
             };
             if let Some(id) = answered {
-                calls.end(id);
+                in_flight.end(id);
             }
             result
         }
@@ -285,7 +293,7 @@ where
                 return Some(message);
             }
             if self.drain_phase.is_some() {
-                self.drain_calls().await;
+                self.drain().await;
                 while self.error_answers.join_next().await.is_some() {}
                 return None;
             }
@@ -293,16 +301,16 @@ where
             let read = tokio::select! {
                 read = self.read() => read,
                 () = output.broken.cancelled() => {
-                    self.stop.cancel();
+                    self.interrupt.cancel();
                     return None;
                 }
             };
             match read {
                 Ok(true) => {}
-                Ok(false) => self.drain_phase = Some(DrainPhase::Draining(Instant::now() + DRAIN)),
+                Ok(false) => self.drain_phase = Some(DrainPhase::Draining(Instant::now() + self.drain_timeout)),
                 Err(error) => {
                     tracing::error!(%error, "cannot read the input");
-                    self.drain_phase = Some(DrainPhase::Draining(Instant::now() + DRAIN));
+                    self.drain_phase = Some(DrainPhase::Draining(Instant::now() + self.drain_timeout));
                 }
             }
         }

@@ -12,7 +12,7 @@ const MAX_BATCH: usize = 256;
 
 /// A message of a line, or the error answer to it.
 #[derive(Debug)]
-pub(crate) enum ParsedLine {
+pub(super) enum ParsedLine {
     /// A message for the server.
     Message(Box<ClientJsonRpcMessage>),
     /// The error answer to an invalid message.
@@ -20,7 +20,7 @@ pub(crate) enum ParsedLine {
 }
 
 /// Parses a line: one message, or a batch. Empty lines and unknown notifications give nothing.
-pub(crate) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
+pub(super) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Vec::new();
@@ -42,8 +42,8 @@ pub(crate) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     }
 }
 
-/// Parses the most frequent message, a tool call without `_meta`, faster than the general parser. Returns `None` for all other
-/// messages, malformed ones included.
+/// Parses the most frequent message, a tool call without `_meta`, faster than the general parser. Returns `None` for all
+/// other messages, malformed ones included.
 fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
 }
 
 /// Returns the error answer to a line of more than `limit` bytes.
-pub(crate) fn too_long(limit: usize) -> ServerJsonRpcMessage {
+pub(super) fn too_long(limit: usize) -> ServerJsonRpcMessage {
     let message = format!("Invalid request: the message is longer than {limit} bytes");
     JsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)
 }

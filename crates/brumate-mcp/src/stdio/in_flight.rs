@@ -1,18 +1,17 @@
 //! Requests of one connection that wait for their answers.
 
+use crate::lowlevel::ResponseRoom;
+use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-
-use brumate_mcp::lowlevel::ResponseRoom;
-use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
 /// Most unanswered requests of one connection. Further requests are answered with an error.
-pub(crate) const MAX_IN_FLIGHT: usize = 1024;
+pub(super) const MAX_IN_FLIGHT: usize = 1024;
 
 /// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RejectReason {
+pub(super) enum RejectReason {
     /// Another unanswered request has this id.
     IdInUse,
     /// There are [`MAX_IN_FLIGHT`] unanswered requests.
@@ -21,7 +20,7 @@ pub(crate) enum RejectReason {
 
 /// The unanswered requests of one connection, each with the memory that is reserved for its answer.
 #[derive(Debug, Default)]
-pub(crate) struct InFlight {
+pub(super) struct InFlight {
     ids: Mutex<HashMap<RequestId, ResponseRoom>>,
     changed: Notify,
 }
@@ -32,7 +31,7 @@ impl InFlight {
     /// # Errors
     ///
     /// The id is in use, or there are too many requests.
-    pub(crate) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), RejectReason> {
+    pub(super) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), RejectReason> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.contains_key(&id) {
             return Err(RejectReason::IdInUse);
@@ -45,13 +44,13 @@ impl InFlight {
     }
 
     /// Removes a request that is answered or cancelled.
-    pub(crate) fn end(&self, id: &RequestId) {
+    pub(super) fn end(&self, id: &RequestId) {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         self.changed.notify_waiters();
     }
 
     /// Waits until all requests are answered.
-    pub(crate) async fn idle(&self) {
+    pub(super) async fn idle(&self) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -67,12 +66,10 @@ impl InFlight {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use brumate_mcp::lowlevel::ResponseBudget;
-    use rmcp::model::Extensions;
-
     use super::*;
+    use crate::lowlevel::ResponseBudget;
+    use rmcp::model::Extensions;
+    use std::sync::Arc;
 
     #[tokio::test]
     async fn idle_waits_for_the_last_answer() {
