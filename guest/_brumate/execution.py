@@ -67,12 +67,11 @@ def execute(request_json):
 class _Execution:
     def __init__(self, request):
         self.request = request
-        self.script = request.get("script") is True
+        mode = request.get("mode")
+        self.script = mode == "script"
         self.rich = request.get("rich") is True
-        self.shell = request.get("shell") is True
-        if self.shell:
-            self.script = False
-        self.session = self.shell or request.get("session") is True
+        self.shell = mode == "notebook_cell"
+        self.session = self.shell or mode == "cell"
         # A shell shows figures by itself; figures that a script leaves open are not shown anywhere.
         self.figures = request.get("figures") is not False and not self.shell and not self.script
         self.program = None

@@ -115,9 +115,9 @@ class _Kept:
 def warm_up():
     """Runs what every run runs, often."""
     requests = [json.dumps({"code": code}) for code in _WARM_UP_CODE]
-    requests += [json.dumps({"code": code, "session": True}) for code in _WARM_UP_CODE]
+    requests += [json.dumps({"code": code, "mode": "cell"}) for code in _WARM_UP_CODE]
     if notebook.was_made():
-        requests += [json.dumps({"code": code, "shell": True}) for code in _WARM_UP_CODE]
+        requests += [json.dumps({"code": code, "mode": "notebook_cell"}) for code in _WARM_UP_CODE]
 
     def usual():
         for request in requests:

@@ -54,9 +54,9 @@ def main(seconds, report_path, cells):
             time.sleep(source.random() * (CELL_PAUSE if cells else 0.0004))
             interrupt_main()
 
-    requests = [json.dumps({"code": code, "script": n % 5 == 4}) for n, code in enumerate(CODES * 5)]
+    requests = [json.dumps({"code": code, "mode": "script" if n % 5 == 4 else "snippet"}) for n, code in enumerate(CODES * 5)]
     if cells:
-        requests = [json.dumps({"code": code, "shell": True}) for code in CELLS]
+        requests = [json.dumps({"code": code, "mode": "notebook_cell"}) for code in CELLS]
         for request in requests:  # imports
             _brumate.execute(request)
     endings = []
@@ -84,7 +84,7 @@ def main(seconds, report_path, cells):
         # Traps are closed, names are there, and the shell counts on.
         check = "import builtins, getpass\nassert get_ipython().builtin_trap._nested_level == 1 and x[3] == 9\n"
         check += "assert 'input' in builtins.input.__name__ and len(In) == get_ipython().execution_count"
-        final = {"code": check, "shell": True}
+        final = {"code": check, "mode": "notebook_cell"}
     last = json.loads(_brumate.execute(json.dumps(final)))["ended"]
     if "Raised" in last:  # the last interrupt was still on its way
         last = json.loads(_brumate.execute(json.dumps(final)))["ended"]

@@ -80,7 +80,7 @@ def golden():
     for name, code in golden_cases.CASES.items():
         with open(f"/lib/brumate/tests/golden/{name}.txt", encoding="utf-8") as file:
             expected = file.read()
-        ended, output, _ = run(code, script=True)
+        ended, output, _ = run(code, mode="script")
         if "Raised" in ended:
             output += ended["Raised"]["traceback"]
         elif "Exited" in ended and ended["Exited"]["message"]:

@@ -103,7 +103,7 @@ class Value(unittest.TestCase):
 
     def test_none_and_scripts_have_none(self):
         self.assertEqual(run("None", rich=True).events, [])
-        self.assertEqual(run("5", rich=True, script=True).events, [])
+        self.assertEqual(run("5", rich=True, mode="script").events, [])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Values(unittest.TestCase):
         self.assertEqual((result.output, result.value), ("x=4\n", 4))
 
     def test_script_has_no_value(self):
-        self.assertIsNone(run("1+1", script=True).json)
+        self.assertIsNone(run("1+1", mode="script").json)
 
     def test_repr_that_raises(self):
         raised = run("class A:\n    def __repr__(self): raise ValueError('no')\nA()").raised
@@ -82,11 +82,11 @@ class Main(unittest.TestCase):
         self.assertIn("NameError", run("x = 1", "x").raised["ename"])
 
     def test_session_keeps_names_and_futures(self):
-        result = run("from __future__ import annotations\nx = 1", "def f(a: undefined): pass\nx + 1", "x", session=True)
+        result = run("from __future__ import annotations\nx = 1", "def f(a: undefined): pass\nx + 1", "x", mode="cell")
         self.assertEqual([ended["Returned"] and ended["Returned"]["json"] for ended in result.all], [None, "2", "1"])
 
     def test_session_sources_stay_apart(self):
-        result = run("def f():\n    return 1/0", "# other\nf()", session=True, file_name="cell.py")
+        result = run("def f():\n    return 1/0", "# other\nf()", mode="cell", file_name="cell.py")
         self.assertIn("    return 1/0\n", result.raised["traceback"])
         self.assertIn('File "<cell.py 2>", line 2, in <module>\n    f()', result.raised["traceback"])
 
@@ -174,24 +174,24 @@ class Exits(unittest.TestCase):
 
     def test_atexit_runs_at_the_end_of_a_script(self):
         code = "import atexit\natexit.register(print, 'bye')\nprint('hi')\n"
-        self.assertEqual(run(code, script=True).output, "hi\nbye\n")
-        result = run(code + "1/0", script=True)
+        self.assertEqual(run(code, mode="script").output, "hi\nbye\n")
+        result = run(code + "1/0", mode="script")
         self.assertEqual((result.output, result.raised["ename"]), ("hi\nbye\n", "ZeroDivisionError"))
         self.assertEqual(run(code).output, "hi\n")
 
     def test_atexit_that_raises(self):
-        result = run("import atexit\natexit.register(lambda: 1/0)", script=True)
+        result = run("import atexit\natexit.register(lambda: 1/0)", mode="script")
         self.assertIsNone(result.json)
         self.assertIn("ZeroDivisionError", result.output)
 
     def test_excepthook_of_a_script(self):
         code = "import sys\nsys.excepthook = lambda kind, error, tb: print('hook', kind.__name__)\n1/0"
-        result = run(code, script=True)
+        result = run(code, mode="script")
         self.assertEqual((result.exited, result.output), ((1, ""), "hook ZeroDivisionError\n"))
         self.assertEqual(run(code).raised["ename"], "ZeroDivisionError")
 
     def test_excepthook_that_raises(self):
-        result = run("import sys\nsys.excepthook = None\n1/0", script=True)
+        result = run("import sys\nsys.excepthook = None\n1/0", mode="script")
         self.assertEqual(result.raised["ename"], "ZeroDivisionError")
 
 
@@ -210,7 +210,7 @@ class Async(unittest.TestCase):
         )
 
     def test_script_awaits_too(self):
-        self.assertEqual(run("import asyncio\nawait asyncio.sleep(0)\nprint(1)", script=True).output, "1\n")
+        self.assertEqual(run("import asyncio\nawait asyncio.sleep(0)\nprint(1)", mode="script").output, "1\n")
 
     def test_asyncio_run(self):
         self.assertEqual(run("import asyncio\nasync def f(): return 5\nasyncio.run(f())").value, 5)
@@ -227,7 +227,7 @@ class Async(unittest.TestCase):
         result = run(
             "import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 5\nt = asyncio.create_task(f())\nawait asyncio.sleep(0)",
             "await t",
-            session=True,
+            mode="cell",
         )
         self.assertEqual(result.value, 5)
 

@@ -105,7 +105,7 @@ class Figures(unittest.TestCase):
                 (f"{plotly}fig.write_html('figure.html')", ""),
             ]:
                 with self.subTest(code):
-                    result = run(begin + code, script=True)
+                    result = run(begin + code, mode="script")
                     self.assertEqual((result.output, result.events), (expected, []), result.ended)
 
     def test_order_with_output(self):
@@ -113,7 +113,7 @@ class Figures(unittest.TestCase):
         self.assertEqual((result.output, len(result.events)), ("ab\n", 1))
 
     def test_session(self):
-        result = run(HEAD + "plt.plot([1])", "plt.plot([2])", "1", session=True)
+        result = run(HEAD + "plt.plot([1])", "plt.plot([2])", "1", mode="cell")
         self.assertEqual(len(result.events), 2)
 
 

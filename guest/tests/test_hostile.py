@@ -121,7 +121,7 @@ class Recovery(unittest.TestCase):
                 self.assertTrue(result.output.endswith("ok\n"), result.output)
 
     def test_session_keeps_a_patch_but_reports_without_it(self):
-        result = run("import builtins\nbuiltins.len = lambda x: 42", "len([])", session=True)
+        result = run("import builtins\nbuiltins.len = lambda x: 42", "len([])", mode="cell")
         self.assertEqual(result.value, 42)
 
 

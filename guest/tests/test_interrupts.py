@@ -53,7 +53,7 @@ class Guest(unittest.TestCase):
         """The interrupt comes between the end of a task and that of its loop: the loop's next task goes on to its end."""
         code = "import asyncio\ndef interrupt(): raise KeyboardInterrupt\n"
         code += "async def f(): asyncio.get_running_loop().call_soon(interrupt)\nawait f()"
-        result = run(code, "await asyncio.sleep(0.01, 5)", session=True)
+        result = run(code, "await asyncio.sleep(0.01, 5)", mode="cell")
         self.assertEqual((result.all[0]["Raised"]["ename"], result.value), ("KeyboardInterrupt", 5))
 
     def test_wake_up_that_was_lost(self):
@@ -92,7 +92,7 @@ class Guest(unittest.TestCase):
 
     def test_endless_atexit(self):
         result = run(
-            "import atexit\n@atexit.register\ndef f():\n    while True: pass\n", script=True, interrupt_after=SOON
+            "import atexit\n@atexit.register\ndef f():\n    while True: pass\n", mode="script", interrupt_after=SOON
         )
         self.assertIn("KeyboardInterrupt", result.output + str(result.ended))
 
@@ -117,7 +117,7 @@ class Guest(unittest.TestCase):
         self.assertEqual(result.raised["ename"], "KeyboardInterrupt")
 
     def test_next_run_is_not_affected(self):
-        result = run({"code": "while True: pass", "interrupt_after": SOON}, "1+1", session=True)
+        result = run({"code": "while True: pass", "interrupt_after": SOON}, "1+1", mode="cell")
         self.assertEqual((result.all[0]["Raised"]["ename"], result.value), ("KeyboardInterrupt", 2))
 
 

@@ -13,7 +13,7 @@ from support import bundles, cells, run
 @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
 class Cells(unittest.TestCase):
     def test_names_are_shared_with_runs_of_the_session(self):
-        result = cells({"code": "x = 1", "session": True}, "y = x + 1", {"code": "y * 10", "session": True})
+        result = cells({"code": "x = 1", "mode": "cell"}, "y = x + 1", {"code": "y * 10", "session": True})
         self.assertEqual(result.value, 20)
 
     def test_a_run_of_its_own_is_in_no_notebook(self):
@@ -28,7 +28,7 @@ class Cells(unittest.TestCase):
         result = run(
             {
                 "code": "import os\n(g, os.environ['E'], os.environ['OUTPUT_DIR'] == os.getcwd())",
-                "shell": True,
+                "mode": "notebook_cell",
                 "globals_json": '{"g": [1]}',
                 "env": [["E", "v"]],
             }
@@ -37,7 +37,7 @@ class Cells(unittest.TestCase):
 
     def test_output_directory_is_made(self):
         code = "import os\nos.listdir(os.environ['OUTPUT_DIR'])"
-        result = run({"code": code, "shell": True, "env": [["OUTPUT_DIR", "made/here"]]})
+        result = run({"code": code, "mode": "notebook_cell", "env": [["OUTPUT_DIR", "made/here"]]})
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "[]"}])
 
     def test_patched_builtins(self):
@@ -56,7 +56,7 @@ class Cells(unittest.TestCase):
             "n = 1\nimport time\ntime.sleep(100)",
             "%%time\nn = 1\nwhile True: pass",
         ):
-            result = cells("n = 0", {"code": code, "shell": True, "interrupt_after": 1.5}, "n")
+            result = cells("n = 0", {"code": code, "mode": "notebook_cell", "interrupt_after": 1.5}, "n")
             self.assertEqual(result.all[1]["Raised"]["ename"], "KeyboardInterrupt", code)
             self.assertNotIn("_brumate", result.all[1]["Raised"]["traceback"])
             self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "1"}])
@@ -148,7 +148,7 @@ shaped = shell.transform_cell("1 + 1")
 shell.input_transformers_post.clear()
 (different, fast > 100, shaped)
 """
-        result = run({"code": code, "shell": True, "globals_json": json.dumps({"texts": texts})})
+        result = run({"code": code, "mode": "notebook_cell", "globals_json": json.dumps({"texts": texts})})
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "([], True, '2\\n')"}])
 
     def test_cells_run_as_by_ipython(self):
@@ -182,7 +182,7 @@ shell.input_transformers_post.clear()
         own = seen()
         # As no cell of the notebook, so that it is not in the history.
         without = "import sys; import _brumate.notebook.running as running; running.run = lambda *a: None; del running"
-        ipythons = seen({"code": without, "session": True})
+        ipythons = seen({"code": without, "mode": "cell"})
         for one, other in zip(own, ipythons, strict=True):
             self.assertEqual(one.split("\\n"), other.split("\\n"))
 
@@ -259,13 +259,13 @@ class Input(unittest.TestCase):
             cells(
                 "breakpoint()",
                 "import pdb; pdb.set_trace.__name__",
-                {"code": "import pdb; pdb.set_trace.__name__", "session": True},
+                {"code": "import pdb; pdb.set_trace.__name__", "mode": "cell"},
             ).value,
             "set_trace",
         )
 
     def test_outside_of_cells_it_is_pythons(self):
-        result = cells("x = 1", {"code": "input()", "session": True}, stdin=b"typed\n")
+        result = cells("x = 1", {"code": "input()", "mode": "cell"}, stdin=b"typed\n")
         self.assertEqual(result.value, "typed")
 
 

@@ -41,7 +41,7 @@ DIFFERENT = {
 
 MARK = "@@ next cell @@"
 # Printed and displayed between two cells, outside of the shell: separates what they sent.
-SEPARATOR = {"code": f"display({MARK!r}); print({MARK!r})", "session": True}
+SEPARATOR = {"code": f"display({MARK!r}); print({MARK!r})", "mode": "cell"}
 
 
 @unittest.skipIf(any(importlib.util.find_spec(name) is None for name in _NEEDED), "a package is not installed")
@@ -69,7 +69,7 @@ class Golden(unittest.TestCase):
 
 def sent():
     """What our shell makes of each cell, in the recorder's form."""
-    requests = [request for code in CELLS for request in ({"code": code, "shell": True}, SEPARATOR)]
+    requests = [request for code in CELLS for request in ({"code": code, "mode": "notebook_cell"}, SEPARATOR)]
     os.environ["COLUMNS"] = "80"
     result = run(*requests)
     texts = result.output.split(MARK + "\n")

@@ -108,13 +108,13 @@ class Shape(unittest.TestCase):
         result = run(
             "import sys\nsys.stdout.close()\nsys.stderr.close()",
             "import sys\nprint('a')\nprint('b', file=sys.stderr)",
-            session=True,
+            mode="cell",
         )
         self.assertEqual(result.output, "a\nb\n")
 
     def test_session_keeps_its_own_stream(self):
         code = "import sys, io\nkept = sys.stdout\nsys.stdout = mine = io.StringIO()"
-        result = run(code, "print('a')", "sys.stdout = kept\nmine.getvalue()", session=True)
+        result = run(code, "print('a')", "sys.stdout = kept\nmine.getvalue()", mode="cell")
         self.assertEqual((result.value, result.output), ("a\n", ""))
 
 

@@ -12,7 +12,7 @@ from support import run
 
 def shown(code):
     """What a terminal would show of a guest's stderr."""
-    result = run(code, script=True)
+    result = run(code, mode="script")
     text = result.output
     if "Raised" in result.ended:
         text += result.raised["traceback"]
@@ -40,7 +40,7 @@ class Stacks(unittest.TestCase):
         self.assertEqual(self.stack("traceback.print_stack()"), [("main.py", "2", "<module>")])
 
     def test_a_script(self):
-        self.assertEqual(self.stack("traceback.print_stack()", script=True), [("main.py", "2", "<module>")])
+        self.assertEqual(self.stack("traceback.print_stack()", mode="script"), [("main.py", "2", "<module>")])
 
     def test_await_at_the_top(self):
         code = "async def f(): traceback.print_stack()\nawait f()\n0"
@@ -53,7 +53,7 @@ class Stacks(unittest.TestCase):
 
     def test_at_the_end(self):
         code = "import atexit\natexit.register(traceback.print_stack)"
-        self.assertEqual(self.stack(code, script=True), [])
+        self.assertEqual(self.stack(code, mode="script"), [])
 
     def test_logging(self):
         code = "import logging\nlogging.error('x', stack_info=True)\n0"

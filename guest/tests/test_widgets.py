@@ -11,7 +11,7 @@ TWICE = "def twice(x):\n    print('called with', x)\n    return x * 2\n"
 
 def shown(code, **options):
     """The texts that a cell shows, without the number that IPython gives a value, and what it prints."""
-    result = run({"code": WIDGETS + code, "shell": True, **options})
+    result = run({"code": WIDGETS + code, "mode": "notebook_cell", **options})
     kinds = ("DisplayData", "ExecuteResult")
     texts = [event[kind]["data"]["text/plain"] for event in result.events for kind in kinds if kind in event]
     return texts, result.output
@@ -62,7 +62,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(result.events[0]["DisplayData"]["data"]["text/plain"], "IntSlider(value=3)")
 
     def test_a_script_shows_its_text(self):
-        result = run(f"{WIDGETS}{TWICE}interact(twice, x=3)\ndisplay(widgets.IntSlider())", script=True)
+        result = run(f"{WIDGETS}{TWICE}interact(twice, x=3)\ndisplay(widgets.IntSlider())", mode="script")
         self.assertIn("called with 3\n6\ninteractive(children=(IntSlider(value=3", result.output)
         self.assertEqual(
             [event["DisplayData"]["data"]["text/plain"] for event in result.events], ["IntSlider(value=0)"]

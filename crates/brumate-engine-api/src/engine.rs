@@ -45,7 +45,7 @@ pub trait Engine: Send + Sync {
 
     /// Names the distributions of which something may be imported in `image` and whose place one of `layers` takes: a machine of
     /// this image would go on using the version that it has. Normalised names (PEP 503), sorted.
-    fn replaced(&self, image: &Image, layers: &[Layer]) -> Vec<String>;
+    fn replaced_packages(&self, image: &Image, layers: &[Layer]) -> Vec<String>;
 
     /// Returns whether an image is built: machines of another one begin without its modules. Default: false.
     fn has_image(&self, _image: &Image) -> bool {
@@ -57,7 +57,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// When one of its modules cannot be imported, above all.
-    fn warm_ahead<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn prewarm<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async { Ok(()) })
     }
 
@@ -75,11 +75,11 @@ pub trait Engine: Send + Sync {
         Box::pin(async { Err(EngineError::Unavailable("this engine makes no bytecode".to_owned())) })
     }
 
-    /// Lists the layers of the session that is asleep in a file: [`Engine::wake`] wants them in `spec`.
+    /// Lists the layers of the session that is hibernated in a file: [`Engine::resume`] wants them in `spec`.
     ///
     /// # Errors
     ///
-    /// As [`Engine::wake`].
+    /// As [`Engine::resume`].
     fn layers_of<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<Vec<LayerId>, EngineError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
@@ -91,30 +91,30 @@ pub trait Engine: Send + Sync {
     /// Those of [`Engine::machine`].
     fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>>;
 
-    /// Wakes the session that is asleep in the file `path`, which stays. `spec.image` is ignored: a session wakes from the image
+    /// Resumes the session that is hibernated in the file `path`, which stays. `spec.image` is ignored: a session resumes from the image
     /// that it began with.
     ///
     /// # Errors
     ///
     /// [`EngineError::Outdated`] when what it began with cannot be had any more, [`EngineError::Image`] when the file is damaged,
     /// [`EngineError::Io`] when it cannot be read; those of [`Engine::machine`].
-    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
+    fn resume<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
 
-    /// Checks whether [`Engine::wake`] would find what the session in the file `path` began with. Starts nothing.
+    /// Checks whether [`Engine::resume`] would find what the session in the file `path` began with. Starts nothing.
     ///
     /// # Errors
     ///
-    /// As [`Engine::wake`], above all [`EngineError::Outdated`].
-    fn can_wake<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    /// As [`Engine::resume`], above all [`EngineError::Outdated`].
+    fn can_resume<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async { Ok(()) })
     }
 
     /// Makes a fresh session with the files that the one in the file `path` has in its working directory, and nothing else of it. For
-    /// a session that cannot be woken; the file stays.
+    /// a session that cannot be resumed; the file stays.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Outdated`] when its files cannot be read either; those of [`Engine::wake`].
+    /// [`EngineError::Outdated`] when its files cannot be read either; those of [`Engine::resume`].
     fn recover<'a>(
         &'a self,
         _path: &'a Path,

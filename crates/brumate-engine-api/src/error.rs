@@ -1,7 +1,10 @@
 //! Errors of an engine, and the reasons why a machine ends.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Reason why a machine has ended.
@@ -46,6 +49,33 @@ impl std::fmt::Display for ExitReason {
     }
 }
 
+/// Error of the host's system.
+#[derive(Debug, Clone, Error)]
+#[error(transparent)]
+pub struct HostError(Arc<io::Error>);
+
+impl HostError {
+    /// Returns the kind of the error.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.0.kind()
+    }
+}
+
+impl From<io::Error> for HostError {
+    fn from(error: io::Error) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+/// Errors are equal if they have the same kind and the same text.
+impl PartialEq for HostError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for HostError {}
+
 /// Reason why an engine could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -70,16 +100,16 @@ pub enum EngineError {
         /// Most memory that its process had, in bytes; `None` when that is not known.
         peak_memory_bytes: Option<u64>,
     },
-    /// A session cannot be put to sleep, or not be woken; the text says why.
+    /// A session cannot be hibernated, or not be resumed; the text says why.
     #[error("{0}")]
     Image(String),
-    /// A sleeping session cannot be woken, because what it began with is of another version and not there any more; the text says
+    /// A hibernated session cannot be resumed, because what it began with is of another version and not there any more; the text says
     /// which. Its files can be had ([`Engine::recover`](crate::Engine::recover)).
     #[error("{0}")]
     Outdated(String),
     /// A file of a session cannot be read or written.
-    #[error("{0}")]
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A wheel cannot be mounted; the machine is as it was.
     #[error("{0}")]
     Layer(String),
@@ -88,14 +118,14 @@ pub enum EngineError {
     Compile(String),
     /// The host refused something.
     #[error("the host refused: {0}")]
-    Io(String),
+    Io(#[source] HostError),
     /// There is no engine on this host.
     #[error("the sandbox is not available: {0}")]
     Unavailable(String),
 }
 
 /// Reason why a file of a session could not be read or written.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FileError {
     /// There is none of this name.
@@ -107,7 +137,13 @@ pub enum FileError {
     /// The quota of the session is used up.
     #[error("no space is left in the session")]
     NoSpace,
-    /// Anything else; Linux's name of the error.
+    /// Another reason, as a text for people.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<io::Error> for EngineError {
+    fn from(error: io::Error) -> Self {
+        EngineError::Io(error.into())
+    }
 }

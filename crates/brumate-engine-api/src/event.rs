@@ -69,14 +69,14 @@ pub enum Event {
         /// Bytes dropped so far.
         bytes: u64,
     },
-    /// The guest waits for a line of input; see [`Interrupter::answer`](crate::Interrupter::answer).
+    /// The guest waits for a line of input; see [`InterruptHandle::answer`](crate::InterruptHandle::answer).
     InputRequest {
         /// What to show.
         prompt: String,
         /// Do not show what is typed.
         password: bool,
     },
-    /// The guest waits for packages; see [`Interrupter::install`](crate::Interrupter::install).
+    /// The guest waits for packages; see [`InterruptHandle::install`](crate::InterruptHandle::install).
     Install(InstallRequest),
     /// Busy or idle.
     Status {

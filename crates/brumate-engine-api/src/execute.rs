@@ -22,29 +22,47 @@ pub struct Execute {
     /// Extra environment variables.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub env: Vec<(String, String)>,
-    /// Run as a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
-    pub script: bool,
-    /// Names and modules stay for the next execution on this machine.
-    pub session: bool,
-    /// Run as a cell of a Jupyter notebook, through IPython's shell; names stay, as with `session`.
-    ///
-    /// Magics, shell lines, `Out`, `display()` and top-level `await` work. The last expression's value is an
-    /// [`Event::ExecuteResult`](crate::Event::ExecuteResult), as IPython shows it, and not part of
-    /// [`Ended::Returned`](crate::Ended::Returned); figures are shown at the end.
-    /// `script`, `rich`, `figures`, `file_name` and `argv` have no effect. A traceback is IPython's, as plain text.
-    pub shell: bool,
+    /// How the code runs. Default: [`ExecuteMode::Snippet`].
+    pub mode: ExecuteMode,
     /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
     /// representation it has.
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`](crate::Event::DisplayData).
     pub figures: bool,
     /// Someone answers [`Event::InputRequest`](crate::Event::InputRequest). Until they do, the wall clock of this execution
-    /// stands still; who asks decides how long to wait, with an [`Interrupter`](crate::Interrupter).
+    /// stands still; who asks decides how long to wait, with an [`InterruptHandle`](crate::InterruptHandle).
     pub allow_stdin: bool,
     /// Someone answers [`Event::Install`](crate::Event::Install); the wall clock stands still as with `allow_stdin`.
     /// Otherwise the guest has the packages that it has.
     #[serde(default)]
     pub allow_install: bool,
+}
+
+/// How a piece of Python runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecuteMode {
+    /// In a namespace of its own. The last expression's value is the result.
+    #[default]
+    Snippet,
+    /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
+    Script,
+    /// As a snippet whose names and modules stay for the next execution on this machine.
+    Cell,
+    /// As a cell of a Jupyter notebook, through IPython's shell; names stay, as with [`ExecuteMode::Cell`].
+    ///
+    /// Magics, shell lines, `Out`, `display()` and top-level `await` work. The last expression's value is an
+    /// [`Event::ExecuteResult`](crate::Event::ExecuteResult), as IPython shows it, and not part of
+    /// [`Ended::Returned`](crate::Ended::Returned); figures are shown at the end.
+    /// `rich`, `figures`, `file_name` and `argv` have no effect. A traceback is IPython's, as plain text.
+    NotebookCell,
+}
+
+impl ExecuteMode {
+    /// Returns whether names and modules stay for the next execution.
+    pub fn keeps_names(self) -> bool {
+        matches!(self, ExecuteMode::Cell | ExecuteMode::NotebookCell)
+    }
 }
 
 /// Names reported of one source text, in each of [`Analysis`]'s lists.

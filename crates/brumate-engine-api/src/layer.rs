@@ -75,7 +75,7 @@ impl Hash for Layer {
     }
 }
 
-/// Name of a layer, as a sleeping session remembers it.
+/// Name of a layer, as a hibernated session remembers it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LayerId {
     /// The wheel's file name.

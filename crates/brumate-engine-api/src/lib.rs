@@ -1,7 +1,7 @@
 //! The interface between an engine and its users: what they say to each other, and the traits that an engine implements.
 //!
 //! An [`Engine`] makes [`Machine`]s, each of which runs one [`Execute`] at a time, reports [`Event`]s meanwhile and gives an
-//! [`Outcome`]; and [`Session`]s, machines that keep their state. An [`Interrupter`] stops them and answers what they ask.
+//! [`Outcome`]; and [`Session`]s, machines that keep their state. An [`InterruptHandle`] stops them and answers what they ask.
 //!
 //! Requests, events and outcomes are plain data: an engine may send them to another process. Nothing here knows how a machine is
 //! made, so users of an engine and their tests build without one.
@@ -26,7 +26,7 @@ mod session;
 pub use engine::{BoxFuture, Engine};
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
-pub use execute::{Analysis, Execute, MAX_ARGUMENTS, MAX_NAMES};
+pub use execute::{Analysis, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 pub use image::Image;
 pub use install::{
@@ -34,7 +34,7 @@ pub use install::{
 };
 pub use layer::{Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, PACKAGES};
 pub use limits::Limits;
-pub use machine::{Interrupter, Machine};
+pub use machine::{InterruptHandle, Machine};
 pub use machine_spec::{MachineSpec, Mount};
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
 pub use preparing::Preparing;

@@ -50,11 +50,11 @@ pub trait Machine: Send {
     }
 
     /// Makes a handle that stops the machine from elsewhere.
-    fn interrupter(&self) -> Arc<dyn Interrupter>;
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle>;
 }
 
 /// Stops a running machine. The methods return at once and do nothing when the machine is gone.
-pub trait Interrupter: Send + Sync {
+pub trait InterruptHandle: Send + Sync {
     /// Raises KeyboardInterrupt in the guest; a guest that does not react within the grace time is killed.
     fn interrupt(&self);
     /// Ends the machine without asking it.
@@ -68,5 +68,5 @@ pub trait Interrupter: Send + Sync {
     /// Lists the layers that the machine has mounted at present.
     fn layers(&self) -> Vec<Layer>;
     /// Takes back an interrupt that came too late for what it was meant for.
-    fn withdraw(&self);
+    fn clear(&self);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::{BoxFuture, EngineError, Event, Execute, FileChunk, FileInfo, Interrupter, Layer, Outcome};
+use crate::{BoxFuture, EngineError, Event, Execute, FileChunk, FileInfo, InterruptHandle, Layer, Outcome};
 
 /// Outcome of a cell, and the files after it, or why they cannot be listed.
 pub type CellAndFiles = (Outcome, Result<Vec<FileInfo>, EngineError>);
@@ -92,7 +92,7 @@ pub trait Session: Send + Sync {
     fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>>;
 
     /// Makes the session survive the end of its server. When the server vanishes, however it ends, the last acknowledged state,
-    /// the crash snapshot, is written to files whose names begin with `path`. [`Engine::wake`](crate::Engine::wake) of `path` finds
+    /// the crash snapshot, is written to files whose names begin with `path`. [`Engine::resume`](crate::Engine::resume) of `path` finds
     /// it. A session that is dropped leaves nothing.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ pub trait Session: Send + Sync {
     fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>>;
 
     /// Makes a handle that stops the cell that runs at present. It is good for one cell: a roll-back replaces the machine.
-    fn interrupter(&self) -> Arc<dyn Interrupter>;
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle>;
 
     /// Lists all regular files below `directory` (an absolute path in the guest), in the order of their paths; hidden ones may be
     /// left out. A directory that is not there has none.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use brumate_engine::api::{Execute, Image, MachineSpec};
+use brumate_engine::api::{Execute, ExecuteMode, Image, MachineSpec};
 use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// Runs measured, unless the command line says otherwise.
@@ -96,7 +96,9 @@ async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), Error> {
 
 async fn cell(session: &Session) -> Result<(), Error> {
     let (events, _) = tokio::sync::mpsc::channel(16);
-    session.execute(Execute { code: "1+1".to_owned(), shell: true, ..Execute::default() }, events).await?;
+    session
+        .execute(Execute { code: "1+1".to_owned(), mode: ExecuteMode::NotebookCell, ..Execute::default() }, events)
+        .await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Measures sessions: what many of them cost, and how long they take to fall asleep and to wake; prints one JSON object a
+//! Measures sessions: what many of them cost, and how long they take to hibernate and to resume; prints one JSON object a
 //! line. `bench/run.py` runs it.
 //!
 //! `sessions [LIVE]` with `BRUMATE_CACHE_DIR` set. Times are in microseconds, sizes in bytes.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use brumate_engine::api::{Execute, Image, MachineSpec};
+use brumate_engine::api::{Execute, ExecuteMode, Image, MachineSpec};
 use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// Live sessions in the end, unless the command line says otherwise.
@@ -88,7 +88,7 @@ async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), Error> {
     Ok(())
 }
 
-/// Size and times of sleeping sessions.
+/// Size and times of hibernated sessions.
 async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), Error> {
     let path = directory.join("bench.session");
     let (mut hibernate, mut wake, mut size) = (Vec::new(), Vec::new(), 0);
@@ -102,7 +102,7 @@ async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), Error> {
         drop(session);
         tokio::time::sleep(PAUSE).await;
         let start = Instant::now();
-        let (session, _) = sandbox.wake_session(&path, MachineSpec::default()).await?;
+        let (session, _) = sandbox.resume_session(&path, MachineSpec::default()).await?;
         cell(&session, "int(df.shape[0])").await?;
         wake.push(start.elapsed());
     }
@@ -159,7 +159,7 @@ async fn begin(sandbox: &Sandbox, image: &Image) -> Result<Session, Error> {
 
 async fn cell(session: &Session, code: &str) -> Result<(), Error> {
     let (events, _) = tokio::sync::mpsc::channel(16);
-    session.execute(Execute { code: code.to_owned(), session: true, ..Execute::default() }, events).await?;
+    session.execute(Execute { code: code.to_owned(), mode: ExecuteMode::Cell, ..Execute::default() }, events).await?;
     Ok(())
 }
 

@@ -85,7 +85,7 @@ impl Account {
         fits
     }
 
-    /// Counts `bytes` that are held in any case: a session that wakes held them when it fell asleep.
+    /// Counts `bytes` that are held in any case: a session that resumes held them when it hibernated.
     pub(crate) fn hold_anyway(&mut self, bytes: u64) {
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time for compiling one module when no execution runs, for example when a session wakes that has loaded it.
+/// CPU time for compiling one module when no execution runs, for example when a session resumes that has loaded it.
 const OUTSIDE: Duration = Duration::from_secs(60);
 
 /// The CPU time of the execution that runs.

@@ -16,7 +16,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 pub struct Allowance {
     /// Most runs at the same time; four times as many may wait.
     pub runs: Option<usize>,
-    /// Most sessions, live and asleep.
+    /// Most sessions, live and hibernated.
     pub sessions: Option<usize>,
     /// Most bytes of its sessions on disk. A live session counts with the estimated size of its file.
     pub disk_bytes: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use brumate_engine_api::{Ended, Execute, ExitReason, MachineSpec, Mount, StopReason, StreamName};
+use brumate_engine_api::{Ended, Execute, ExecuteMode, ExitReason, MachineSpec, Mount, StopReason, StreamName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +111,7 @@ impl Runner {
         let execute = Execute {
             file_name: request.file_name,
             argv: request.argv,
-            script: true,
+            mode: ExecuteMode::Script,
             ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);

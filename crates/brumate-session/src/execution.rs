@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brumate_engine_api::{EngineError, Event, Execute, ExitReason, Interrupter, Limits};
+use brumate_engine_api::{EngineError, Event, Execute, ExitReason, InterruptHandle, Limits};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +55,7 @@ pub(crate) struct Deadline<'a> {
 
 impl Deadline<'_> {
     /// Waits until the engine should have answered. Interrupts or kills the code when a token is cancelled before.
-    async fn passed(self, interrupter: &dyn Interrupter, waiting: watch::Receiver<bool>) -> ExitReason {
+    async fn passed(self, interrupt_handle: &dyn InterruptHandle, waiting: watch::Receiver<bool>) -> ExitReason {
         let Self { limits, margin, cancel, revoked } = self;
         let revoked = async {
             match revoked {
@@ -67,13 +67,13 @@ impl Deadline<'_> {
         let whole = limits.wall.saturating_add(limits.grace).saturating_add(margin);
         tokio::select! {
             () = cancel.cancelled() => {
-                interrupter.interrupt();
+                interrupt_handle.interrupt();
                 tokio::time::sleep(limits.grace.saturating_add(margin)).await;
                 ExitReason::Cancelled
             }
             () = sleep_excluding_waits(whole, waiting) => ExitReason::TimeLimit,
             () = revoked => {
-                interrupter.kill();
+                interrupt_handle.kill();
                 tokio::time::sleep(margin).await;
                 ExitReason::Cancelled
             }
@@ -123,20 +123,20 @@ impl<'a> Execution<'a> {
     }
 
     /// Waits for `running`, which sends the machine's events to `received`. `convert` turns them into events for the
-    /// receiver. Answers requests, interrupts and kills through `interrupter`. Returns the end, and the modules that
+    /// receiver. Answers requests, interrupts and kills through `interrupt_handle`. Returns the end, and the modules that
     /// the code imported and that could not be installed.
     pub(crate) async fn run<T>(
         mut self,
-        interrupter: &dyn Interrupter,
+        interrupt_handle: &dyn InterruptHandle,
         running: impl Future<Output = Result<T, EngineError>>,
         received: mpsc::Receiver<Event>,
         convert: impl FnMut(Event) -> [Option<RunEvent>; 2],
     ) -> (ExecutionEnd<T>, MissingModules) {
         let (deadline, waiting) = (self.deadline, self.input.waiting());
-        let answered = async { tokio::join!(running, self.forward(interrupter, received, convert)).0 };
+        let answered = async { tokio::join!(running, self.forward(interrupt_handle, received, convert)).0 };
         let end = tokio::select! {
             result = answered => ExecutionEnd::Answered(result),
-            reason = deadline.passed(interrupter, waiting) => {
+            reason = deadline.passed(interrupt_handle, waiting) => {
                 tracing::error!("the engine did not keep its limits; the machine is killed");
                 ExecutionEnd::Overdue(reason)
             }
@@ -147,7 +147,7 @@ impl<'a> Execution<'a> {
     /// Forwards events, input requests and install requests until the machine has sent its last event.
     async fn forward(
         &mut self,
-        interrupter: &dyn Interrupter,
+        interrupt_handle: &dyn InterruptHandle,
         mut received: mpsc::Receiver<Event>,
         mut convert: impl FnMut(Event) -> [Option<RunEvent>; 2],
     ) {
@@ -156,13 +156,13 @@ impl<'a> Execution<'a> {
                 event = received.recv() => match event {
                     None => return,
                     Some(Event::InputRequest { prompt, password }) => {
-                        self.input.request(prompt, password, interrupter);
+                        self.input.request(prompt, password, interrupt_handle);
                         continue;
                     }
                     Some(Event::Install(request)) => {
                         match &mut self.installer {
-                            Some(installer) => installer.start(request, interrupter.layers()),
-                            None => drop(interrupter.install(Err(NO_PACKAGES.to_owned()))),
+                            Some(installer) => installer.start(request, interrupt_handle.layers()),
+                            None => drop(interrupt_handle.install(Err(NO_PACKAGES.to_owned()))),
                         }
                         continue;
                     }
@@ -173,13 +173,13 @@ impl<'a> Execution<'a> {
                         // A full queue drops progress.
                         InstallProgress::Event(event) => drop(self.events.try_send(RunEvent::Packages(event))),
                         // Too late if the code has ended.
-                        InstallProgress::Done(answer) => drop(interrupter.install(answer)),
+                        InstallProgress::Done(answer) => drop(interrupt_handle.install(answer)),
                     }
                     continue;
                 }
                 reply = self.input.reply() => {
-                    let Some(event) = deliver_reply(reply, interrupter) else { continue };
-                    interrupter.interrupt();
+                    let Some(event) = deliver_reply(reply, interrupt_handle) else { continue };
+                    interrupt_handle.interrupt();
                     event
                 }
             };

@@ -36,7 +36,7 @@ pub const MAX_CONCURRENT: Setting = Setting { flag: "--max-concurrent", variable
 pub const MAX_LIVE_SESSIONS: Setting = Setting { flag: "--max-live-sessions", variable: "BRUMATE_MAX_LIVE_SESSIONS" };
 /// Sessions in all.
 pub const MAX_SESSIONS: Setting = Setting { flag: "--max-sessions", variable: "BRUMATE_MAX_SESSIONS" };
-/// Bytes of sleeping sessions on disk.
+/// Bytes of hibernated sessions on disk.
 pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK" };
 
 /// Time to wait for an answer to an input request.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use brumate_engine_api::{Event, Interrupter, StreamName};
+use brumate_engine_api::{Event, InterruptHandle, StreamName};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
@@ -90,7 +90,7 @@ impl InputForwarder {
     }
 
     /// Sends a request. The code gets EOF when nobody receives it.
-    pub(crate) fn request(&mut self, prompt: String, password: bool, interrupter: &dyn Interrupter) {
+    pub(crate) fn request(&mut self, prompt: String, password: bool, interrupt_handle: &dyn InterruptHandle) {
         let (sender, receiver) = oneshot::channel();
         let question = InputRequest { prompt, password, reply: sender };
         let left = self.left.checked_sub(1);
@@ -103,7 +103,7 @@ impl InputForwarder {
         self.pending = taken.then_some(receiver);
         self.waiting.send_replace(taken);
         if !taken {
-            interrupter.answer(None);
+            interrupt_handle.answer(None);
         }
     }
 
@@ -118,17 +118,17 @@ impl InputForwarder {
 }
 
 /// Passes an answer to the machine. Returns an output event when the code has to be interrupted.
-pub(crate) fn deliver_reply(reply: InputReply, interrupter: &dyn Interrupter) -> Option<Event> {
+pub(crate) fn deliver_reply(reply: InputReply, interrupt_handle: &dyn InterruptHandle) -> Option<Event> {
     match reply {
         InputReply::Line(line) => {
             // A line that is too long for the engine counts as EOF.
-            if !interrupter.answer(Some(line)) {
-                interrupter.answer(None);
+            if !interrupt_handle.answer(Some(line)) {
+                interrupt_handle.answer(None);
             }
             None
         }
         InputReply::End => {
-            interrupter.answer(None);
+            interrupt_handle.answer(None);
             None
         }
         InputReply::Stop(text) => Some(Event::Stream { name: StreamName::Stderr, text }),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine_api::{EngineError, Event, Execute, Interrupter, Machine, MachineSpec};
+use brumate_engine_api::{EngineError, Event, Execute, InterruptHandle, Machine, MachineSpec};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +87,7 @@ impl Runner {
         };
         permit.start(self.limits().cpu);
         Phases::start(phases);
-        let stop = KillOnDrop(machine.interrupter());
+        let stop = KillOnDrop(machine.interrupt_handle());
         let end = tokio::select! {
             biased;
             // Dropping the machine ends it.
@@ -112,7 +112,7 @@ impl Runner {
     async fn execute(
         &self,
         machine: &mut dyn Machine,
-        interrupter: &dyn Interrupter,
+        interrupt_handle: &dyn InterruptHandle,
         execute: Execute,
         input: InputForwarder,
         events: &mpsc::Sender<RunEvent>,
@@ -122,7 +122,7 @@ impl Runner {
         let execution = Execution::new(events, input, Some(self.packages.clone()), deadline);
         let (sender, received) = machine_events();
         let running = machine.execute(execute, sender);
-        let (end, missing) = execution.run(interrupter, running, received, run_events_of).await;
+        let (end, missing) = execution.run(interrupt_handle, running, received, run_events_of).await;
         match end.into_result() {
             Ok(outcome) => Ok(RunEnd::Completed { outcome, missing }),
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
@@ -143,7 +143,7 @@ fn run_events_of(event: Event) -> [Option<RunEvent>; 2] {
 }
 
 /// Kills the machine when its run is over or its future is dropped.
-struct KillOnDrop(Arc<dyn Interrupter>);
+struct KillOnDrop(Arc<dyn InterruptHandle>);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {

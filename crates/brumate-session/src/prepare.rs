@@ -81,7 +81,7 @@ impl MachinePreparer<'_> {
             Err(error) => return Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
         };
         let layers = installation.layers.clone();
-        let made = if !self.engine.replaced(&spec.image, &layers).is_empty() {
+        let made = if !self.engine.replaced_packages(&spec.image, &layers).is_empty() {
             drop(machine);
             self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
         } else if !layers.is_empty() {
@@ -193,7 +193,7 @@ pub(crate) struct PreparedMachine {
 /// Clones a specification, for a second machine if the first one does not suit.
 fn copy(spec: &MachineSpec) -> Result<MachineSpec, RunError> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
-    let stdin = stdin.map_err(|error| RunError::Engine(EngineError::Io(error.to_string())))?;
+    let stdin = stdin.map_err(|error| RunError::Engine(error.into()))?;
     let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
     Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, layers })
 }

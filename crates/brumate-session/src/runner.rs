@@ -122,7 +122,7 @@ impl Runner {
         let (engine, learned) = (self.engine.clone(), self.learned.clone());
         tokio::spawn(async move {
             if let Some(image) = image_to_build {
-                let built = engine.warm_ahead(&image).await;
+                let built = engine.prewarm(&image).await;
                 if let Err(error) = &built {
                     tracing::debug!(%image, %error, "no image could be built of what code imports");
                 }

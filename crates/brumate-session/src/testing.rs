@@ -170,7 +170,11 @@ impl Engine for FakeEngine {
         })
     }
 
-    fn wake<'a>(&'a self, path: &'a Path, _spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+    fn resume<'a>(
+        &'a self,
+        path: &'a Path,
+        _spec: MachineSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             self.check_version()?;
             let state = FakeSessionState::read(path)?;
@@ -178,7 +182,7 @@ impl Engine for FakeEngine {
         })
     }
 
-    fn can_wake<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn can_resume<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.check_version() })
     }
 
@@ -193,7 +197,7 @@ impl Engine for FakeEngine {
         })
     }
 
-    fn replaced(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
+    fn replaced_packages(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
         // Fake images have no modules.
         Vec::new()
     }

@@ -1,6 +1,7 @@
 //! Devices: objects of the host that the guest reads and writes as files.
 
 use std::fmt;
+use std::os::fd::RawFd;
 
 use brumate_abi::errno::Errno;
 
@@ -68,6 +69,12 @@ pub trait Device: Send {
     /// What can be done now without waiting.
     fn poll(&mut self) -> Readiness {
         Readiness::ALWAYS
+    }
+
+    /// Returns the host's descriptor that becomes readable when the device does. Default: none; only the guest itself
+    /// changes what the device is ready for.
+    fn readable_fd(&self) -> Option<RawFd> {
+        None
     }
 
     /// How `stat` and `lseek` treat it.

@@ -1,5 +1,7 @@
 //! Positions, readiness, and what else is asked of an open file.
 
+use std::os::fd::RawFd;
+
 use super::Vfs;
 use super::device::Readiness;
 use super::fds::{Description, DescriptionId, Target};
@@ -148,6 +150,14 @@ impl Vfs {
             }
             _ => Ok(Readiness::ALWAYS),
         }
+    }
+
+    /// Returns the host's descriptor that becomes readable when `fd` does, if there is one.
+    pub fn readable_fd(&mut self, fd: i32) -> Option<RawFd> {
+        let id = self.usable(fd).ok()?;
+        let Target::Inode(inode) = self.descriptions.get(id).ok()?.target else { return None };
+        let InodeKind::Device(device) = self.inodes.get(inode).ok()?.kind else { return None };
+        self.device(device).ok()?.readable_fd()
     }
 
     /// Bytes that can be read without waiting (`FIONREAD`).

@@ -56,7 +56,7 @@ def warm():
     from ..execution import execute
 
     def run(code):
-        return json.loads(execute(json.dumps({"code": code, "shell": True})))["ended"]
+        return json.loads(execute(json.dumps({"code": code, "mode": "notebook_cell"})))["ended"]
 
     for code in (*_CELLS, *[code for name, code in _WITH.items() if name in sys.modules]):
         ended = run(code)

@@ -72,7 +72,7 @@ impl NativeModule {
 
 /// Names the distributions of which something may be imported in `image` and whose place one of `layers` takes: a machine of this
 /// image would go on using the version that it has. Normalised names (PEP 503), sorted.
-pub fn replaced(image: &Image, layers: &[Layer]) -> Vec<String> {
+pub fn replaced_packages(image: &Image, layers: &[Layer]) -> Vec<String> {
     if layers.is_empty() {
         return Vec::new();
     }

@@ -1,6 +1,6 @@
 //! A world without chance, for building images: the same bundle gives the same image, byte for byte, everywhere.
 //!
-//! A sleeping session is kept as what differs from its base image. So that it wakes on another machine, or after the base
+//! A hibernated session is kept as what differs from its base image. So that it resumes on another machine, or after the base
 //! was lost and built anew, the base must be reproducible: while it is built, clocks count their readings and the
 //! generator is a counter under SHA-256. Nothing of a guest runs then; every machine is seeded anew when it is forked.
 

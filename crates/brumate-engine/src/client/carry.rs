@@ -10,7 +10,7 @@ use super::error::Error;
 use super::images::Images;
 use super::session_file;
 
-/// Copies the images that the sleeping sessions in these files began with from a cache to the directory `to`, which is made with mode
+/// Copies the images that the hibernated sessions in these files began with from a cache to the directory `to`, which is made with mode
 /// 0700 when there are any. Returns how many there were. A file that is no session, or whose image is not in the cache, is passed
 /// over.
 ///

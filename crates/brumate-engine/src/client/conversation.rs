@@ -13,7 +13,7 @@ use super::mounted::{self, Mounted, RemountPlan};
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId};
-use super::stop::{Clock, GuestAnswer, Interrupter, StandsStill};
+use super::stop::{Clock, GuestAnswer, InterruptHandle, StandsStill};
 use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, InstallRequest, Layer};
@@ -31,7 +31,7 @@ pub(super) struct Conversation<'a> {
     /// The machine writes its crash snapshot beside this path.
     pub(super) crash_snapshot: Option<&'a Path>,
     pub(super) clock: &'a Clock,
-    pub(super) interrupter: &'a Interrupter,
+    pub(super) interrupt_handle: &'a InterruptHandle,
     pub(super) dropped: &'a mut u64,
     pub(super) compiling: &'a mut Compiling,
 }
@@ -49,7 +49,7 @@ pub(super) struct Compiling {
     pub(super) spent: Duration,
 }
 
-/// CPU time of the compilers when a session wakes, at least: its modules were within an execution's each, not all together.
+/// CPU time of the compilers when a session resumes, at least: its modules were within an execution's each, not all together.
 const WAKING_CPU: Duration = Duration::from_secs(60);
 
 impl Compiling {
@@ -98,7 +98,7 @@ impl Conversation<'_> {
         loop {
             let said = tokio::select! {
                 said = self.channel.receive::<FromMachine>() => said?,
-                answer = self.interrupter.answered(), if questions.waits => {
+                answer = self.interrupt_handle.answered(), if questions.waits => {
                     questions.waits = false;
                     self.go_on(&mut questions);
                     match answer {
@@ -137,11 +137,11 @@ impl Conversation<'_> {
                     };
                     if let Some(install) = asks {
                         if !questions.waits {
-                            self.interrupter.withdraw();
+                            self.interrupt_handle.clear();
                             self.go_on(&mut questions);
                             continue;
                         }
-                        self.interrupter.ask(install);
+                        self.interrupt_handle.ask(install);
                         let still = questions.still.take().unwrap_or_else(|| self.clock.stand_still());
                         questions.still = Some(still);
                     }

@@ -30,10 +30,10 @@ impl Machine {
 
 impl Session {
     /// Makes the session survive the end of its server. When the server vanishes, however it ends, the session's processes write
-    /// its last acknowledged state, the crash snapshot, beside `path` and end. [`Sandbox::wake`](super::Sandbox::wake) of `path`
+    /// its last acknowledged state, the crash snapshot, beside `path` and end. [`Sandbox::resume`](super::Sandbox::resume) of `path`
     /// finds it there. A session that is dropped leaves none. A crash snapshot that lies there already is overwritten.
     ///
-    /// `path` is where the session is put to sleep, or would be; nothing needs to be there. The processes get descriptors, no
+    /// `path` is where the session is hibernated, or would be; nothing needs to be there. The processes get descriptors, no
     /// path.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::{ExitReason, LayerId};
+use crate::api::{ExitReason, FileError, LayerId};
 use crate::wire::WireError;
 
 /// An error of the engine.
@@ -11,7 +11,7 @@ use crate::wire::WireError;
 pub enum Error {
     /// The machine has ended; it cannot be used any more.
     #[error("the interpreter ended: {reason}")]
-    MachineDied {
+    MachineExited {
         /// Why.
         reason: ExitReason,
         /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
@@ -27,16 +27,17 @@ pub enum Error {
         reason: ExitReason,
         /// Bytes of output that the cell had dropped, as far as is known.
         output_dropped: u64,
-        /// Most memory that its process had resident; as in [`Error::MachineDied`].
+        /// Most memory that its process had resident; as in [`Error::MachineExited`].
         peak_memory_bytes: Option<u64>,
     },
     /// A file of the guest cannot be had or changed; the guest goes on.
-    #[error("{path}: {reason}")]
+    #[error("{path}: {error}")]
     File {
         /// The guest's path.
         path: String,
         /// Why.
-        reason: String,
+        #[source]
+        error: FileError,
     },
     /// A wheel cannot be mounted; the machine goes on.
     #[error("cannot mount {name}: {reason}")]
@@ -46,8 +47,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A sleeping session has wheels mounted that it was not given again.
-    #[error("the session cannot be woken: it needs {}", names(layers))]
+    /// A hibernated session has wheels mounted that it was not given again.
+    #[error("the session cannot be resumed: it needs {}", names(layers))]
     MissingLayers {
         /// Which ones.
         layers: Vec<LayerId>,
@@ -63,11 +64,11 @@ pub enum Error {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] crate::cache_dir::CacheError),
-    /// A sleeping session cannot be woken by this version of Brumate on this host; its files can be had ([`super::Sandbox::recover`]). The
+    /// A hibernated session cannot be resumed by this version of Brumate on this host; its files can be had ([`super::Sandbox::recover`]). The
     /// text says why.
     #[error("{0}")]
     Outdated(String),
-    /// A session cannot be put to sleep or woken; the text says why.
+    /// A session cannot be hibernated or resumed; the text says why.
     #[error("{0}")]
     Image(String),
     /// No machine can be had.
@@ -89,7 +90,7 @@ pub enum Error {
 impl From<WireError> for Error {
     fn from(error: WireError) -> Error {
         let reason = ExitReason::Protocol(error.to_string());
-        Error::MachineDied { reason, output_dropped: 0, peak_memory_bytes: None }
+        Error::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None }
     }
 }
 

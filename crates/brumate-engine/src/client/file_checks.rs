@@ -1,14 +1,22 @@
 //! Checks of paths that are sent to machines, and of listings and pieces of files that come from them.
 
-use super::error::Error;
-use crate::api::{FileChunk, FileInfo, MAX_NEW_FILES};
+use super::error::{Error, cut};
+use crate::api::{FileChunk, FileError, FileInfo, MAX_NEW_FILES};
 
 /// Longest path, in bytes: what the guest's own calls accept.
 const MAX_PATH: usize = 4095;
 
 /// Returns the error for a file that cannot be had or changed.
 pub(super) fn refused(path: &str, reason: impl Into<String>) -> Error {
-    Error::File { path: path.to_owned(), reason: reason.into() }
+    Error::File { path: path.to_owned(), error: FileError::Other(reason.into()) }
+}
+
+/// Returns the error for what a machine answered about `path`.
+pub(super) fn failed(path: &str, error: FileError) -> Error {
+    match error {
+        FileError::Other(reason) => refused(path, cut(reason)),
+        error => Error::File { path: path.to_owned(), error },
+    }
 }
 
 /// A path that may be sent to a machine.

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::error::{Error, cut};
-use super::file_checks::{checked, is_piece, refused};
+use super::error::Error;
+use super::file_checks::{checked, failed, is_piece, refused};
 use super::machine::Machine;
-use super::stop::Interrupter;
+use super::stop::InterruptHandle;
 use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 
@@ -80,11 +80,11 @@ impl Machine {
 
     async fn ask_for_files(&mut self, request: FileRequest, path: &str) -> Result<FileReply, Error> {
         // Who stops a cell does not mean this.
-        let nobody = Interrupter::new();
+        let nobody = InterruptHandle::new();
         let question = ToMachine::Files(request);
         match self.converse_until(&nobody, &question, &[], None, FILES_TIMEOUT).await?.0 {
             FromMachine::Files(Ok(reply)) => Ok(reply),
-            FromMachine::Files(Err(reason)) => Err(refused(path, cut(reason))),
+            FromMachine::Files(Err(error)) => Err(failed(path, error)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }

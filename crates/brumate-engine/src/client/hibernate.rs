@@ -1,6 +1,6 @@
-//! Sessions asleep on disk.
+//! Sessions hibernated on disk.
 //!
-//! A session wakes if its format is known and its base image is found. The version that wrote the file does not matter.
+//! A session resumes if its format is known and its base image is found. The version that wrote the file does not matter.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,9 +16,9 @@ use super::session_file::{Header, copy_checked, load, open, store, trailer};
 use super::{PoolKey, Sandbox, crash_snapshot, prepare};
 use crate::api::{Image, Layer, LayerId, MachineSpec};
 
-/// A machine that was asleep.
+/// A machine that was hibernated.
 #[derive(Debug)]
-pub struct WokenMachine {
+pub struct ResumedMachine {
     /// It goes on where it was.
     pub machine: Machine,
     /// Guest paths of host directories that were granted once and are not now; they answer `ESTALE`.
@@ -46,17 +46,17 @@ impl Machine {
 }
 
 impl Sandbox {
-    /// Wakes the session asleep in `path`, on this or another machine. The file stays. When a server vanished after that file
+    /// Resumes the session hibernated in `path`, on this or another machine. The file stays. When a server vanished after that file
     /// was written, and its session left a crash snapshot that is newer, it takes the file's place first.
     ///
-    /// `spec.image` is ignored: a session wakes from the image it began with. Of `spec.layers` it takes those that it had
+    /// `spec.image` is ignored: a session resumes from the image it began with. Of `spec.layers` it takes those that it had
     /// ([`super::layers_of`]).
     ///
     /// # Errors
     /// [`Error::MissingLayers`] when one of these is not there; [`Error::Outdated`] when the image that it began with cannot be had;
     /// [`Error::Image`] when the file is damaged, or of a session that still runs; [`Error::Io`] when it cannot be read; those of
     /// [`Sandbox::machine`].
-    pub async fn wake(&self, path: &Path, spec: MachineSpec) -> Result<WokenMachine, Error> {
+    pub async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<ResumedMachine, Error> {
         crash_snapshot::adopt(path).await?;
         let path = path.to_owned();
         let (header, file) = open(path).await?;
@@ -79,12 +79,12 @@ impl Sandbox {
         machine.session = header.session;
         machine.give(&layers).await?;
         let revoked = machine.restore_snapshot(&payload, generation).await?;
-        Ok(WokenMachine { machine, revoked })
+        Ok(ResumedMachine { machine, revoked })
     }
 }
 
 impl Sandbox {
-    /// The image from which a session wakes: this Brumate's, or one in the cache that another Brumate has made.
+    /// The image from which a session resumes: this Brumate's, or one in the cache that another Brumate has made.
     async fn base_of(&self, image: Image, header: &Header) -> Result<PoolKey, Error> {
         let own = prepare::find(&self.shared, &image).await?;
         if own.as_ref().is_some_and(|own| own.header.id == header.base) {
@@ -98,12 +98,12 @@ impl Sandbox {
         }
     }
 
-    /// Checks whether what the session asleep in `path` began with can be had. Starts nothing; an image that is not built yet is
+    /// Checks whether what the session hibernated in `path` began with can be had. Starts nothing; an image that is not built yet is
     /// taken for the right one.
     ///
     /// # Errors
-    /// As [`Sandbox::wake`].
-    pub async fn can_wake(&self, path: &Path) -> Result<(), Error> {
+    /// As [`Sandbox::resume`].
+    pub async fn can_resume(&self, path: &Path) -> Result<(), Error> {
         crash_snapshot::adopt(path).await?;
         let (header, _) = open(path.to_owned()).await?;
         if !header.base_layers.is_empty() {
@@ -113,8 +113,8 @@ impl Sandbox {
         self.base_of(Image::of(header.modules.clone()), &header).await.map(drop)
     }
 
-    /// Makes a new session with the files that the one asleep in `path` has in its working directory, and nothing else of it. For a session
-    /// that cannot be woken; the file stays.
+    /// Makes a new session with the files that the one hibernated in `path` has in its working directory, and nothing else of it. For a session
+    /// that cannot be resumed; the file stays.
     ///
     /// # Errors
     /// [`Error::Outdated`] when its files cannot be read either, [`Error::Image`] when the file is damaged, [`Error::Io`] when it cannot
@@ -129,13 +129,13 @@ impl Sandbox {
         Ok(Session::new(machine))
     }
 
-    /// Wakes a sleeping session; see [`Sandbox::wake`]. Also returns the guest paths of host directories that are not
+    /// Resumes a session; see [`Sandbox::resume`]. Also returns the guest paths of host directories that are not
     /// granted any more.
     ///
     /// # Errors
-    /// Those of [`Sandbox::wake`].
-    pub async fn wake_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
-        let WokenMachine { machine, revoked } = self.wake(path, spec).await?;
+    /// Those of [`Sandbox::resume`].
+    pub async fn resume_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
+        let ResumedMachine { machine, revoked } = self.resume(path, spec).await?;
         Ok((Session::new(machine), revoked))
     }
 }
@@ -165,12 +165,12 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
     Ok(layers)
 }
 
-/// Checks the file of a sleeping session: whole, and with an image in `cache_dir` that it wakes from, or that may still be built. Reads
+/// Checks the file of a hibernated session: whole, and with an image in `cache_dir` that it resumes from, or that may still be built. Reads
 /// all of it, and makes nothing.
 ///
 /// # Errors
-/// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot wake it, [`Error::Io`] when it cannot be read.
-pub fn check_asleep(path: &Path, cache_dir: &Path) -> Result<(), Error> {
+/// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot resume it, [`Error::Io`] when it cannot be read.
+pub fn check_session_file(path: &Path, cache_dir: &Path) -> Result<(), Error> {
     let mut file = File::open(path)?;
     let header = Header::read(&mut file)?;
     let start = file.stream_position()?;

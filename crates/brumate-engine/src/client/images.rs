@@ -1,7 +1,7 @@
 //! Base images on disk: made on first use, verified when they are opened, replaced when they are damaged.
 //!
 //! A file's name is the key of everything that went into the image, and of nothing else: two versions of Brumate whose bundle and
-//! driver are the same share it. It appears by `rename` after `fsync`. Nothing here is removed but what is damaged: a sleeping session
+//! driver are the same share it. It appears by `rename` after `fsync`. Nothing here is removed but what is damaged: a hibernated session
 //! may need an image that an earlier Brumate made, and finds it by what it is ([`Images::find`]).
 
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use super::error::{Error, cut};
 use super::machine::Machine;
 use super::mounted::{RemountPlan, check, messages};
 use super::session::Session;
-use super::stop::Interrupter;
+use super::stop::InterruptHandle;
 use super::{crash_snapshot, hibernate};
 use crate::api::{Layer, LayerId};
 use crate::wire::{FromMachine, ToMachine};
@@ -50,7 +50,7 @@ impl Machine {
             self.tell(&message, &fds).await?;
         }
         // Who stops a cell does not mean this.
-        let nobody = Interrupter::new();
+        let nobody = InterruptHandle::new();
         let question = ToMachine::Remount { remove: plan.remove.clone() };
         match self.converse_until(&nobody, &question, &[], None, MOUNT_TIMEOUT).await?.0 {
             FromMachine::Mounted(Ok(())) => {
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// Gives the machine the layers that it had when it fell asleep, beside those of its base.
+    /// Gives the machine the layers that it had when it hibernated, beside those of its base.
     pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), Error> {
         layers.iter().try_for_each(check)?;
         for (layers, fds) in messages(layers) {
@@ -118,13 +118,13 @@ impl Session {
     /// Wheels that are mounted at present. What a cell has installed is among them while it runs; when that cell is rolled back
     /// they are gone. Waits for nothing.
     pub fn layers(&self) -> Vec<Layer> {
-        self.interrupter().layers()
+        self.interrupt_handle().layers()
     }
 }
 
-/// Returns the layers that [`Sandbox::wake_session`](super::Sandbox::wake_session) of `path` wants in
+/// Returns the layers that [`Sandbox::resume_session`](super::Sandbox::resume_session) of `path` wants in
 /// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A crash snapshot that is newer takes the file's place first, as in
-/// [`Sandbox::wake`](super::Sandbox::wake).
+/// [`Sandbox::resume`](super::Sandbox::resume).
 ///
 /// # Errors
 /// [`Error::Image`] when the file is of another version of Brumate or of a session that still runs, or is no session;

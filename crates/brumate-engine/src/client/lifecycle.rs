@@ -12,7 +12,7 @@ use super::error::{Error, cut};
 use super::machine::{Machine, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
-use super::stop::Interrupter;
+use super::stop::InterruptHandle;
 use super::unassigned::{UnassignedMachine, greet};
 use crate::api::{Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine, WireError};
@@ -77,7 +77,7 @@ impl Machine {
         let (channel, theirs) = pair()?;
         let limit = self.shared.startup_timeouts.hello;
         // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
-        let nobody = Interrupter::new();
+        let nobody = InterruptHandle::new();
         // An idle one gives back what it was given to follow.
         self.followed &= !idle;
         let question = ToMachine::Fork { checkpoint, idle };

@@ -18,11 +18,11 @@ use super::mounted::Mounted;
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId, new_session};
-use super::stop::{Clock, Interrupter, Process};
+use super::stop::{Clock, InterruptHandle, Process};
 use super::unassigned::UnassignedMachine;
 use super::zygote::Exit;
 use crate::api::{
-    Analysis, Event, Execute, ExitReason, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason,
+    Analysis, Event, Execute, ExitReason, FileError, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason,
 };
 use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
 
@@ -38,7 +38,7 @@ pub struct Machine {
     exit: oneshot::Receiver<Exit>,
     /// What came of `exit`, which tells it once.
     exited: Option<Result<Exit, RecvError>>,
-    interrupter: Interrupter,
+    interrupt_handle: InterruptHandle,
     /// A conversation has begun and not ended. When the next begins like that, nobody waited for its end: the machine's
     /// next answer would be taken for one to another question.
     conversing: bool,
@@ -91,7 +91,7 @@ impl Machine {
         let UnassignedMachine { channel, exit, process } = unassigned;
         let mounted = Mounted::default();
         mounted.set(pool.image().layers().to_vec());
-        let interrupter = Interrupter::of(mounted.clone());
+        let interrupt_handle = InterruptHandle::of(mounted.clone());
         Machine {
             process,
             channel,
@@ -100,7 +100,7 @@ impl Machine {
             mounts,
             exit,
             exited: None,
-            interrupter,
+            interrupt_handle,
             conversing: false,
             dropped: 0,
             pool,
@@ -119,8 +119,8 @@ impl Machine {
     }
 
     /// Returns a handle that stops the execution that runs now, or the next one, from elsewhere.
-    pub fn interrupter(&self) -> Interrupter {
-        self.interrupter.present()
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.interrupt_handle.present()
     }
 
     /// Parses `code` with the guest's parser; returns what it imports.
@@ -133,8 +133,8 @@ impl Machine {
         match self.converse(&question, &[], None, limit).await {
             Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(Error::MachineDied { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
-                Err(Error::MachineDied { reason: ExitReason::ParseLimit(limit), output_dropped, peak_memory_bytes })
+            Err(Error::MachineExited { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
+                Err(Error::MachineExited { reason: ExitReason::ParseLimit(limit), output_dropped, peak_memory_bytes })
             }
             Err(error) => Err(error),
         }
@@ -161,12 +161,12 @@ impl Machine {
         checkpoint: Option<Option<BorrowedFd<'_>>>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let list = directory.map(file_checks::checked).transpose()?;
-        let number = self.interrupter().number();
+        let number = self.interrupt_handle().number();
         let question =
             ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
         let fds: Vec<_> = checkpoint.flatten().into_iter().collect();
         let answer = self.converse(&question, &fds, Some(events), self.limits.wall).await;
-        self.interrupter.execution_ended();
+        self.interrupt_handle.execution_ended();
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
             return Err(self.misbehaved("an answer to another question").await);
         };
@@ -178,7 +178,7 @@ impl Machine {
         let listed = match (directory, listed) {
             (None, None) => Ok(Vec::new()),
             (Some(directory), Some(reply)) => match self.listing(directory, reply).await {
-                Err(error @ Error::MachineDied { .. }) => return Err(error),
+                Err(error @ Error::MachineExited { .. }) => return Err(error),
                 listed => listed,
             },
             _ => return Err(self.misbehaved("a listing of files that nobody asked for, or none").await),
@@ -193,13 +193,13 @@ impl Machine {
     pub(super) async fn listing(
         &mut self,
         directory: &str,
-        reply: Result<FileReply, String>,
+        reply: Result<FileReply, FileError>,
     ) -> Result<Vec<FileInfo>, Error> {
         match reply {
             Ok(FileReply::List(files)) if file_checks::is_listing(&files) => Ok(files),
             Ok(FileReply::List(_)) => Err(self.misbehaved("a listing of files that cannot be").await),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(reason) => Err(file_checks::refused(directory, cut(reason))),
+            Err(error) => Err(file_checks::failed(directory, error)),
         }
     }
 
@@ -221,14 +221,14 @@ impl Machine {
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
     ) -> Result<(FromMachine, Option<StopReason>), Error> {
-        let interrupter = self.interrupter();
-        self.converse_until(&interrupter, question, fds, events, wall).await
+        let interrupt_handle = self.interrupt_handle();
+        self.converse_until(&interrupt_handle, question, fds, events, wall).await
     }
 
-    /// As [`Machine::converse`], stopped by `interrupter`.
+    /// As [`Machine::converse`], stopped by `interrupt_handle`.
     pub(super) async fn converse_until(
         &mut self,
-        interrupter: &Interrupter,
+        interrupt_handle: &InterruptHandle,
         question: &ToMachine,
         fds: &[BorrowedFd<'_>],
         events: Option<mpsc::Sender<Event>>,
@@ -253,14 +253,14 @@ impl Machine {
             session: self.session,
             crash_snapshot: self.crash_snapshot.as_deref(),
             clock: &clock,
-            interrupter,
+            interrupt_handle,
             dropped: &mut dropped,
             compiling: &mut self.compiling,
         };
         // The guard is asked first, each time: whatever the machine does, it does within its limits.
         let said = tokio::select! {
             biased;
-            reason = clock.guard(&self.process, interrupter, execution, self.limits.grace) => Err(reason),
+            reason = clock.guard(&self.process, interrupt_handle, execution, self.limits.grace) => Err(reason),
             said = conversation.serve_until_answer(question, fds, events) => Ok(said),
         };
         self.dropped = dropped;
@@ -319,7 +319,7 @@ impl Machine {
             Some(Ok(exit)) => exit.peak_memory_bytes,
             _ => None,
         };
-        Error::MachineDied { reason, output_dropped: self.dropped, peak_memory_bytes }
+        Error::MachineExited { reason, output_dropped: self.dropped, peak_memory_bytes }
     }
 
     pub(super) async fn misbehaved(&mut self, what: &str) -> Error {

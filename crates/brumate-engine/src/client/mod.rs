@@ -55,7 +55,7 @@ use tokio::sync::Mutex;
 pub use crate::api::ExitReason;
 pub use carry::{copy_images, take_images};
 pub use error::Error;
-pub use hibernate::{WokenMachine, check_asleep};
+pub use hibernate::{ResumedMachine, check_session_file};
 pub use layers::layers_of;
 pub use lifecycle::PausedMachine;
 pub use machine::Machine;
@@ -63,7 +63,7 @@ pub use probe::probe;
 pub use progress::{Progress, ProgressFn};
 pub use session::Session;
 pub use startup_timeouts::StartupTimeouts;
-pub use stop::Interrupter;
+pub use stop::InterruptHandle;
 pub use tiers::Tiers;
 
 use crate::api::{Image, MachineSpec};
@@ -226,7 +226,7 @@ impl Sandbox {
     /// # Errors
     /// When no machine can be had, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
-        let replaced = bundle::replaced(&spec.image, &spec.layers);
+        let replaced = bundle::replaced_packages(&spec.image, &spec.layers);
         if replaced.is_empty() && self.has_image(&spec.image) {
             let image = spec.image.clone();
             return self.machine_of(&image, spec).await;
@@ -255,7 +255,7 @@ impl Sandbox {
             };
             match started {
                 Ok(machine) => return Ok(machine),
-                Err(error @ (Error::Unavailable(_) | Error::MachineDied { .. })) => last = error,
+                Err(error @ (Error::Unavailable(_) | Error::MachineExited { .. })) => last = error,
                 Err(error) => return Err(error),
             }
         }
@@ -279,7 +279,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// Those of [`Sandbox::warm`].
-    pub async fn warm_ahead(&self, image: &Image) -> Result<(), Error> {
+    pub async fn prewarm(&self, image: &Image) -> Result<(), Error> {
         self.shared.compilers.until_free().await;
         self.warm_as(image, Urgency::Ahead).await
     }
@@ -339,7 +339,7 @@ impl Sandbox {
             // The next run that uses these packages finds them imported.
             let sandbox = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = sandbox.warm_ahead(&image).await {
+                if let Err(error) = sandbox.prewarm(&image).await {
                     tracing::warn!(%image, %error, "an image cannot be built");
                 }
             });

@@ -16,7 +16,7 @@ use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::Error;
 use super::lifecycle::PausedMachine;
 use super::machine::Machine;
-use super::stop::Interrupter;
+use super::stop::InterruptHandle;
 use super::transaction::Transaction;
 use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
 
@@ -25,7 +25,7 @@ use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
 pub struct Session {
     state: Arc<tokio::sync::Mutex<SessionState>>,
     /// Stops the machine that runs at present.
-    interrupter: Arc<Mutex<Interrupter>>,
+    interrupt_handle: Arc<Mutex<InterruptHandle>>,
 }
 
 #[derive(Debug)]
@@ -131,14 +131,14 @@ impl Session {
     }
 
     fn of(machine: Machine, fresh: bool) -> Session {
-        let interrupter = Arc::new(Mutex::new(machine.interrupter()));
+        let interrupt_handle = Arc::new(Mutex::new(machine.interrupt_handle()));
         let changes = watch::Sender::default();
         let seen = changes.subscribe();
         let (checkpoint, outdated, crash_snapshot) = (None, None, None);
         let (expected, kept, transaction) = (false, !fresh, None);
         let state =
             SessionState { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, crash_snapshot };
-        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupter };
+        let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupt_handle };
         if !fresh {
             session.maintain_checkpoint(seen);
         }
@@ -148,7 +148,7 @@ impl Session {
     /// Runs a cell. Events arrive while it runs.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineDied`] when the
+    /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineExited`] when the
     /// session is lost.
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
         Ok(self.run(request, events, None).await?.0)
@@ -259,8 +259,8 @@ impl Session {
         result: Result<T, Error>,
     ) -> Result<T, Error> {
         match result {
-            Err(Error::MachineDied { reason, output_dropped, peak_memory_bytes }) => {
-                let lost = Error::MachineDied { reason: reason.clone(), output_dropped, peak_memory_bytes };
+            Err(Error::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
+                let lost = Error::MachineExited { reason: reason.clone(), output_dropped, peak_memory_bytes };
                 let rolled_back = Error::RolledBack { reason: reason.clone(), output_dropped, peak_memory_bytes };
                 if !self.take_over(state).await {
                     return Err(lost);
@@ -290,10 +290,10 @@ impl Session {
         let Ok(machine) = machine else { return false };
         // The crash snapshot may name what the cell had installed.
         machine.mounted.mark_wide();
-        *self.interrupter.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupter();
+        *self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupt_handle();
         state.machine = machine;
         // A fork is its first sign of life: what is told is true.
-        !matches!(state.checkpoint().await, Err(Error::MachineDied { .. }))
+        !matches!(state.checkpoint().await, Err(Error::MachineExited { .. }))
     }
 
     /// Forks the session: the other one goes on from this one's present state.
@@ -329,8 +329,8 @@ impl Session {
     }
 
     /// Stops the cell that runs now, or the next one: KeyboardInterrupt, then SIGKILL and a roll-back.
-    pub fn interrupter(&self) -> Interrupter {
-        self.interrupter.lock().unwrap_or_else(PoisonError::into_inner).present()
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
     /// Sees to the checkpoint in the background, until the session has not been used for a while. A failure is met again, and

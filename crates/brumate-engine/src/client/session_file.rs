@@ -23,7 +23,7 @@ use crate::api::{Layer, LayerId, MAX_LAYERS};
 use crate::image::file::FORMAT;
 use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
 
-/// Largest sleeping session, in bytes.
+/// Largest hibernated session, in bytes.
 pub(super) const MAX_SESSION: u64 = 4 << 30;
 
 /// Largest header, in bytes.
@@ -82,7 +82,7 @@ pub(super) fn store(path: &Path, header: &Header, mut payload: File, generation:
     complete(path, header, &mut payload.take(length), generation)
 }
 
-/// Makes `path` a sleeping session: header, payload, trailer. Returns its size once it is durable.
+/// Makes `path` a hibernated session: header, payload, trailer. Returns its size once it is durable.
 ///
 /// # Errors
 /// When the disk refuses; what `path` was before is untouched.
@@ -146,7 +146,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Says that this Brumate cannot wake the session.
+    /// Says that this Brumate cannot resume the session.
     pub(super) fn outdated(&self, why: &str) -> Error {
         // The text comes out of a file.
         let version: String = self.version.escape_debug().take(MAX_VERSION).collect();
@@ -205,7 +205,7 @@ pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -
     if copied == *trailer { Ok(()) } else { Err(damaged("its checksum is wrong")) }
 }
 
-/// Opens a sleeping session and reads its header; what follows comes next.
+/// Opens a hibernated session and reads its header; what follows comes next.
 pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), Error> {
     let opened = tokio::task::spawn_blocking(move || {
         let mut file = File::open(path)?;
@@ -224,7 +224,7 @@ pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
     Ok((payload, trailer.generation))
 }
 
-/// The id of the base image of the session asleep in `path`.
+/// The id of the base image of the session hibernated in `path`.
 ///
 /// # Errors
 /// [`Error::Image`] when the file is damaged, [`Error::Outdated`] when it is of another format, [`Error::Io`] when it cannot be read.

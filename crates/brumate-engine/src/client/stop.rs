@@ -1,4 +1,4 @@
-//! What ends a machine from outside: its time limits, and whoever holds an [`Interrupter`].
+//! What ends a machine from outside: its time limits, and whoever holds an [`InterruptHandle`].
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -70,7 +70,7 @@ impl Drop for Process {
     }
 }
 
-/// What an [`Interrupter`] has asked for.
+/// What an [`InterruptHandle`] has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     None,
@@ -108,22 +108,22 @@ struct Asked {
 /// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that ran when it
 /// was made, or else to the next one: what comes too late for that one does not concern those after it.
 #[derive(Debug, Clone)]
-pub struct Interrupter {
+pub struct InterruptHandle {
     asked: watch::Sender<Asked>,
     execution: u64,
     mounted: Mounted,
 }
 
-impl Interrupter {
+impl InterruptHandle {
     /// One of a machine with these layers.
-    pub(super) fn of(mounted: Mounted) -> Interrupter {
+    pub(super) fn of(mounted: Mounted) -> InterruptHandle {
         let asked = Asked { execution: 0, request: Request::None, question: PendingRequest::Nothing };
-        Interrupter { asked: watch::Sender::new(asked), execution: 0, mounted }
+        InterruptHandle { asked: watch::Sender::new(asked), execution: 0, mounted }
     }
 
     /// One that nobody has.
-    pub(super) fn new() -> Interrupter {
-        Interrupter::of(Mounted::default())
+    pub(super) fn new() -> InterruptHandle {
+        InterruptHandle::of(Mounted::default())
     }
 
     /// Wheels that its machine has mounted at present.
@@ -181,8 +181,8 @@ impl Interrupter {
     }
 
     /// One for the execution that runs now, or the next one.
-    pub(super) fn present(&self) -> Interrupter {
-        Interrupter { execution: self.asked.borrow().execution, ..self.clone() }
+    pub(super) fn present(&self) -> InterruptHandle {
+        InterruptHandle { execution: self.asked.borrow().execution, ..self.clone() }
     }
 
     /// The present execution is over; nobody can stop it any more.
@@ -205,7 +205,7 @@ impl Interrupter {
     }
 
     /// Nobody will answer the present question.
-    pub(super) fn withdraw(&self) {
+    pub(super) fn clear(&self) {
         self.asked.send_modify(|asked| asked.question = PendingRequest::Nothing);
     }
 
@@ -283,11 +283,11 @@ impl Clock {
     pub(super) async fn guard(
         &self,
         process: &Process,
-        interrupter: &Interrupter,
+        interrupt_handle: &InterruptHandle,
         execution: Option<u64>,
         grace: Duration,
     ) -> StopReason {
-        let mut requests = interrupter.asked.subscribe();
+        let mut requests = interrupt_handle.asked.subscribe();
         // What was asked before this conversation counts as well.
         requests.mark_changed();
         // What else a machine does cannot be interrupted: a stop is kept for the execution it is meant for.
@@ -340,7 +340,7 @@ impl Clock {
 /// Waits until at least `least` is asked for.
 async fn asked(requests: &mut watch::Receiver<Asked>, least: Request) -> Request {
     loop {
-        // The guard borrows an interrupter, hence a sender: it never ends.
+        // The guard borrows an interrupt_handle, hence a sender: it never ends.
         let _ = requests.changed().await;
         let request = requests.borrow_and_update().request;
         if request == Request::Kill || request == least {

@@ -102,7 +102,7 @@ impl Session {
     /// Ends a transaction: what was done never was, files included.
     ///
     /// # Errors
-    /// [`Error::MachineDied`] when the state before cannot be had: the session is lost.
+    /// [`Error::MachineExited`] when the state before cannot be had: the session is lost.
     pub async fn roll_back(&self) -> Result<(), Error> {
         let mut state = self.state().await;
         match state.transaction.as_ref().map(|transaction| &transaction.progress) {
@@ -112,7 +112,7 @@ impl Session {
                 if back {
                     return Ok(());
                 }
-                Err(Error::MachineDied { reason: ExitReason::Cancelled, output_dropped: 0, peak_memory_bytes: None })
+                Err(Error::MachineExited { reason: ExitReason::Cancelled, output_dropped: 0, peak_memory_bytes: None })
             }
             _ => {
                 state.transaction = None;

@@ -28,7 +28,7 @@ pub(crate) fn mount_host_directories(
     }
 }
 
-/// Joins the host directories of a file system that was asleep with what is granted now, and mounts what is new. Returns
+/// Joins the host directories of a file system that was hibernated with what is granted now, and mounts what is new. Returns
 /// the paths that are no longer granted; they answer `ESTALE`.
 pub(crate) fn join_host_directories(
     vfs: &mut Vfs,

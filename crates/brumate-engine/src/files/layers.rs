@@ -111,7 +111,7 @@ fn unmount(vfs: &mut Vfs, wheel: &Wheel) {
     }
 }
 
-/// Joins a file system that was asleep with the layers it had.
+/// Joins a file system that was hibernated with the layers it had.
 ///
 /// # Errors
 /// The first that is missing, or is none.

@@ -167,6 +167,10 @@ impl Device for Stdin {
         if self.readable() { Readiness::READABLE } else { Readiness(0) }
     }
 
+    fn readable_fd(&self) -> Option<RawFd> {
+        Some(self.fd.as_raw_fd())
+    }
+
     fn kind(&self) -> DeviceKind {
         DeviceKind::Stream
     }

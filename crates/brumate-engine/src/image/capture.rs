@@ -121,7 +121,7 @@ fn library(store: &mut StoreContextMut<'_, Host>, index: usize) -> Result<Librar
     let mut bytes = library.bytes.as_ref().map(|bytes| bytes.to_vec());
     let mut origin = library.origin.clone();
     if let Some(gone) = origin.take_if(|origin| !layers::present(&host.vfs).contains(&origin.layer)) {
-        // Whoever wakes has no such layer.
+        // Whoever resumes has no such layer.
         bytes = Some(layers::read(&host.vfs, &gone).map_err(ImageError::Unsupported)?);
     }
     Ok(LibraryRecord {

@@ -43,7 +43,7 @@ pub(crate) struct Header {
     format: u32,
     /// What it was made from.
     pub(crate) key: [u8; 32],
-    /// SHA-256 of its content: a sleeping session names its base by this.
+    /// SHA-256 of its content: a hibernated session names its base by this.
     pub(crate) id: [u8; 32],
     /// Bytes of linear memory.
     pub(crate) memory: u64,

@@ -1,9 +1,22 @@
 //! Readiness of descriptors. Waiting is the engine's matter: it calls this again after it has waited.
 
+use std::os::fd::RawFd;
+
 use brumate_abi::errno::{Errno, syscall};
 use brumate_abi::memory::GuestMemory;
 use brumate_vfs::limits::OPEN_FILES_MAX;
 use brumate_vfs::{Readiness, Vfs};
+
+/// Returns the host's descriptors whose readiness the guest waits for: only they can end the wait, besides time and an
+/// interrupt. Entries that cannot be read are skipped.
+pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds: u32) -> Vec<RawFd> {
+    let entries = (0..nfds).map(|index| fds + index * POLLFD_SIZE);
+    let waits_for_input = |entry: u32, mem: &mut GuestMemory<'_>| {
+        let (fd, wanted) = (mem.read_i32(entry).ok()?, mem.read_i16(entry + 4).ok()?);
+        (fd >= 0 && wanted & (Readiness::IN | Readiness::RDNORM) != 0).then_some(fd)
+    };
+    entries.filter_map(|entry| vfs.readable_fd(waits_for_input(entry, mem)?)).collect()
+}
 
 /// Size of `struct pollfd`.
 const POLLFD_SIZE: u32 = 8;

@@ -4,13 +4,10 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Caller, Linker};
 
-use super::poll::poll_ready;
+use super::poll::{host_fds, poll_ready};
 use crate::caps::clock;
 use crate::host::{Host, split};
 use brumate_abi::errno::Errno;
-
-/// How often descriptors that only the host can make ready (standard input) are looked at while waiting.
-const STEP: Duration = Duration::from_millis(10);
 
 /// Defines the family's imports.
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
@@ -29,9 +26,8 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
                 if rest.is_some_and(|rest| rest.is_zero()) {
                     return 0;
                 }
-                // Without descriptors only time can end the wait.
-                let step = if count == 0 { rest } else { Some(rest.map_or(STEP, |rest| rest.min(STEP))) };
-                if clock::sleep(step) {
+                let host_fds = host_fds(&mut host.vfs, &mut memory, fds, count);
+                if clock::wait(&host_fds, rest) {
                     return Errno::EINTR.as_syscall();
                 }
             }

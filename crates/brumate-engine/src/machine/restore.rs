@@ -9,7 +9,7 @@ use super::boot::instantiate;
 use super::non_memory_state::Globals;
 use super::python::Python;
 use super::{Machine, MachineError, Prelude};
-use crate::api::Execute;
+use crate::api::{Execute, ExecuteMode};
 use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
 use crate::files;
@@ -148,8 +148,7 @@ impl Machine {
             code: code.to_owned(),
             file_name: "cell_1.py".to_owned(),
             env: vec![("OUTPUT_DIR".to_owned(), "/workspace".to_owned())],
-            shell,
-            session: true,
+            mode: if shell { ExecuteMode::NotebookCell } else { ExecuteMode::Cell },
             rich: true,
             figures: true,
             allow_install: true,

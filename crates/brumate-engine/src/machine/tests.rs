@@ -99,7 +99,7 @@ fn run(machine: &mut Machine, code: &str) -> String {
         }),
         1 << 20,
     );
-    let request = serde_json::json!({"code": code, "session": true}).to_string();
+    let request = serde_json::json!({"code": code, "mode": "cell"}).to_string();
     let answer = machine.call_driver("execute", &request).unwrap();
     machine.output().lock().unwrap().end();
     assert!(answer.contains("Returned"), "{answer}");

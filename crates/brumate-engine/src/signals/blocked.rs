@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::number;
 
-/// Interrupt signals that are blocked as long as this value lives, except inside [`Blocked::pause`] and [`Blocked::poll`].
+/// Interrupt signals that are blocked as long as this value lives, except inside [`Blocked::poll`].
 pub(crate) struct Blocked {
     before: libc::sigset_t,
 }
@@ -25,18 +25,6 @@ pub(crate) fn block_interrupt() -> Blocked {
 }
 
 impl Blocked {
-    /// Waits for `duration` or a signal.
-    pub(crate) fn pause(&self, duration: Duration) {
-        let timeout = libc::timespec {
-            tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: duration.subsec_nanos().into(),
-        };
-        // SAFETY: no descriptors are passed; the timeout and the mask live across the call.
-        unsafe {
-            libc::ppoll(std::ptr::null_mut(), 0, &raw const timeout, &raw const self.before);
-        }
-    }
-
     /// Waits for `fds` to become ready, for a signal, or for `timeout` (`None`: for ever). True when something is ready.
     pub(crate) fn poll(&self, fds: &mut [libc::pollfd], timeout: Option<Duration>) -> bool {
         let timeout = timeout.map(|duration| libc::timespec {

@@ -6,7 +6,7 @@ use super::{
     FileReply, FileRequest, InstallReply, LAYERS_AT_ONCE, LayerInfo, LayerProblem, MAX_LIST, ModuleReply,
     ModuleRequest, MountReply, MountRequest,
 };
-use crate::api::{Analysis, Event, Execute, LayerId, Limits, MAX_LAYERS, Outcome, bounded};
+use crate::api::{Analysis, Event, Execute, FileError, LayerId, Limits, MAX_LAYERS, Outcome, bounded};
 
 /// Server → machine.
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,10 +144,10 @@ pub enum FromMachine {
         /// What came of it.
         outcome: Box<Outcome>,
         /// The files, if they were asked for, or why they cannot be listed.
-        listed: Option<Result<FileReply, String>>,
+        listed: Option<Result<FileReply, FileError>>,
     },
     /// Answer to [`ToMachine::Files`], or why it was refused.
-    Files(Result<FileReply, String>),
+    Files(Result<FileReply, FileError>),
     /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
     Ended {
         /// How.

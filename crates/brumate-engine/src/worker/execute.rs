@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Failure, Worker, files};
-use crate::api::{Ended, Execute, Outcome, StopReason};
+use crate::api::{Ended, Execute, ExecuteMode, Outcome, StopReason};
 use crate::machine::MachineError;
 use crate::meter::cpu_time;
 use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
@@ -56,9 +56,9 @@ impl Worker {
         let answer = answer?;
         let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
         let mut outcome = self.outcome(executed.ended, before, cpu_limit);
-        let except = request.session.then_some(crate::files::WORKSPACE);
+        let except = request.mode.keeps_names().then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
-        if request.script {
+        if request.mode == ExecuteMode::Script {
             // The driver puts the script there.
             let script = format!("{}/{}", crate::files::HOME, request.file_name);
             outcome.new_files.retain(|file| file.path != script);

@@ -1,21 +1,21 @@
 //! What the server does with the guest's files, on the machine's own file system: no code of the guest runs.
 
-use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
+use crate::api::{FileChunk, FileError, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 use crate::wire::{FileReply, FileRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::{ListedFile, Timestamp, Vfs};
 
-/// Does what is asked; the error is a text for people.
-pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, String> {
+/// Answers a request of the server.
+pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, FileError> {
     match request {
         FileRequest::List { directory } => match vfs.list_files(directory.as_bytes(), MAX_LISTED_FILES) {
             Ok(files) => Ok(FileReply::List(files.into_iter().map(info).collect())),
-            Err(Errno::EOVERFLOW) => Err(format!("it holds more than {MAX_LISTED_FILES} files")),
-            Err(errno) => Err(errno.to_string()),
+            Err(Errno::EOVERFLOW) => Err(FileError::Other(format!("it holds more than {MAX_LISTED_FILES} files"))),
+            Err(errno) => Err(file_error(errno)),
         },
         FileRequest::Read { path, offset, length } => {
             let length = MAX_FILE_CHUNK.min(length as usize);
-            let (bytes, size) = vfs.read_file_at(path.as_bytes(), offset, length).map_err(|errno| errno.to_string())?;
+            let (bytes, size) = vfs.read_file_at(path.as_bytes(), offset, length).map_err(file_error)?;
             Ok(FileReply::Read(FileChunk { bytes, size }))
         }
         FileRequest::Write { path, offset, bytes, truncate } => {
@@ -33,8 +33,17 @@ pub(super) fn new_files(vfs: &mut Vfs, since: Timestamp, except: Option<&str>) -
     (files.into_iter().map(info).collect(), more)
 }
 
-fn done(result: Result<(), Errno>) -> Result<FileReply, String> {
-    result.map(|()| FileReply::Done).map_err(|errno| errno.to_string())
+fn file_error(errno: Errno) -> FileError {
+    match errno {
+        Errno::ENOENT | Errno::ENOTDIR => FileError::NotFound,
+        Errno::EISDIR | Errno::EINVAL => FileError::NotAFile,
+        Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG => FileError::NoSpace,
+        other => FileError::Other(other.to_string()),
+    }
+}
+
+fn done(result: Result<(), Errno>) -> Result<FileReply, FileError> {
+    result.map(|()| FileReply::Done).map_err(file_error)
 }
 
 fn info(file: ListedFile) -> FileInfo {

@@ -70,7 +70,7 @@ impl Worker {
         }
         // The last request's limits are not this one's.
         limits::lift();
-        // Whoever wakes the session finds what was written, or what slept before.
+        // Whoever resumes the session finds what was written, or what slept before.
         let _ = files.write(self.generation, |to| self.snapshot(to, None));
     }
 }

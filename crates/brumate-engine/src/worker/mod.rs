@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rustix::process::Pid;
 
-use crate::api::{Limits, MAX_LAYERS};
+use crate::api::{FileError, Limits, MAX_LAYERS};
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
 use crate::files::layers::{self as files_of_layers, GivenLayer};
@@ -134,7 +134,7 @@ struct Worker {
     mounts: Vec<(String, bool)>,
     /// Bytes that may still be written to them.
     quota: Arc<Quota>,
-    /// They are in the guest's file system. Not before the first request: a machine that becomes a sleeping session has that
+    /// They are in the guest's file system. Not before the first request: a machine that becomes a hibernated session has that
     /// one's files.
     mounted: bool,
     /// Layers that are to be mounted or joined.
@@ -338,7 +338,7 @@ impl Worker {
         Ok(())
     }
 
-    fn serve_files(&mut self, request: FileRequest) -> Result<FileReply, String> {
+    fn serve_files(&mut self, request: FileRequest) -> Result<FileReply, FileError> {
         files::serve(&mut self.machine.host().vfs, request)
     }
 

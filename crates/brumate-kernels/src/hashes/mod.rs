@@ -1,7 +1,7 @@
 //! Hash functions that the guest's `_hashlib` calls: MD5, SHA-1, SHA-2, SHA-3, RIPEMD-160 and SM3, with the instructions of
 //! the host's processor.
 //!
-//! A hasher's state lies in the guest's memory, so that it is copied, forked and put to sleep with it. One pointer comes
+//! A hasher's state lies in the guest's memory, so that it is copied, forked and hibernated with it. One pointer comes
 //! in, to a request; 1 says that the work is done, 0 that the request makes no sense. Nothing has been written then.
 //! `runtime/recipes/platform/_hashlib.c` has the same layout.
 //!

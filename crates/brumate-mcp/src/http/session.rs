@@ -42,27 +42,45 @@ pub(crate) enum SessionError {
 }
 
 /// One client's session.
+///
+/// It has two locks. Where both are needed, `streams` is locked first.
 #[derive(Debug)]
 pub(crate) struct Session {
     /// The principal that the session belongs to.
     principal: Option<Principal>,
     account: Account,
-    /// The token of its last request, where tokens are needed.
-    credential: Mutex<Option<Arc<Credential>>>,
     streams: Mutex<SessionStreams>,
     /// The largest notification or request of the server.
     max_message: usize,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
-    initialized: Mutex<Option<oneshot::Sender<ServerJsonRpcMessage>>>,
-    version: Mutex<String>,
-    used: Mutex<Instant>,
-    waiting: Mutex<usize>,
+    client: Mutex<SessionClient>,
     ended: CancellationToken,
     retry: Duration,
     /// The event store, if there is one.
     journal: Option<SessionJournal>,
+}
+
+/// What a session knows of its client.
+#[derive(Debug)]
+struct SessionClient {
+    /// The token of its last request, where tokens are needed.
+    credential: Option<Arc<Credential>>,
+    /// Receives the answer to `initialize`.
+    initialized: Option<oneshot::Sender<ServerJsonRpcMessage>>,
+    /// The protocol version; empty before the answer to `initialize`.
+    version: String,
+    last_used: Instant,
+    /// Readers of the standalone stream.
+    readers: usize,
     /// The log level of an earlier process, until the server has set it again.
-    level: Mutex<Option<String>>,
+    level: Option<String>,
+}
+
+impl SessionClient {
+    fn new(credential: Option<Arc<Credential>>, level: Option<String>) -> Self {
+        let (initialized, version, last_used) = (None, String::new(), Instant::now());
+        Self { credential, initialized, version, last_used, readers: 0, level }
+    }
 }
 
 /// The id of the request that sets the log level of a restored session. Ids of clients differ from it.
@@ -70,18 +88,23 @@ const LEVEL_REQUEST: &str = "brumate-mcp/level";
 
 impl Session {
     fn touch(&self) {
-        *lock(&self.used) = Instant::now();
+        lock(&self.client).last_used = Instant::now();
     }
 
     /// Returns how long nothing has run and nobody has read.
     fn idle(&self) -> Duration {
         let streams = lock(&self.streams);
-        if streams.running() > 0 || streams.is_read() { Duration::ZERO } else { lock(&self.used).elapsed() }
+        if streams.running() > 0 || streams.is_read() { Duration::ZERO } else { lock(&self.client).last_used.elapsed() }
     }
 
     /// Returns whether the token of its last request was revoked.
     fn is_revoked(&self) -> bool {
-        lock(&self.credential).as_ref().is_some_and(|credential| credential.revoked().is_cancelled())
+        lock(&self.client).credential.as_ref().is_some_and(|credential| credential.revoked().is_cancelled())
+    }
+
+    /// Returns the receiver of the answer to `initialize`, once.
+    fn take_initialized(&self) -> Option<oneshot::Sender<ServerJsonRpcMessage>> {
+        lock(&self.client).initialized.take()
     }
 
     /// Puts a message of the server on its stream.
@@ -97,12 +120,12 @@ impl Session {
             _ => None,
         };
         if answered.is_some()
-            && let Some(initialized) = lock(&self.initialized).take()
+            && let Some(initialized) = self.take_initialized()
         {
             if let ServerJsonRpcMessage::Response(response) = &message
                 && let ServerResult::InitializeResult(result) = &response.result
             {
-                *lock(&self.version) = result.protocol_version.to_string();
+                lock(&self.client).version = result.protocol_version.to_string();
             }
             // The receiver may be gone. The session is reaped then.
             let _ = initialized.send(message);

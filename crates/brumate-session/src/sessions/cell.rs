@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Execute, InstallAnswer, Interrupter, Layer, Outcome, Session, StopReason,
+    CellAndFiles, EngineError, Execute, InstallAnswer, InterruptHandle, Layer, Outcome, Session, StopReason,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +116,7 @@ impl Sessions {
         };
         let before = Savepoint::of(slot);
         let mut collector = CellOutputCollector::new(self.limits());
-        slot.cell_started(live.session.interrupter());
+        slot.cell_started(live.session.interrupt_handle());
         let mut request = request;
         let input = InputForwarder::new(request.input_requests.take());
         let phases = request.phases.take();
@@ -193,7 +193,7 @@ impl Sessions {
         let CellReceivers { collector, events, input } = receivers;
         let deadline = Deadline { limits: self.limits(), margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
         let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
-        let interrupter = SlotInterrupter { slot, session, machine: session.interrupter() };
+        let interrupt_handle = SlotInterrupter { slot, session, machine: session.interrupt_handle() };
         let (sender, received) = machine_events();
         let running = async {
             // The cell's changes count when they are stored.
@@ -201,7 +201,7 @@ impl Sessions {
             session.execute_and_list(request, sender, WORKSPACE).await
         };
         let convert = |event| [collector.take(event).map(|(name, text)| RunEvent::Output { name, text }), None];
-        let (end, missing) = execution.run(&interrupter, running, received, convert).await;
+        let (end, missing) = execution.run(&interrupt_handle, running, received, convert).await;
         collector.missing = missing;
         if let ExecutionEnd::Overdue(_) = end {
             slot.discard_cell();
@@ -255,14 +255,14 @@ impl Sessions {
     }
 }
 
-/// Interrupter of a cell that goes through the slot, which remembers interrupts.
+/// InterruptHandle of a cell that goes through the slot, which remembers interrupts.
 struct SlotInterrupter<'a> {
     slot: &'a Slot,
     session: &'a dyn Session,
-    machine: Arc<dyn Interrupter>,
+    machine: Arc<dyn InterruptHandle>,
 }
 
-impl Interrupter for SlotInterrupter<'_> {
+impl InterruptHandle for SlotInterrupter<'_> {
     fn interrupt(&self) {
         self.slot.interrupt();
     }
@@ -283,8 +283,8 @@ impl Interrupter for SlotInterrupter<'_> {
         self.session.layers()
     }
 
-    fn withdraw(&self) {
-        self.machine.withdraw();
+    fn clear(&self) {
+        self.machine.clear();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_engine_api::Execute;
+use brumate_engine_api::{Execute, ExecuteMode};
 
 use super::limits::WORKSPACE;
 use crate::execution::execute_request;
@@ -68,8 +68,7 @@ impl CellRequest {
             // A file name for each cell: functions of earlier cells keep their lines in tracebacks.
             file_name: format!("cell_{number}.py"),
             env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
-            session: true,
-            shell: !self.plain,
+            mode: if self.plain { ExecuteMode::Cell } else { ExecuteMode::NotebookCell },
             rich: true,
             figures: true,
             ..execute_request(self.code, self.globals, input, allow_install)

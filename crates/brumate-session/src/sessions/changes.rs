@@ -90,7 +90,7 @@ impl Sessions {
             (_, _, Some(image)) => {
                 let source = self.inner.directory.image(&image.name);
                 if matches!(from, MachineState::Absent)
-                    && let Err(EngineError::Outdated(_)) = self.inner.engine.can_wake(&source).await
+                    && let Err(EngineError::Outdated(_)) = self.inner.engine.can_resume(&source).await
                 {
                     return self.copy_files(parent, child, to).await;
                 }

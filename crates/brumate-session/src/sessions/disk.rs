@@ -154,7 +154,7 @@ impl Sessions {
         };
         let written = session.hibernate(&self.inner.directory.image(&name)).await;
         let bytes = written.map_err(|error| match error {
-            EngineError::Io(reason) => SessionError::Storage(reason),
+            EngineError::Io(error) => SessionError::Storage(error.to_string()),
             EngineError::Image(reason) => SessionError::NotStorable { reason },
             error => error.into(),
         })?;

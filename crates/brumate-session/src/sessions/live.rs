@@ -73,7 +73,7 @@ impl Sessions {
                 let known = slot.record().packages.clone();
                 let resumed = async {
                     let layers = self.layers_of(&path, &known).await?;
-                    engine.wake(&path, MachineSpec { layers, ..self.spec(slot) }).await
+                    engine.resume(&path, MachineSpec { layers, ..self.spec(slot) }).await
                 };
                 let resumed = tokio::select! {
                     biased;
@@ -83,8 +83,9 @@ impl Sessions {
                 match resumed {
                     Ok(session) => session,
                     Err(EngineError::Outdated(reason)) => return Err(SessionError::Outdated { id, reason }),
-                    Err(EngineError::Image(reason) | EngineError::Io(reason)) => {
-                        return Err(SessionError::NotResumable { id, reason });
+                    Err(EngineError::Image(reason)) => return Err(SessionError::NotResumable { id, reason }),
+                    Err(EngineError::Io(error)) => {
+                        return Err(SessionError::NotResumable { id, reason: error.to_string() });
                     }
                     Err(error) => return Err(error.into()),
                 }
@@ -133,9 +134,10 @@ impl Sessions {
         let path = self.inner.directory.image(&image.name);
         match self.inner.engine.recover(&path, self.spec(slot)).await {
             Ok(session) => Ok(session),
-            Err(EngineError::Outdated(reason) | EngineError::Image(reason) | EngineError::Io(reason)) => {
+            Err(EngineError::Outdated(reason) | EngineError::Image(reason)) => {
                 Err(SessionError::NotResumable { id, reason })
             }
+            Err(EngineError::Io(error)) => Err(SessionError::NotResumable { id, reason: error.to_string() }),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,7 +1,7 @@
 //! Sessions: interpreters that keep their state between calls, are hibernated when idle, and survive the server.
 //!
-//! [`Sessions`] is the entry point. A session is **live** (in a machine), **asleep** (hibernated to a file) or
-//! **lost**. A call on a session that is asleep resumes it. At most [`SessionSettings::max_live`] sessions are live;
+//! [`Sessions`] is the entry point. A session is **live** (in a machine), **hibernated** (hibernated to a file) or
+//! **lost**. A call on a session that is hibernated resumes it. At most [`SessionSettings::max_live`] sessions are live;
 //! when a further one needs a place, the least recently used idle session is hibernated. A session does one operation
 //! at a time; others wait in order.
 //!

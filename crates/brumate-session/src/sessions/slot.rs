@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brumate_engine_api::{Interrupter, Session};
+use brumate_engine_api::{InterruptHandle, Session};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
@@ -99,7 +99,7 @@ pub(crate) struct Slot {
 }
 
 struct RunningCell {
-    interrupter: Arc<dyn Interrupter>,
+    interrupt_handle: Arc<dyn InterruptHandle>,
     interrupted: bool,
 }
 
@@ -250,9 +250,9 @@ impl Slot {
     }
 
     /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it.
-    pub(crate) fn cell_started(&self, interrupter: Arc<dyn Interrupter>) {
+    pub(crate) fn cell_started(&self, interrupt_handle: Arc<dyn InterruptHandle>) {
         self.discarded.store(false, Ordering::SeqCst);
-        *self.running() = Some(RunningCell { interrupter, interrupted: false });
+        *self.running() = Some(RunningCell { interrupt_handle, interrupted: false });
     }
 
     /// Unregisters the cell. An interrupt that came too late is withdrawn, unless it has `stopped` the cell.
@@ -261,7 +261,7 @@ impl Slot {
             && running.interrupted
             && !stopped
         {
-            running.interrupter.withdraw();
+            running.interrupt_handle.clear();
         }
     }
 
@@ -270,7 +270,7 @@ impl Slot {
         match self.running().as_mut() {
             Some(running) => {
                 running.interrupted = true;
-                running.interrupter.interrupt();
+                running.interrupt_handle.interrupt();
                 true
             }
             None => false,
@@ -280,7 +280,7 @@ impl Slot {
     /// Kills the running cell. The session is rolled back.
     pub(crate) fn kill_cell(&self) {
         if let Some(running) = self.running().as_ref() {
-            running.interrupter.kill();
+            running.interrupt_handle.kill();
         }
     }
 
@@ -293,7 +293,7 @@ impl Slot {
     pub(crate) fn discard_cell(&self) {
         if let Some(running) = self.running().as_ref() {
             self.discarded.store(true, Ordering::SeqCst);
-            running.interrupter.kill();
+            running.interrupt_handle.kill();
         }
     }
 

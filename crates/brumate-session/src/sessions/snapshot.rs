@@ -95,7 +95,7 @@ impl Sessions {
         self.detached(cancel, |sessions, _| async move {
             let mut bytes = 0;
             if snapshot.has_file {
-                sessions.inner.engine.can_wake(&from).await?;
+                sessions.inner.engine.can_resume(&from).await?;
                 bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
             }
             let mut record = SessionRecord::new(SessionId::random()?, &principal, sessions.now());
@@ -114,7 +114,7 @@ impl Sessions {
         .await
     }
 
-    /// Makes a copy of the file at `from` the file of a session, which is asleep then.
+    /// Makes a copy of the file at `from` the file of a session, which is hibernated then.
     pub(super) async fn adopt_copy(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
         let (name, generation) = {
             let record = slot.record();

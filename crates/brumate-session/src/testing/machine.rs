@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use brumate_engine_api::{
-    Analysis, BoxFuture, Ended, EngineError, Event, Execute, ExitReason, InstallAnswer, Interrupter, Layer, Machine,
-    Outcome, StopReason, StreamName,
+    Analysis, BoxFuture, Ended, EngineError, Event, Execute, ExitReason, InstallAnswer, InterruptHandle, Layer,
+    Machine, Outcome, StopReason, StreamName,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -55,7 +55,7 @@ impl FakeInterrupter {
     }
 }
 
-impl Interrupter for FakeInterrupter {
+impl InterruptHandle for FakeInterrupter {
     fn interrupt(&self) {
         self.raise(StopSignal::Interrupt);
     }
@@ -83,7 +83,7 @@ impl Interrupter for FakeInterrupter {
         Vec::new()
     }
 
-    fn withdraw(&self) {
+    fn clear(&self) {
         self.0.send_if_modified(|now| {
             let change = *now == StopSignal::Interrupt;
             if change {
@@ -141,7 +141,7 @@ impl FakeMachine {
                 peak_memory_bytes: None,
             });
         }
-        self.signal.withdraw();
+        self.signal.clear();
         let traceback =
             "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\nKeyboardInterrupt\n";
         let ended = Ended::Raised {
@@ -228,7 +228,7 @@ impl Machine for FakeMachine {
         Box::pin(async move { self.play(request, events, &mut FakeSessionState::default()).await })
     }
 
-    fn interrupter(&self) -> Arc<dyn Interrupter> {
-        Arc::clone(&self.signal) as Arc<dyn Interrupter>
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {
+        Arc::clone(&self.signal) as Arc<dyn InterruptHandle>
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use brumate_engine_api::{
-    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, Interrupter, Layer, Outcome,
-    Session,
+    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, InterruptHandle, Layer,
+    Outcome, Session,
 };
 use tokio::sync::{Mutex, mpsc};
 
@@ -156,7 +156,7 @@ impl Session for FakeSession {
             if state.variables.contains_key(NOT_STORABLE) {
                 return Err(EngineError::Image("it holds an open connection".to_owned()));
             }
-            let io = |error: std::io::Error| EngineError::Io(error.to_string());
+            let io = EngineError::from;
             let bytes = serde_json::to_vec(&*state).map_err(|error| io(error.into()))?;
             let most = self.machine.state.disk.load(Ordering::SeqCst);
             if bytes.len() as u64 > most {
@@ -178,8 +178,8 @@ impl Session for FakeSession {
         })
     }
 
-    fn interrupter(&self) -> Arc<dyn Interrupter> {
-        Arc::clone(&self.machine.signal) as Arc<dyn Interrupter>
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {
+        Arc::clone(&self.machine.signal) as Arc<dyn InterruptHandle>
     }
 
     fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {

@@ -27,9 +27,9 @@ impl FakeSessionState {
     pub(super) fn read(path: &Path) -> Result<Self, EngineError> {
         let snapshot = crash_snapshot_of(path);
         if snapshot.exists() {
-            std::fs::rename(&snapshot, path).map_err(|error| EngineError::Io(error.to_string()))?;
+            std::fs::rename(&snapshot, path)?;
         }
-        let bytes = std::fs::read(path).map_err(|error| EngineError::Io(error.to_string()))?;
+        let bytes = std::fs::read(path)?;
         let damaged = |_| EngineError::Image("the sleeping session is damaged: its checksum is wrong".to_owned());
         serde_json::from_slice(&bytes).map_err(damaged)
     }

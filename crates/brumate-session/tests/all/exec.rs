@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_engine_api::{ExitReason, StopReason};
+use brumate_engine_api::{ExecuteMode, ExitReason, StopReason};
 use brumate_packages::Bundle;
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_session::{CancellationToken, RunEvent, Runner, RunnerSettings, ScriptEnd, ScriptRequest};
@@ -42,7 +42,7 @@ async fn arguments_go_in_and_output_comes_out() {
     assert_eq!(end, ScriptEnd::Exited { code: 0, message: String::new() });
     assert_eq!(output.lines().count(), 200);
     let executed = &engine.executed()[0];
-    assert!(executed.script);
+    assert!(executed.mode == ExecuteMode::Script);
     assert_eq!(executed.argv, ["tool.py", "--fast"]);
 }
 

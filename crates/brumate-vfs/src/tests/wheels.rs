@@ -139,15 +139,15 @@ fn what_is_installed_says_by_whom_and_where_its_files_are() {
     };
     seen(&mut vfs);
     let saved = postcard::to_allocvec(&vfs).unwrap();
-    let mut woken: Vfs = postcard::from_bytes(&saved).unwrap();
-    woken.attach_file(crate::INSTALLER_LAYER, std::sync::Arc::new(crate::INSTALLER));
-    woken.attach_wheel(b"first", &first.archive);
-    woken.attach_wheel(b"second", &plain.archive);
-    assert_eq!(woken.unattached_layers().count(), 0);
-    seen(&mut woken);
+    let mut resumed: Vfs = postcard::from_bytes(&saved).unwrap();
+    resumed.attach_file(crate::INSTALLER_LAYER, std::sync::Arc::new(crate::INSTALLER));
+    resumed.attach_wheel(b"first", &first.archive);
+    resumed.attach_wheel(b"second", &plain.archive);
+    assert_eq!(resumed.unattached_layers().count(), 0);
+    seen(&mut resumed);
     for name in [&b"first"[..], b"second"] {
-        woken.unmount_wheel(PLACE, name).unwrap();
+        resumed.unmount_wheel(PLACE, name).unwrap();
     }
-    assert!(tree(&mut woken).is_empty(), "{:?}", tree(&mut woken));
-    woken.check().unwrap();
+    assert!(tree(&mut resumed).is_empty(), "{:?}", tree(&mut resumed));
+    resumed.check().unwrap();
 }

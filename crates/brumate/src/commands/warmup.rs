@@ -24,7 +24,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
     }
     if !arguments.modules.is_empty() {
         let image = Image::of(arguments.modules.clone());
-        let built = sandbox.engine.warm_ahead(&image).await;
+        let built = sandbox.engine.prewarm(&image).await;
         sandbox.runner.image_was_built(&image, built.is_ok()).await;
         built?;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brumate_engine::client::{self, Progress, Sandbox, SandboxConfig, StartMode, Tiers};
 use brumate_engine_api::{
-    Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, Interrupter, Layer,
+    Analysis, BoxFuture, Engine, EngineError, Event, Execute, FileChunk, Image, InstallAnswer, InterruptHandle, Layer,
     LayerId, Machine, MachineSpec, Outcome, Preparing, Session,
 };
 use brumate_session::CancellationToken;
@@ -125,7 +125,7 @@ impl LocalEngine {
     /// The errors of [`LocalEngine::warm`].
     pub async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
         self.sandbox().await?.prepare_ahead(wheels).await.map_err(engine_error)?;
-        self.warm_ahead(image).await
+        self.prewarm(image).await
     }
 
     /// Starts the sandbox in the background. A failure is logged, unless `shutdown` is cancelled; the next call tries again.
@@ -168,8 +168,8 @@ impl Engine for LocalEngine {
         self.sandbox.get().is_some_and(|sandbox| sandbox.has_image(image))
     }
 
-    fn warm_ahead<'a>(&'a self, image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { self.sandbox().await?.warm_ahead(image).await.map_err(engine_error) })
+    fn prewarm<'a>(&'a self, image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.prewarm(image).await.map_err(engine_error) })
     }
 
     fn remove_image<'a>(&'a self, image: &'a Image) -> BoxFuture<'a, ()> {
@@ -188,8 +188,8 @@ impl Engine for LocalEngine {
         Box::pin(async move { self.sandbox().await?.prepare_layers(layers).await.map_err(engine_error) })
     }
 
-    fn replaced(&self, image: &Image, layers: &[Layer]) -> Vec<String> {
-        brumate_engine::bundle::replaced(image, layers)
+    fn replaced_packages(&self, image: &Image, layers: &[Layer]) -> Vec<String> {
+        brumate_engine::bundle::replaced_packages(image, layers)
     }
 
     fn bytecode<'a>(&'a self, layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
@@ -207,16 +207,16 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn wake<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
+    fn resume<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
         Box::pin(async move {
             // Sessions are granted no host directories, so none can be revoked.
-            let (session, _) = self.sandbox().await?.wake_session(path, spec).await.map_err(engine_error)?;
+            let (session, _) = self.sandbox().await?.resume_session(path, spec).await.map_err(engine_error)?;
             Ok(Box::new(LocalSession(session)) as Box<dyn Session>)
         })
     }
 
-    fn can_wake<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { self.sandbox().await?.can_wake(path).await.map_err(engine_error) })
+    fn can_resume<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.can_resume(path).await.map_err(engine_error) })
     }
 
     fn recover<'a>(
@@ -261,16 +261,16 @@ impl Machine for LocalMachine {
         Box::pin(async move { self.0.read_file(path, offset, length).await.map_err(engine_error) })
     }
 
-    fn interrupter(&self) -> Arc<dyn Interrupter> {
-        Arc::new(LocalInterrupter(self.0.interrupter()))
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {
+        Arc::new(LocalInterrupter(self.0.interrupt_handle()))
     }
 }
 
-/// The interrupter of a machine.
+/// The interrupt_handle of a machine.
 #[derive(Debug)]
-pub(super) struct LocalInterrupter(pub(super) client::Interrupter);
+pub(super) struct LocalInterrupter(pub(super) client::InterruptHandle);
 
-impl Interrupter for LocalInterrupter {
+impl InterruptHandle for LocalInterrupter {
     fn interrupt(&self) {
         self.0.interrupt();
     }
@@ -291,7 +291,7 @@ impl Interrupter for LocalInterrupter {
         self.0.layers()
     }
 
-    fn withdraw(&self) {
+    fn clear(&self) {
         // It belongs to one execution and means no other.
     }
 }

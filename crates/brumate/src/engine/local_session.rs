@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brumate_engine::client;
 use brumate_engine_api::{
-    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, Interrupter, Layer, Outcome,
-    Session,
+    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, InterruptHandle, Layer,
+    Outcome, Session,
 };
 use tokio::sync::mpsc;
 
@@ -85,8 +85,8 @@ impl Session for LocalSession {
         Box::pin(async move { self.0.enable_crash_recovery(path).await.map_err(engine_error) })
     }
 
-    fn interrupter(&self) -> Arc<dyn Interrupter> {
-        Arc::new(LocalInterrupter(self.0.interrupter()))
+    fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {
+        Arc::new(LocalInterrupter(self.0.interrupt_handle()))
     }
 
     fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {

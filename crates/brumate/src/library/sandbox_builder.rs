@@ -9,7 +9,7 @@ use brumate_engine_api::Limits;
 ///
 /// ```no_run
 /// # use std::time::Duration;
-/// let sandbox = brumate::Sandbox::builder().timeout(Duration::from_secs(5)).memory(512 << 20).package("rich>=13").build()?;
+/// let sandbox = brumate::Sandbox::builder().timeout(Duration::from_secs(5)).memory_limit(512 << 20).package("rich>=13").build()?;
 /// # Ok::<(), brumate::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -42,13 +42,13 @@ impl SandboxBuilder {
     }
 
     /// Sets the memory limit of an interpreter, in bytes. Default: 1 GiB.
-    pub fn memory(mut self, bytes: u64) -> Self {
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.limits.memory_bytes = bytes;
         self
     }
 
     /// Sets the size limit of files in the sandbox, in bytes. Default: 256 MiB.
-    pub fn files(mut self, bytes: u64) -> Self {
+    pub fn file_limit(mut self, bytes: u64) -> Self {
         self.limits.file_bytes = bytes;
         self
     }

@@ -302,12 +302,12 @@ print(own.run())
     drop(session);
     let mounts = vec![Mount { host: directory.path().to_owned(), guest: "/bombs".to_owned(), read_only: true }];
     let spec = MachineSpec { limits, mounts, ..MachineSpec::default() };
-    let (woken, _) = sandbox.wake_session(&file, spec).await.expect("it wakes");
-    let (outcome, printed) = cell(&woken, "print(own.run())").await;
+    let (resumed, _) = sandbox.resume_session(&file, spec).await.expect("it resumes");
+    let (outcome, printed) = cell(&resumed, "print(own.run())").await;
     assert_eq!(printed, "0\n", "{outcome:?}");
     // What compiling has taken once more counts for the next cell, once.
     let first = outcome.expect("it ran").cpu;
-    let second = cell(&woken, "print(own.run())").await.0.expect("it ran").cpu;
+    let second = cell(&resumed, "print(own.run())").await.0.expect("it ran").cpu;
     assert!(second < first, "{second:?} {first:?}");
 }
 

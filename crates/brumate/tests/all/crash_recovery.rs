@@ -1,4 +1,4 @@
-//! Servers that are killed lose no session: what they had been told of it is found when it is woken, and no process stays.
+//! Servers that are killed lose no session: what they had been told of it is found when it is resumed, and no process stays.
 //!
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
 //! 500 random rounds.
@@ -59,7 +59,7 @@ impl CrashSetup {
 
     /// Returns the state in `file`, and checks that all parts of the state agree.
     async fn state(&self, file: &Path) -> (u64, u64) {
-        let (session, _) = self.sandbox.wake_session(file, MachineSpec::default()).await.expect("it wakes");
+        let (session, _) = self.sandbox.resume_session(file, MachineSpec::default()).await.expect("it resumes");
         let told = say(&session, server::PROOF).await;
         let [cells, uploads, cells_agree, uploads_agree] =
             <[&str; 4]>::try_from(told.split_whitespace().collect::<Vec<_>>()).expect("four words");
@@ -213,7 +213,8 @@ async fn a_large_session_has_the_time_it_needs() {
         }
         server.vanish();
         let start = Instant::now();
-        let (session, _) = place.sandbox.wake_session(&place.file(), MachineSpec::default()).await.expect("it wakes");
+        let (session, _) =
+            place.sandbox.resume_session(&place.file(), MachineSpec::default()).await.expect("it resumes");
         eprintln!("{} MiB: found after {:?}", megabytes(), start.elapsed());
         let proof = format!("print(len(large) == {}, all(blob(n) == b for n, b in enumerate(large)))", megabytes());
         assert_eq!(say(&session, &proof).await, "True True\n");

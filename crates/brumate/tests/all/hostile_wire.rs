@@ -210,7 +210,7 @@ async fn executions_end_as_an_error() {
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match execute(&mut machine, "1").await {
-            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -231,7 +231,7 @@ async fn parsing_ends_as_an_error_of_its_own() {
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match machine.analyze("1").await {
-            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -263,8 +263,8 @@ async fn listings_that_cannot_be_end_as_an_error() {
         let sandbox = Sandbox::start(config(program)).await.expect("it boots");
         let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
         match machine.list_files("/home").await {
-            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
-            Err(Error::File { reason, .. }) => format!("cut to {}", reason.len()),
+            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
+            Err(Error::File { error, .. }) => format!("cut to {}", error.to_string().len()),
             other => panic!("{other:?}"),
         }
     })
@@ -283,7 +283,7 @@ async fn pieces_of_files_that_cannot_be_end_as_an_error() {
         let sandbox = Sandbox::start(config(program)).await.expect("it boots");
         let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
         match machine.read_file("/f", 0, usize::MAX).await {
-            Err(Error::MachineDied { reason, .. }) => format!("{reason:?}"),
+            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -326,7 +326,7 @@ async fn a_stopped_machine_reaches_its_limit_alone() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), stopping);
     match outcome {
-        Err(Error::MachineDied { reason: ExitReason::TimeLimit, .. }) => {}
+        Err(Error::MachineExited { reason: ExitReason::TimeLimit, .. }) => {}
         other => panic!("{other:?}"),
     }
     answers(&sandbox).await;
@@ -347,7 +347,7 @@ async fn machines_end_with_their_jail_and_the_next_has_another() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), killing);
     match outcome {
-        Err(Error::MachineDied { reason: ExitReason::Signal(9), .. }) => {}
+        Err(Error::MachineExited { reason: ExitReason::Signal(9), .. }) => {}
         other => panic!("{other:?}"),
     }
     gone(pid).await;

@@ -43,10 +43,10 @@ async fn no_two_machines_agree_on_anything_random() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("session");
         first.hibernate(&file).await.unwrap();
-        let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
-        let (again, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+        let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
+        let (again, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
         let mut drawn = Vec::new();
-        for session in [&first, &child, &other, &woken, &again] {
+        for session in [&first, &child, &other, &resumed, &again] {
             drawn.push(say(session, CHANCE).await);
         }
         for (index, a) in drawn.iter().enumerate() {
@@ -67,9 +67,9 @@ async fn a_seed_given_on_purpose_stays() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("session");
     session.hibernate(&file).await.unwrap();
-    let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     let draw = "print(random.random(), numpy.random.rand())";
-    assert_eq!(say(&session, draw).await, say(&woken, draw).await);
+    assert_eq!(say(&session, draw).await, say(&resumed, draw).await);
 }
 
 #[tokio::test]
@@ -120,11 +120,11 @@ async fn a_stop_means_the_cell_and_not_its_checkpoint() {
     say(&session, "x = 1").await;
     for _ in 0..20 {
         // At this moment the checkpoint of the last cell is being forked, or is not even begun.
-        session.interrupter().kill();
+        session.interrupt_handle().kill();
         let (outcome, _) = cell(&session, "x = 2\nwhile True: pass").await;
         assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
         assert_eq!(say(&session, "print(x)").await, "1\n");
-        session.interrupter().interrupt();
+        session.interrupt_handle().interrupt();
         let (outcome, _) = cell(&session, "while True: pass").await;
         assert_eq!(outcome.unwrap().stopped, Some(StopReason::Cancelled));
     }
@@ -161,7 +161,7 @@ async fn a_sleeping_session_wakes_in_another_process() {
     };
     assert!(size < 5 << 20, "{size}");
     let second = sandbox().await;
-    let (session, revoked) = second.wake_session(&file, MachineSpec::default()).await.unwrap();
+    let (session, revoked) = second.resume_session(&file, MachineSpec::default()).await.unwrap();
     assert_eq!(revoked, Vec::<String>::new());
     let after = "h.seek(0); print(frame.a.sum(), next(g), h.read(), 0 <= time.monotonic() - start < 3600)";
     assert_eq!(say(&session, after).await, "2147450880.0 1 hello True\n");
@@ -180,7 +180,7 @@ async fn what_is_no_session_is_refused() {
     changed[last] ^= 1;
     for damaged in [&whole[..0], &whole[..20], &whole[..last], &changed] {
         std::fs::write(&file, damaged).unwrap();
-        let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
+        let error = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap_err();
         assert!(matches!(&error, Error::Image(reason) if reason.contains("damaged")), "{error}");
     }
     // Which version wrote it does not matter.
@@ -189,12 +189,12 @@ async fn what_is_no_session_is_refused() {
     let mut other = whole.clone();
     other[at] += 1;
     std::fs::write(&file, &other).unwrap();
-    sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     // The number after the mark at the beginning is that of the format.
     let mut other = whole;
     assert_eq!(other[4..12], *b"brumate\x1c");
     other[12] += 1;
     std::fs::write(&file, &other).unwrap();
-    let error = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap_err();
+    let error = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap_err();
     assert!(matches!(&error, Error::Outdated(reason) if reason.contains("another format")), "{error}");
 }

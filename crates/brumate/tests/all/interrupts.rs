@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::sessions::{cell, sandbox, say};
-use brumate_engine::api::{Ended, Event, Execute, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
-use brumate_engine::client::{Error, Interrupter, Session};
+use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
+use brumate_engine::client::{Error, InterruptHandle, Session};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
@@ -43,11 +43,11 @@ async fn a_stop_that_comes_too_late_stops_nothing() {
     say(&session, "number = 0").await;
     let (mut stopped, mut killed) = (0, 0);
     for round in 0..200_u64 {
-        let interrupter = session.interrupter();
+        let interrupt_handle = session.interrupt_handle();
         let kills = round % 4 == 3;
         // Some come before the cell ends, most of them after it.
         let code = if round % 2 == 0 { "pass" } else { "import time\nwhile True: time.sleep(0.001)" };
-        let stop = move || if kills { interrupter.kill() } else { interrupter.interrupt() };
+        let stop = move || if kills { interrupt_handle.kill() } else { interrupt_handle.interrupt() };
         let storm = StopLoop::new(stop);
         match cell(&session, code).await.0 {
             Ok(outcome) => stopped += u64::from(outcome.stopped == Some(StopReason::Cancelled)),
@@ -77,7 +77,7 @@ async fn a_stop_that_comes_before_a_cell_stops_it() {
     say(&session, "number = 0").await;
     // However short the cell is, and whatever is done between the two.
     for round in 0..20 {
-        session.interrupter().interrupt();
+        session.interrupt_handle().interrupt();
         match round % 4 {
             0 => {}
             1 => drop(session.list_files("/workspace").await.expect("a list")),
@@ -90,18 +90,18 @@ async fn a_stop_that_comes_before_a_cell_stops_it() {
         assert_interrupted(&cell(&session, code).await.0, &format!("round {round}"));
         assert_eq!(say(&session, "number += 1\nprint(number)").await, format!("{}\n", round + 1));
     }
-    session.interrupter().interrupt();
+    session.interrupt_handle().interrupt();
     let (sender, events) = mpsc::channel(1);
     drop(events);
-    let request = Execute { code: "number = -1".to_owned(), shell: true, ..Execute::default() };
+    let request = Execute { code: "number = -1".to_owned(), mode: ExecuteMode::NotebookCell, ..Execute::default() };
     assert_interrupted(&session.execute(request, sender).await, "a notebook's cell");
     // One for the machine that a checkpoint has taken over from means nobody.
-    let interrupter = session.interrupter();
+    let interrupt_handle = session.interrupt_handle();
     cell(&session, "import os; os._exit(1)").await.0.expect_err("rolled back");
-    interrupter.interrupt();
+    interrupt_handle.interrupt();
     assert_eq!(say(&session, "print(number)").await, "20\n");
     // The first stop of the new one's first cell.
-    session.interrupter().interrupt();
+    session.interrupt_handle().interrupt();
     assert_interrupted(&cell(&session, "import time\ntime.sleep(60)").await.0, "after a roll-back");
 }
 
@@ -115,10 +115,10 @@ async fn a_stop_that_comes_while_a_cell_begins_stops_it() {
     for round in 0..count(25, 2000) {
         // A machine is told of a cell, and begins it, in about this time.
         let instant = Duration::from_micros(random.below(1500));
-        let interrupter = session.interrupter();
+        let interrupt_handle = session.interrupt_handle();
         let stopping = std::thread::spawn(move || {
             std::thread::sleep(instant);
-            interrupter.interrupt();
+            interrupt_handle.interrupt();
         });
         let outcome = cell(&session, "time.sleep(600)").await.0;
         stopping.join().expect("it was asked");
@@ -141,11 +141,11 @@ async fn a_stop_is_not_lost_in_a_callback_from_c() {
     let mut random = Random::part(seed(), 6);
     for round in 0..count(3, 10) {
         let instant = Duration::from_micros(random.below(20_000));
-        let interrupter = session.interrupter();
+        let interrupt_handle = session.interrupt_handle();
         let (outcome, text) = asked(&session, CALLBACKS, |event| {
             if matches!(event, Event::Stream { text, .. } if text.starts_with("sorts")) {
                 std::thread::sleep(instant);
-                interrupter.interrupt();
+                interrupt_handle.interrupt();
             }
         })
         .await;
@@ -163,10 +163,10 @@ async fn a_caught_interrupt_does_not_disturb_later_waits() {
         signal.signal(signal.SIGINT, heard)\ntry:\n    print('waits', flush=True)\n    time.sleep(600)\n\
         except KeyboardInterrupt:\n    pass\n\
         cpu = time.process_time()\ntime.sleep(0.5)\nprint(time.process_time() - cpu < 0.2)";
-    let interrupter = session.interrupter();
+    let interrupt_handle = session.interrupt_handle();
     let (outcome, text) = asked(&session, code, |event| {
         if matches!(event, Event::Stream { text, .. } if text.starts_with("waits")) {
-            interrupter.interrupt();
+            interrupt_handle.interrupt();
         }
     })
     .await;
@@ -177,7 +177,7 @@ async fn a_caught_interrupt_does_not_disturb_later_waits() {
 /// Runs a cell that may ask; `heard` hears every event. What became of it, and what it printed.
 async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> (Result<Outcome, Error>, String) {
     let (sender, mut events) = mpsc::channel(4);
-    let request = Execute { code: code.to_owned(), session: true, allow_stdin: true, ..Execute::default() };
+    let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, allow_stdin: true, ..Execute::default() };
     let mut printed = String::new();
     let listening = async {
         while let Some(event) = events.recv().await {
@@ -195,13 +195,13 @@ async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> 
 const ASK: &str = "from _brumate.channel import ask\n";
 
 /// Answers questions with these lines, one after the other.
-fn answering(interrupter: Interrupter, lines: &'static [Option<&'static str>]) -> impl FnMut(&Event) {
+fn answering(interrupt_handle: InterruptHandle, lines: &'static [Option<&'static str>]) -> impl FnMut(&Event) {
     let mut lines = lines.iter();
     move |event| {
         if let Event::InputRequest { .. } = event {
             let line = lines.next().expect("a line for every question");
-            assert!(interrupter.answer(line.map(str::to_owned)));
-            assert!(!interrupter.answer(Some("again".to_owned())), "it has its answer");
+            assert!(interrupt_handle.answer(line.map(str::to_owned)));
+            assert!(!interrupt_handle.answer(Some("again".to_owned())), "it has its answer");
         }
     }
 }
@@ -210,10 +210,10 @@ fn answering(interrupter: Interrupter, lines: &'static [Option<&'static str>]) -
 async fn questions_are_answered() {
     let sandbox = sandbox(1).await;
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
-    assert!(!session.interrupter().answer(Some("nobody asks".to_owned())));
+    assert!(!session.interrupt_handle().answer(Some("nobody asks".to_owned())));
     let mut asks = Vec::new();
     let code = format!("{ASK}print(repr(ask('name? ')), repr(ask('pass\\nword: ', True)), repr(ask('')))");
-    let mut answers = answering(session.interrupter(), &[Some("Zoë \"\n\u{0}"), Some(""), Some("x")]);
+    let mut answers = answering(session.interrupt_handle(), &[Some("Zoë \"\n\u{0}"), Some(""), Some("x")]);
     let (outcome, text) = asked(&session, &code, |event| {
         if let Event::InputRequest { prompt, password } = event {
             asks.push((prompt.clone(), *password));
@@ -226,14 +226,14 @@ async fn questions_are_answered() {
     assert_eq!(asks, asked_for.map(|(prompt, password)| (prompt.to_owned(), password)));
 
     // The largest answer, one that is too large, and the end of the input.
-    let interrupter = session.interrupter();
+    let interrupt_handle = session.interrupt_handle();
     let code = format!("{ASK}print(len(ask('')))\ntry:\n    ask('')\nexcept EOFError as error:\n    print(error)");
     let mut first = true;
     let (_, text) = asked(&session, &code, |event| {
         if let Event::InputRequest { .. } = event {
-            assert!(!interrupter.answer(Some("x".repeat(MAX_INPUT + 1))));
+            assert!(!interrupt_handle.answer(Some("x".repeat(MAX_INPUT + 1))));
             let line = std::mem::take(&mut first).then(|| "x".repeat(MAX_INPUT));
-            assert!(interrupter.answer(line));
+            assert!(interrupt_handle.answer(line));
         }
     })
     .await;
@@ -243,10 +243,10 @@ async fn questions_are_answered() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("session");
     session.hibernate(&file).await.expect("it sleeps");
-    let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.expect("it wakes");
-    for session in [&woken, &session] {
+    let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.expect("it resumes");
+    for session in [&resumed, &session] {
         cell(session, "import os; os._exit(1)").await.0.expect_err("rolled back");
-        let answers = answering(session.interrupter(), &[Some("here")]);
+        let answers = answering(session.interrupt_handle(), &[Some("here")]);
         assert_eq!(asked(session, &format!("{ASK}print(ask(''))"), answers).await.1, "here\n");
     }
 }
@@ -261,7 +261,8 @@ async fn nobody_to_ask_is_the_end_of_the_input() {
     // Allowed, but nobody listens.
     let (sender, receiver) = mpsc::channel(1);
     drop(receiver);
-    let request = Execute { code: format!("{code}\nx = 1"), session: true, allow_stdin: true, ..Execute::default() };
+    let request =
+        Execute { code: format!("{code}\nx = 1"), mode: ExecuteMode::Cell, allow_stdin: true, ..Execute::default() };
     let outcome = session.execute(request, sender).await.expect("an outcome");
     assert!(matches!(outcome.ended, Ended::Returned(None)), "{outcome:?}");
 }
@@ -273,14 +274,14 @@ async fn who_waits_for_an_answer_can_be_stopped() {
     let session = sandbox.session(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a session");
     say(&session, "x = 1").await;
     // A person who thinks for longer than the limit does not use it up; the code's own time does.
-    let interrupter = session.interrupter();
+    let interrupt_handle = session.interrupt_handle();
     let code = format!("{ASK}print(ask(''))\nwhile True: pass");
     let (outcome, text) = asked(&session, &code, |event| {
         if let Event::InputRequest { .. } = event {
-            let interrupter = interrupter.clone();
+            let interrupt_handle = interrupt_handle.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(limits.wall * 2).await;
-                assert!(interrupter.answer(Some("at last".to_owned())));
+                assert!(interrupt_handle.answer(Some("at last".to_owned())));
             });
         }
     })
@@ -289,7 +290,7 @@ async fn who_waits_for_an_answer_can_be_stopped() {
     assert_eq!(outcome.expect("an outcome").stopped, Some(StopReason::TimeLimit));
     for _ in 0..20 {
         // The first question is answered when the guest waits for it no longer, or never; that answer is not the second's.
-        let interrupter = session.interrupter();
+        let interrupt_handle = session.interrupt_handle();
         let mut questions = 0;
         let code = format!(
             "{ASK}try:\n    ask('first')\nexcept KeyboardInterrupt:\n    import json, this\n    print(ask('second'))"
@@ -298,10 +299,10 @@ async fn who_waits_for_an_answer_can_be_stopped() {
             if let Event::InputRequest { prompt, .. } = event {
                 questions += 1;
                 if prompt == "first" {
-                    interrupter.interrupt();
-                    interrupter.answer(Some("late".to_owned()));
+                    interrupt_handle.interrupt();
+                    interrupt_handle.answer(Some("late".to_owned()));
                 } else {
-                    assert!(interrupter.answer(Some("right".to_owned())));
+                    assert!(interrupt_handle.answer(Some("right".to_owned())));
                 }
             }
         })

@@ -257,7 +257,7 @@ async fn a_process_that_compiled_a_wheels_module_is_used_for_nothing_else() {
     }
 }
 
-/// A sleeping session whose payload was changed, with a trailer that fits.
+/// A hibernated session whose payload was changed, with a trailer that fits.
 fn forged(whole: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let header = 4 + u32::from_le_bytes(bytes[..4].try_into().expect("four bytes")) as usize;
@@ -294,15 +294,15 @@ async fn a_hostile_session_with_a_right_checksum_harms_its_own_machine_only() {
             }
         });
         fs::write(&file, &bytes).expect("written");
-        match sandbox.wake_session(&file, MachineSpec::default()).await {
+        match sandbox.resume_session(&file, MachineSpec::default()).await {
             // What a machine has read of it; the server itself would say that it is damaged.
             Err(error) => {
                 assert!(!error.to_string().contains("the sleeping session is damaged"), "{error}");
                 refused += 1;
             }
-            Ok((woken, _)) => {
-                let (outcome, _) = cell(&woken, "x").await;
-                ended += usize::from(matches!(outcome, Err(Error::MachineDied { .. } | Error::RolledBack { .. })));
+            Ok((resumed, _)) => {
+                let (outcome, _) = cell(&resumed, "x").await;
+                ended += usize::from(matches!(outcome, Err(Error::MachineExited { .. } | Error::RolledBack { .. })));
             }
         }
         assert_eq!(say(&session, "print(x)").await, "1\n", "its neighbour lives");

@@ -1,4 +1,4 @@
-//! Servers, zygotes and machines that are killed at random instants while a session is put to sleep: whoever wakes it finds
+//! Servers, zygotes and machines that are killed at random instants while a session is hibernated: whoever wakes it finds
 //! the old state or the new one, and neither processes nor files are left behind.
 //!
 //! `BRUMATE_TEST_SEED` is the number all chance follows from (1 when it is not set). With `BRUMATE_TEST_LONG` set there are
@@ -66,7 +66,7 @@ fn kill(victim: Victim, server: &Server, random: &mut Random) {
 
 /// The state that sleeps in `file`, all of it: what it says of itself is proved by everything in it.
 async fn sleeping(sandbox: &Sandbox, file: &Path) -> u64 {
-    let (session, _) = sandbox.wake_session(file, MachineSpec::default()).await.expect("old or new, it wakes");
+    let (session, _) = sandbox.resume_session(file, MachineSpec::default()).await.expect("old or new, it resumes");
     let told = say(&session, server::PROOF).await;
     let (number, proof) = told.trim().split_once(' ').expect("a number and a proof");
     assert_eq!(proof, "True True True True", "{told}");

@@ -1,5 +1,5 @@
 //! Shared libraries: needed ones by their run-time path, and symbols that one module shares with all later ones; in layers and in
-//! files, in images, forks and sleeping sessions.
+//! files, in images, forks and hibernated sessions.
 
 use std::path::Path;
 
@@ -99,13 +99,13 @@ print(later.count(), linked.far.total(), linked.shared.shared_add(1, 2), later.a
         let fork = session.fork().await.unwrap();
         let file = here.join("session");
         session.hibernate(&file).await.unwrap();
-        let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
-        for session in [&fork, &woken, &session] {
+        let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
+        for session in [&fork, &resumed, &session] {
             assert_eq!(say(session, check).await, "2 2 3 7 True\n");
         }
         // Once more, with what was loaded after the first sleep.
-        woken.hibernate(&file).await.unwrap();
-        let (again, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+        resumed.hibernate(&file).await.unwrap();
+        let (again, _) = sandbox.resume_session(&file, spec()).await.unwrap();
         assert_eq!(say(&again, "print(later.count(), linked.far.add(1, 1))").await, "3 2\n");
     }
 }
@@ -140,6 +140,6 @@ print(host.address() != 0, host.call(1, 2))
     // And after sleeping: functions are found again by their names.
     let file = directory.path().join("asleep");
     session.hibernate(&file).await.unwrap();
-    let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
-    assert_eq!(say(&woken, "print(host.address() != 0, host.call(1, 2))").await, "True 0\n");
+    let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
+    assert_eq!(say(&resumed, "print(host.address() != 0, host.call(1, 2))").await, "True 0\n");
 }

@@ -56,7 +56,7 @@ async fn a_machine_that_ends_tells_how_much_output_was_dropped() {
         let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
         let (outcome, output) = execute(&mut machine, &format!("{FLOOD}{end}")).await;
         match outcome {
-            Err(Error::MachineDied { reason, output_dropped, .. }) => {
+            Err(Error::MachineExited { reason, output_dropped, .. }) => {
                 assert_eq!((reason, output_dropped), (expected, WRITTEN - KEPT));
             }
             other => panic!("{end}: {other:?}"),
@@ -73,7 +73,7 @@ async fn what_a_killed_machine_dropped_is_known_within_a_sixteenth() {
     let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
     let swallow = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass\n";
     let (outcome, _) = execute(&mut machine, &format!("{FLOOD}{swallow}")).await;
-    let Err(Error::MachineDied { reason: ExitReason::TimeLimit, output_dropped, .. }) = outcome else {
+    let Err(Error::MachineExited { reason: ExitReason::TimeLimit, output_dropped, .. }) = outcome else {
         panic!("{outcome:?}")
     };
     let dropped = WRITTEN - KEPT;
@@ -92,7 +92,7 @@ async fn a_killed_machine_is_reported_with_its_peak() {
     let expected = 200 << 20..700 << 20;
     let mut machine = sandbox.machine(spec()).await.expect("a machine");
     let (outcome, _) = execute(&mut machine, code).await;
-    let Err(Error::MachineDied { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::MachineExited { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(expected.contains(&peak), "{peak}");
@@ -115,7 +115,7 @@ async fn an_interrupt_is_for_one_execution() {
     let sandbox = sandbox().await;
     let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
     for _ in 0..3 {
-        machine.interrupter().interrupt();
+        machine.interrupt_handle().interrupt();
         let (outcome, _) = execute(&mut machine, "while True: pass").await;
         let outcome = outcome.expect("an outcome");
         assert_eq!(outcome.stopped, Some(StopReason::Cancelled));
@@ -169,4 +169,55 @@ async fn times_of_open_granted_files_can_be_set() {
     let code = "import os\nfile = open('/data/file')\ntry:\n    os.utime(file.fileno(), (3, 3))\nexcept OSError as error:\n    \
         name = error.strerror\nname";
     assert_eq!(value(&mut machine, code).await, "\"Read-only file system\"");
+}
+
+/// Waits for its input as an event loop does, without reading before something is there.
+const READER: &str = "
+import asyncio, os, select
+print(select.select([0], [], [], 0.05)[0])
+pieces = asyncio.Queue()
+asyncio.get_running_loop().add_reader(0, lambda: pieces.put_nowait(os.read(0, 100)))
+print('ready', flush=True)
+print(await pieces.get())
+print(await pieces.get())
+";
+
+#[tokio::test]
+async fn input_that_comes_late_is_waited_for() {
+    let sandbox = sandbox().await;
+    let (input, mut writer) = std::io::pipe().unwrap();
+    let spec = MachineSpec { stdin: Some(input.into()), ..MachineSpec::default() };
+    let mut machine = sandbox.machine(spec).await.expect("a machine");
+    let (sender, mut events) = mpsc::channel(16);
+    let typing = tokio::spawn(async move {
+        let mut output = String::new();
+        while let Some(event) = events.recv().await {
+            let Event::Stream { text, .. } = event else { continue };
+            output.push_str(&text);
+            if output.ends_with("ready\n") {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                std::io::Write::write_all(&mut writer, b"hello").unwrap();
+            }
+            if output.ends_with("hello'\n") {
+                // The end of the input.
+                writer = std::io::pipe().unwrap().1;
+            }
+        }
+        output
+    });
+    let outcome = machine.execute(Execute { code: READER.to_owned(), ..Execute::default() }, sender).await;
+    let output = typing.await.unwrap();
+    assert!(matches!(outcome, Ok(Outcome { ended: Ended::Returned(_), .. })), "{outcome:?} {output}");
+    assert_eq!(output, "[]\nready\nb'hello'\nb''\n");
+}
+
+#[tokio::test]
+async fn a_wait_for_input_ends_at_the_time_limit() {
+    let sandbox = sandbox().await;
+    let (input, _writer) = std::io::pipe().unwrap();
+    let limits = Limits { wall: Duration::from_millis(300), ..Limits::default() };
+    let spec = MachineSpec { stdin: Some(input.into()), limits, ..MachineSpec::default() };
+    let mut machine = sandbox.machine(spec).await.expect("a machine");
+    let (outcome, _) = execute(&mut machine, "import select\nselect.select([0], [], [])").await;
+    assert_eq!(outcome.expect("it can raise").stopped, Some(StopReason::TimeLimit));
 }

@@ -94,7 +94,7 @@ async fn a_forged_answer_is_the_codes_fault() {
     match cell(&session, "1").await.0 {
         Err(
             Error::RolledBack { reason: ExitReason::Trap(text), .. }
-            | Error::MachineDied { reason: ExitReason::Trap(text), .. },
+            | Error::MachineExited { reason: ExitReason::Trap(text), .. },
         ) => {
             assert_eq!(text, "the code damaged its interpreter: its answer makes no sense");
         }

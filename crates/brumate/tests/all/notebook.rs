@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Ended, Event, Execute, Image, Limits, MachineSpec, MimeBundle, Outcome, StopReason, StreamName,
+    Ended, Event, Execute, ExecuteMode, Image, Limits, MachineSpec, MimeBundle, Outcome, StopReason, StreamName,
 };
 use brumate_engine::client::{Error, Sandbox, Session};
 
@@ -47,7 +47,7 @@ async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, Ce
 
 /// Runs a cell. Returns its outcome and its output.
 async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, CellOutput) {
-    run(session, Execute { code: code.to_owned(), shell: true, ..Execute::default() }).await
+    run(session, Execute { code: code.to_owned(), mode: ExecuteMode::NotebookCell, ..Execute::default() }).await
 }
 
 /// Runs a cell that must succeed.
@@ -365,16 +365,16 @@ async fn a_shell_forks_sleeps_and_wakes() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("session");
     child.hibernate(&file).await.unwrap();
-    let (woken, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
-    assert_eq!(good(&woken, "x, In[2], open('kept').read()").await.value(), "([1, 2], 'x.append(2)', 'text')");
+    let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
+    assert_eq!(good(&resumed, "x, In[2], open('kept').read()").await.value(), "([1, 2], 'x.append(2)', 'text')");
     assert_eq!(good(&parent, "x, len(In)").await.value(), "([1], 3)");
     let draw = "import uuid, numpy as np\nrandom.random(), uuid.uuid4(), np.random.rand()";
-    let (a, b, c) = (good(&parent, draw).await, good(&child, draw).await, good(&woken, draw).await);
+    let (a, b, c) = (good(&parent, draw).await, good(&child, draw).await, good(&resumed, draw).await);
     assert!(a.value() != b.value() && b.value() != c.value() && a.value() != c.value());
     // A cell that ends the machine never was: In and Out too.
-    let (outcome, _) = cell(&woken, "x = None\nimport os; os._exit(1)").await;
+    let (outcome, _) = cell(&resumed, "x = None\nimport os; os._exit(1)").await;
     assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
-    assert_eq!(good(&woken, "x, len(In)").await.value(), "([1, 2], 6)");
+    assert_eq!(good(&resumed, "x, len(In)").await.value(), "([1, 2], 6)");
 }
 
 #[tokio::test]
@@ -386,7 +386,7 @@ async fn it_works_without_its_image() {
     assert_eq!(bad(&session, "1 / 0").await.0, "ZeroDivisionError");
     let environment = vec![("OUTPUT_DIR".to_owned(), "/workspace/out".to_owned())];
     let code = "import os; open(os.environ['OUTPUT_DIR'] + '/f', 'w').close()\n!ls out".to_owned();
-    let request = Execute { code, shell: true, env: environment, ..Execute::default() };
+    let request = Execute { code, mode: ExecuteMode::NotebookCell, env: environment, ..Execute::default() };
     let (outcome, sent) = run(&session, request).await;
     assert!(matches!(outcome.unwrap().ended, Ended::Returned(None)), "{sent:?}");
     assert_eq!(sent.stdout, "f\n");

@@ -124,18 +124,18 @@ async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> StopMethod {
         _ => StopMethod::Abandon,
     };
     let mut machine = machine(sandbox).await;
-    let interrupter = machine.interrupter();
+    let interrupt_handle = machine.interrupt_handle();
     let (sender, mut events) = mpsc::channel(4);
     let listening = tokio::spawn(async move { while events.recv().await.is_some() {} });
     let running = machine.execute(request(&program(code, number)), sender);
     let stopping = async {
         tokio::time::sleep(instant).await;
         match stop {
-            StopMethod::Interrupt => interrupter.interrupt(),
-            StopMethod::Kill => interrupter.kill(),
+            StopMethod::Interrupt => interrupt_handle.interrupt(),
+            StopMethod::Kill => interrupt_handle.kill(),
             StopMethod::InterruptAndKill => {
-                interrupter.interrupt();
-                interrupter.kill();
+                interrupt_handle.interrupt();
+                interrupt_handle.kill();
             }
             StopMethod::Abandon => return,
         }
@@ -175,7 +175,7 @@ fn judge(what: &str, number: u64, stop: StopMethod, answer: Option<Result<Outcom
         }
         (
             StopMethod::Kill | StopMethod::InterruptAndKill,
-            Some(Err(Error::MachineDied { reason: ExitReason::Cancelled, .. })),
+            Some(Err(Error::MachineExited { reason: ExitReason::Cancelled, .. })),
         ) => {}
         (_, answer) => panic!("{what}: {answer:?}"),
     }

@@ -59,11 +59,11 @@ impl SandboxPair {
                 let file = self.directory.path().join(format!("{:x}", random.next()));
                 session.hibernate(&file).await.expect("it sleeps");
                 drop(session);
-                let (woken, revoked) =
-                    self.sandboxes[(number + 1) % 2].wake_session(&file, spec()).await.expect("it wakes");
+                let (resumed, revoked) =
+                    self.sandboxes[(number + 1) % 2].resume_session(&file, spec()).await.expect("it resumes");
                 assert!(revoked.is_empty(), "{revoked:?}");
                 std::fs::remove_file(&file).expect("the file stays");
-                woken
+                resumed
             }
             Transition::Wreck => {
                 wreck(&session, random).await;
@@ -140,12 +140,12 @@ const FOR_EVER: &str = "while True: pass";
 /// Runs a cell that destroys the state and ends the machine. The session must report a roll-back.
 async fn wreck(session: &Session, random: &mut Random) {
     let ending = *random.pick(ENDINGS);
-    let interrupter = session.interrupter();
+    let interrupt_handle = session.interrupt_handle();
     let after = Duration::from_millis(20 + random.below(200));
     let killer = async {
         if ending == FOR_EVER {
             tokio::time::sleep(after).await;
-            interrupter.kill();
+            interrupt_handle.kill();
         }
     };
     let code = format!("{DAMAGE}{ending}");

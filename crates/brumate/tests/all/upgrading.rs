@@ -1,4 +1,4 @@
-//! Sessions that another version of Brumate put to sleep: they wake from the image that it made, or their files are recovered.
+//! Sessions that another version of Brumate hibernated: they resume from the image that it made, or their files are recovered.
 //!
 //! The other version is this one with another image: its own, with a byte changed that nobody reads, under the same name.
 
@@ -142,16 +142,16 @@ async fn a_session_of_another_version_wakes_from_its_image() {
     let cache = cache();
     let sandbox = sandbox(cache.path()).await;
     std::fs::write(cache.path().join("images").join(format!("{}.image", "0".repeat(64))), &left.image).unwrap();
-    client::check_asleep(&left.file(), cache.path()).unwrap();
-    sandbox.can_wake(&left.file()).await.unwrap();
-    let (session, _) = sandbox.wake_session(&left.file(), MachineSpec::default()).await.unwrap();
+    client::check_session_file(&left.file(), cache.path()).unwrap();
+    sandbox.can_resume(&left.file()).await.unwrap();
+    let (session, _) = sandbox.resume_session(&left.file(), MachineSpec::default()).await.unwrap();
     assert_eq!(say(&session, "print(f(3), open('a.txt').read())").await, "[1, 2, 3] hello\n");
     // It sleeps and wakes as before, beside sessions of this version.
     let own = sandbox.session(MachineSpec::default()).await.unwrap();
     say(&own, "x = 'own'").await;
     let again = left.place.path().join("again");
     session.hibernate(&again).await.unwrap();
-    let (session, _) = sandbox.wake_session(&again, MachineSpec::default()).await.unwrap();
+    let (session, _) = sandbox.resume_session(&again, MachineSpec::default()).await.unwrap();
     assert_eq!(
         (say(&session, "print(x)").await, say(&own, "print(x)").await),
         ("[1, 2]\n".to_owned(), "own\n".to_owned())
@@ -161,10 +161,10 @@ async fn a_session_of_another_version_wakes_from_its_image() {
     assert_eq!(client::copy_images(&[left.file(), again, "none".into()], cache.path(), &carried).unwrap(), 1);
     let other = self::cache();
     let sandbox = self::sandbox(other.path()).await;
-    assert!(sandbox.can_wake(&left.file()).await.is_err());
+    assert!(sandbox.can_resume(&left.file()).await.is_err());
     assert_eq!(client::take_images(&carried, other.path()).unwrap(), 1);
     assert_eq!(client::take_images(&carried, other.path()).unwrap(), 0);
-    sandbox.can_wake(&left.file()).await.unwrap();
+    sandbox.can_resume(&left.file()).await.unwrap();
 }
 
 #[tokio::test]
@@ -178,9 +178,9 @@ async fn files_of_a_session_whose_image_is_gone_are_recovered() {
         other => panic!("{other}"),
     };
     let reasons = [
-        told(sandbox.wake_session(&left.file(), MachineSpec::default()).await.unwrap_err()),
-        told(sandbox.can_wake(&left.file()).await.unwrap_err()),
-        told(client::check_asleep(&left.file(), cache.path()).unwrap_err()),
+        told(sandbox.resume_session(&left.file(), MachineSpec::default()).await.unwrap_err()),
+        told(sandbox.can_resume(&left.file()).await.unwrap_err()),
+        told(client::check_session_file(&left.file(), cache.path()).unwrap_err()),
     ];
     for reason in reasons {
         assert!(reason.contains("put it to sleep") && reason.contains("not in the cache"), "{reason}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::processes::{descendants, zygotes};
 use crate::support::sessions::{cell, config, sandbox, say};
-use brumate_engine::api::{Ended, Event, Execute, MachineSpec};
+use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, MachineSpec};
 use brumate_engine::client::{Error, ExitReason, Sandbox, SandboxConfig, Session, StartMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
@@ -69,15 +69,15 @@ async fn sessions_and_cells_outlive_their_zygote() {
     // One cell runs: it has asked, and goes on when it is answered.
     let (sender, mut events) = mpsc::channel(4);
     let code = "from _brumate.channel import ask\nheard = ask('')\nimport json\nprint(json.dumps(heard))";
-    let request = Execute { code: code.to_owned(), session: true, allow_stdin: true, ..Execute::default() };
-    let interrupter = busy.interrupter();
+    let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, allow_stdin: true, ..Execute::default() };
+    let interrupt_handle = busy.interrupt_handle();
     let listening = async {
         let mut printed = String::new();
         while let Some(event) = events.recv().await {
             match event {
                 Event::InputRequest { .. } => {
                     assert_eq!(kill_zygotes().await, 1);
-                    assert!(interrupter.answer(Some("alive".to_owned())));
+                    assert!(interrupt_handle.answer(Some("alive".to_owned())));
                 }
                 Event::Stream { text, .. } => printed.push_str(&text),
                 _ => {}
@@ -109,7 +109,7 @@ async fn sessions_and_cells_outlive_their_zygote() {
     for (number, session) in sessions.iter().enumerate() {
         let file = directory.path().join(number.to_string());
         session.hibernate(&file).await.expect("it sleeps");
-        works(&sandbox.wake_session(&file, spec()).await.expect("it wakes").0, number).await;
+        works(&sandbox.resume_session(&file, spec()).await.expect("it resumes").0, number).await;
     }
 
     // With the last of its machines a jail without zygote ends.
@@ -140,7 +140,8 @@ async fn how_a_machine_ended_is_known_without_its_zygote() {
     };
     let (outcome, ()) = tokio::join!(running, killing);
     // As the kernel would, for lack of memory.
-    let Err(Error::MachineDied { reason: ExitReason::MemoryLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(Error::MachineExited { reason: ExitReason::MemoryLimit, peak_memory_bytes: Some(peak), .. }) = outcome
+    else {
         panic!("{outcome:?}");
     };
     assert!((100 << 20..1 << 30).contains(&peak), "{peak}");

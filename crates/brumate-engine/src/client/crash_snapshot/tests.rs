@@ -77,7 +77,7 @@ fn the_newest_that_is_whole_is_taken() {
         (Some(old), [&cut(machine.clone()), &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, b"short"], Some("asleep")),
-        // The session was put to sleep after that state, or at it.
+        // The session was hibernated after that state, or at it.
         (Some((1, "asleep", 8)), [&machine, &checkpoint], Some("asleep")),
         (Some((1, "asleep", 7)), [&machine, &checkpoint], Some("asleep")),
         // Another session slept there before.

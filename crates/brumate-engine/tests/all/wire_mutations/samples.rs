@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, FileChunk, FileInfo, InstallRequest, LayerId, Limits, MAX_ARGUMENTS, MAX_LAYERS,
-    MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS, MissingModule, Outcome, ReturnValue,
-    StopReason, StreamName,
+    Analysis, Ended, Event, Execute, FileChunk, FileError, FileInfo, InstallRequest, LayerId, Limits, MAX_ARGUMENTS,
+    MAX_LAYERS, MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS, MissingModule, Outcome,
+    ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
     self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, InstallReply,
@@ -151,7 +151,7 @@ fn from_machine() -> Vec<FromMachine> {
         FromMachine::Files(Ok(FileReply::List((0..20).map(|number| file(format!("a/{number}"))).collect()))),
         FromMachine::Files(Ok(FileReply::Read(FileChunk { bytes: vec![0xa5; 1000], size: u64::MAX }))),
         FromMachine::Files(Ok(FileReply::Done)),
-        FromMachine::Files(Err(text())),
+        FromMachine::Files(Err(FileError::Other(text()))),
         FromMachine::Module(ModuleRequest::Key([0xa5; 32])),
         FromMachine::Module(ModuleRequest::Bytes { bytes: vec![0; 100_000], memory: 1 << 30, cpu: Duration::MAX }),
     ];
@@ -179,7 +179,7 @@ fn from_machine() -> Vec<FromMachine> {
             new_files,
             more_new_files: 1,
         };
-        let listed = Some(Err(text()));
+        let listed = Some(Err(FileError::Other(text())));
         messages.push(FromMachine::Done { outcome: Box::new(outcome), listed });
     }
     for ending in [Ending::Exit(255), Ending::Abort, Ending::Trap(text())] {

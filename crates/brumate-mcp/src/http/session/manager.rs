@@ -13,7 +13,7 @@ use super::super::session_store::SessionJournal;
 use super::super::store::EventStore;
 use super::super::streams::{STANDALONE, SessionStreams};
 use super::reader::StreamReader;
-use super::{LEVEL_REQUEST, Session, SessionError};
+use super::{LEVEL_REQUEST, Session, SessionClient, SessionError};
 use crate::sync::lock;
 use futures::{Stream, StreamExt as _};
 use rmcp::RoleServer;
@@ -65,7 +65,7 @@ impl Sessions {
         let session = self.look(id).ok_or(SessionError::NotFound)?;
         session.touch();
         if let Some(credential) = RequestScope::client().and_then(|client| client.credential) {
-            *lock(&session.credential) = Some(credential);
+            lock(&session.client).credential = Some(credential);
         }
         Ok(session)
     }
@@ -172,18 +172,13 @@ impl Sessions {
         let session = Arc::new(Session {
             principal: client.principal,
             account: client.account,
-            credential: Mutex::new(client.credential),
             max_message: self.limits.resumption.max_bytes,
             streams: Mutex::new(streams),
             inbox: sender,
-            initialized: Mutex::default(),
-            version: Mutex::default(),
-            used: Mutex::new(Instant::now()),
-            waiting: Mutex::default(),
+            client: Mutex::new(SessionClient::new(client.credential, level)),
             ended: CancellationToken::new(),
             retry: self.limits.retry,
             journal,
-            level: Mutex::new(level),
         });
         let mut sessions = lock(&self.sessions);
         let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
@@ -276,7 +271,7 @@ impl SessionManager for Sessions {
     ) -> Result<ServerJsonRpcMessage, SessionError> {
         let session = self.find(id)?;
         let (sender, answer) = oneshot::channel();
-        *lock(&session.initialized) = Some(sender);
+        lock(&session.client).initialized = Some(sender);
         session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
         tokio::select! {
             answer = answer => answer.map_err(|_| SessionError::Ended),
@@ -349,7 +344,7 @@ impl SessionManager for Sessions {
         let begins = matches!(&message, ClientJsonRpcMessage::Notification(notification)
             if matches!(notification.notification, ClientNotification::InitializedNotification(_)));
         self.accept(id, message).await?;
-        if begins && let Some(level) = self.find(id).ok().and_then(|session| lock(&session.level).take()) {
+        if begins && let Some(level) = self.find(id).ok().and_then(|session| lock(&session.client).level.take()) {
             let set = serde_json::json!({"method": "logging/setLevel", "params": {"level": level}});
             if let Ok(set) = serde_json::from_value::<ClientRequest>(set) {
                 let request = RequestId::String(LEVEL_REQUEST.into());

@@ -18,11 +18,11 @@ impl Session {
     pub(super) fn read(self: &Arc<Self>, stream: u64, after: u64, replace: bool) -> Option<StreamReader> {
         let waits = !replace && stream == STANDALONE;
         if waits {
-            let mut waiting = lock(&self.waiting);
-            if *waiting > MAX_WAITING_READERS {
+            let mut client = lock(&self.client);
+            if client.readers > MAX_WAITING_READERS {
                 return None;
             }
-            *waiting += 1;
+            client.readers += 1;
         }
         let attached = lock(&self.streams).attach(stream, replace);
         let reader = StreamReader {
@@ -31,7 +31,7 @@ impl Session {
             reader: attached.unwrap_or_default(),
             after,
             waits,
-            primed: lock(&self.version).as_str() < PRIMED_SINCE,
+            primed: lock(&self.client).version.as_str() < PRIMED_SINCE,
         };
         attached.map(|_| reader)
     }
@@ -50,7 +50,7 @@ pub(super) struct StreamReader {
 impl Drop for StreamReader {
     fn drop(&mut self) {
         if self.waits {
-            *lock(&self.session.waiting) -= 1;
+            lock(&self.session.client).readers -= 1;
         }
         self.session.touch();
         let mut streams = lock(&self.session.streams);

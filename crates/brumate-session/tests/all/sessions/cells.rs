@@ -18,7 +18,7 @@ async fn state_stays_from_cell_to_cell_and_sessions_are_apart() {
     assert_ne!(one, two);
     assert_eq!(one.len(), 16);
     let executed = host.engine.executed();
-    assert!(executed.iter().all(|execute| execute.session && execute.rich && execute.figures));
+    assert!(executed.iter().all(|execute| execute.mode.keeps_names() && execute.rich && execute.figures));
     assert_eq!(executed[2].file_name, "cell_2.py");
     assert_eq!(executed[0].env, [("OUTPUT_DIR".to_owned(), "/workspace".to_owned())]);
 }

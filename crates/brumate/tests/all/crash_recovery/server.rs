@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brumate_engine::api::{Event, Execute, MachineSpec, StreamName};
+use brumate_engine::api::{Event, Execute, ExecuteMode, MachineSpec, StreamName};
 use brumate_engine::client::Session;
 use tokio::sync::mpsc;
 
@@ -107,7 +107,7 @@ impl ExpectedState {
 async fn serve(file: &Path) {
     let sandbox = sandbox(1).await;
     let session = if file.exists() || file.with_extension("will").exists() {
-        sandbox.wake_session(file, MachineSpec::default()).await.expect("it wakes").0
+        sandbox.resume_session(file, MachineSpec::default()).await.expect("it resumes").0
     } else {
         let session = sandbox.session(MachineSpec::default()).await.expect("a session");
         say(&session, BEGIN).await;
@@ -171,7 +171,7 @@ async fn serve(file: &Path) {
 /// Runs a cell that does not end. Prints when it has begun.
 async fn long(session: &Session, code: &str) {
     let (sender, mut events) = mpsc::channel(4);
-    let request = Execute { code: format!("{LONG}{code}"), session: true, ..Execute::default() };
+    let request = Execute { code: format!("{LONG}{code}"), mode: ExecuteMode::Cell, ..Execute::default() };
     let running = async {
         let begun = |event: &Event| matches!(event, Event::Stream { name: StreamName::Stdout, text } if text.starts_with("running"));
         while !begun(&events.recv().await.expect("an event")) {}

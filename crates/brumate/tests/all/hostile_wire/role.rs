@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileInfo, Outcome, StreamName};
+use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileError, FileInfo, Outcome, StreamName};
 use brumate_engine::wire::{
     self, Ending, FileReply, FromInit, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest,
     ToMachine, ToZygote,
@@ -227,7 +227,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         "files-twice" => say(peer, &listing(["a", "a"])),
         "files-long" => say(peer, &listing(["x".repeat(5000)])),
         "files-many" => say(peer, &listing((0..MANY).map(|number| format!("{number:09}")))),
-        "files-refused" => say(peer, &FromMachine::Files(Err("x".repeat(1 << 20)))),
+        "files-refused" => say(peer, &FromMachine::Files(Err(FileError::Other("x".repeat(1 << 20))))),
         "files-large" => say(peer, &piece(1 << 21, 1 << 21)),
         "files-more" => say(peer, &piece(5, 3)),
         "files-done" => say(peer, &FromMachine::Files(Ok(FileReply::Done))),

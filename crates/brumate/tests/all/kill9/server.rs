@@ -79,13 +79,15 @@ async fn serve(file: &Path) {
     for _ in std::io::stdin().lines() {
         let mut present = match session.take() {
             Some(session) => session,
-            None => wake(&sandbox, file).await,
+            None => resume(&sandbox, file).await,
         };
         // A machine that was killed after its last hibernation shows now.
         let number = loop {
             match cell(&present, NEXT).await {
                 (Ok(_), text) => break text,
-                (Err(Error::RolledBack { .. } | Error::MachineDied { .. }), _) => present = wake(&sandbox, file).await,
+                (Err(Error::RolledBack { .. } | Error::MachineExited { .. }), _) => {
+                    present = resume(&sandbox, file).await
+                }
                 (Err(error), _) => panic!("{error}"),
             }
         };
@@ -97,15 +99,15 @@ async fn serve(file: &Path) {
                 session = Some(present);
             }
             // A checkpoint that took over is the new state, too; here everything goes by the file.
-            Err(Error::RolledBack { .. } | Error::MachineDied { .. }) => tell("lost"),
+            Err(Error::RolledBack { .. } | Error::MachineExited { .. }) => tell("lost"),
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-async fn wake(sandbox: &Sandbox, file: &Path) -> Session {
+async fn resume(sandbox: &Sandbox, file: &Path) -> Session {
     if file.exists() {
-        sandbox.wake_session(file, MachineSpec::default()).await.expect("old or new, it wakes").0
+        sandbox.resume_session(file, MachineSpec::default()).await.expect("old or new, it resumes").0
     } else {
         let session = sandbox.session(MachineSpec::default()).await.expect("a session");
         say(&session, BEGIN).await;

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use brumate_engine::api::{Ended, Event, Execute, InstallAnswer, InstallRequest, Layer, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Error, Interrupter, Session};
+use brumate_engine::api::{
+    Ended, Event, Execute, ExecuteMode, InstallAnswer, InstallRequest, Layer, Limits, MachineSpec, Outcome,
+};
+use brumate_engine::client::{Error, InterruptHandle, Session};
 
 use super::{names, sandbox};
 use crate::support::sessions::say;
@@ -13,17 +15,17 @@ use crate::support::wheels::module;
 async fn installing(
     session: &Session,
     code: &str,
-    mut answer: impl FnMut(&InstallRequest, &Interrupter),
+    mut answer: impl FnMut(&InstallRequest, &InterruptHandle),
 ) -> (Result<Outcome, Error>, String) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
-    let interrupter = session.interrupter();
-    let request = Execute { code: code.to_owned(), session: true, allow_install: true, ..Execute::default() };
+    let interrupt_handle = session.interrupt_handle();
+    let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, allow_install: true, ..Execute::default() };
     let listening = async {
         let mut printed = String::new();
         while let Some(event) = events.recv().await {
             match event {
                 Event::Stream { text, .. } => printed.push_str(&text),
-                Event::Install(request) => answer(&request, &interrupter),
+                Event::Install(request) => answer(&request, &interrupt_handle),
                 _ => {}
             }
         }
@@ -43,7 +45,7 @@ async fn packages_are_installed_from_inside() {
     let shelf: HashMap<&str, Layer> =
         [("small", module(here, "small", "1.0")), ("small>1", module(here, "small", "2.0"))].into();
     let mut asked = Vec::new();
-    let mut serve = |request: &InstallRequest, interrupter: &Interrupter| {
+    let mut serve = |request: &InstallRequest, interrupt_handle: &InterruptHandle| {
         asked.push(request.clone());
         let found = request.requirements.iter().map(|text| shelf.get(&text[..]).cloned().ok_or(text));
         let answer = match found.collect::<Result<Vec<_>, _>>() {
@@ -53,9 +55,9 @@ async fn packages_are_installed_from_inside() {
             }
             Err(text) => Err(format!("no {text:?} here")),
         };
-        assert!(!interrupter.answer(Some("a line".to_owned())), "that is no line of input");
-        assert!(interrupter.install(answer.clone()));
-        assert!(!interrupter.install(answer), "it has its answer");
+        assert!(!interrupt_handle.answer(Some("a line".to_owned())), "that is no line of input");
+        assert!(interrupt_handle.install(answer.clone()));
+        assert!(!interrupt_handle.install(answer), "it has its answer");
     };
     let code = format!(
         "{INSTALL}print(install(['small'], constraints=['a<1'], upgrade=True))\nimport small\nprint(small.__version__)\n\
@@ -80,9 +82,9 @@ async fn packages_are_installed_from_inside() {
     assert_eq!(names(&session.layers()), ["small-1.0"]);
 
     // A cell that ends the machine has installed nothing; one that only raises has.
-    let mut serve = |request: &InstallRequest, interrupter: &Interrupter| {
+    let mut serve = |request: &InstallRequest, interrupt_handle: &InterruptHandle| {
         let layers = vec![shelf[&request.requirements[0][..]].clone()];
-        assert!(interrupter.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
     };
     let version = "import importlib.metadata as md; print(md.version('small'))";
     let ends = format!("{INSTALL}install(['small>1']); import os; os._exit(1)");
@@ -95,7 +97,7 @@ async fn packages_are_installed_from_inside() {
     assert_eq!(names(&session.layers()), ["small-2.0"]);
 
     // Taken away again, by the guest itself; nobody is asked.
-    let nobody = |_: &InstallRequest, _: &Interrupter| panic!("nobody is asked");
+    let nobody = |_: &InstallRequest, _: &InterruptHandle| panic!("nobody is asked");
     let (_, text) = installing(&session, &format!("{INSTALL}print(uninstall(['small', 'other']))"), nobody).await;
     assert_eq!(text, "[('small', '2.0')]\n");
     assert!(session.layers().is_empty());
@@ -109,7 +111,7 @@ async fn without_anyone_to_ask_there_is_what_there_is() {
     assert_eq!(say(&session, &code).await, "nobody installs packages here\n");
     // Whoever listened goes away while the guest waits.
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
-    let request = Execute { code, session: true, allow_install: true, ..Execute::default() };
+    let request = Execute { code, mode: ExecuteMode::Cell, allow_install: true, ..Execute::default() };
     let waits = async {
         while let Some(event) = events.recv().await {
             if let Event::Install(_) = event {
@@ -123,7 +125,7 @@ async fn without_anyone_to_ask_there_is_what_there_is() {
         outcome = &mut running => panic!("{outcome:?}"),
         () = waits => {}
     }
-    session.interrupter().interrupt();
+    session.interrupt_handle().interrupt();
     let outcome = running.await.unwrap();
     assert!(matches!(outcome.ended, Ended::Raised { ref ename, .. } if ename == "KeyboardInterrupt"), "{outcome:?}");
     assert_eq!(say(&session, "print('goes on')").await, "goes on\n");
@@ -141,18 +143,18 @@ async fn a_guest_that_waits_for_packages_can_be_stopped() {
     let code = format!(
         "{INSTALL}try:\n    install(['first'])\nexcept KeyboardInterrupt:\n    print('stopped')\nraise KeyboardInterrupt"
     );
-    let (outcome, text) = installing(&session, &code, |_, interrupter| {
+    let (outcome, text) = installing(&session, &code, |_, interrupt_handle| {
         count += 1;
-        interrupter.interrupt();
+        interrupt_handle.interrupt();
     })
     .await;
     assert_eq!((text.as_str(), count), ("stopped\n", 1), "{outcome:?}");
     let wait = std::time::Duration::from_millis(600);
     let code = format!("{INSTALL}install(['small'])\nimport small\nprint(small.__version__)");
-    let (outcome, text) = installing(&session, &code, |_, interrupter| {
+    let (outcome, text) = installing(&session, &code, |_, interrupt_handle| {
         std::thread::sleep(wait);
         let layers = vec![small.clone()];
-        assert!(interrupter.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
     })
     .await;
     assert_eq!(text, "1.0\n", "{outcome:?}");

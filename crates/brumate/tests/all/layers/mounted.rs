@@ -79,7 +79,7 @@ async fn an_installed_package_wins_over_the_bundles() {
     let spec = MachineSpec { image: Image::data(), layers: vec![six.clone()], ..MachineSpec::default() };
     let session = sandbox.session(spec).await.unwrap();
     assert_eq!(say(&session, code).await, "99.0 99.0 99.0\n");
-    assert_eq!(brumate_engine::bundle::replaced(&Image::data(), &[six]), ["six"]);
+    assert_eq!(brumate_engine::bundle::replaced_packages(&Image::data(), &[six]), ["six"]);
 }
 
 #[tokio::test]

@@ -31,18 +31,18 @@ async fn native_modules_of_wheels_are_loaded_and_sleep() {
     say(&session, "from layered import _cext\nv = _cext.Variable('x')").await;
     let file = here.join("session");
     session.hibernate(&file).await.unwrap();
-    let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+    let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     let code = "print(v.name(), _cext.Variable('y').name(), _cext.__file__)";
     let expected = format!("x y {PACKAGES}/layered/_cext.cpython-314-wasm32-emscripten.so\n");
-    for session in [&session, &woken] {
+    for session in [&session, &resumed] {
         assert_eq!(say(session, code).await, expected);
     }
-    // The wheel goes; what is loaded stays, awake and asleep, and needs the wheel no more.
-    woken.unmount(&["layered".to_owned()]).await.unwrap();
-    assert_eq!(say(&woken, code).await, expected);
-    woken.hibernate(&file).await.unwrap();
+    // The wheel goes; what is loaded stays, awake and hibernated, and needs the wheel no more.
+    resumed.unmount(&["layered".to_owned()]).await.unwrap();
+    assert_eq!(say(&resumed, code).await, expected);
+    resumed.hibernate(&file).await.unwrap();
     assert!(layers_of(&file).await.unwrap().is_empty());
-    let (again, _) = sandbox.wake_session(&file, MachineSpec::default()).await.unwrap();
+    let (again, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     assert_eq!(say(&again, code).await, expected);
 }
 
@@ -76,15 +76,15 @@ with open(coded.__cached__, 'rb') as file:
 print(coded.f7(1), coded.part.x, head[4:], coded.f7.__code__.co_filename == coded.__file__, 'f7' in inspect.getsource(coded.f7))
 ";
     assert_eq!(say(&session, code).await, "[8, 'text 7'] ok b'\\x01\\x00\\x00\\x00' True True\n");
-    // It may be missing when the session wakes.
+    // It may be missing when the session resumes.
     let file = here.join("session");
     session.hibernate(&file).await.unwrap();
     coded.bytecode = None;
-    let (woken, _) =
-        sandbox.wake_session(&file, MachineSpec { layers: vec![coded], ..MachineSpec::default() }).await.unwrap();
+    let (resumed, _) =
+        sandbox.resume_session(&file, MachineSpec { layers: vec![coded], ..MachineSpec::default() }).await.unwrap();
     let again =
         "del sys.modules['coded'], sys.modules['coded.part']\nimport coded.part\nprint(coded.f7(2), coded.part.x)";
-    assert_eq!(say(&woken, again).await, "[9, 'text 7'] ok\n");
+    assert_eq!(say(&resumed, again).await, "[9, 'text 7'] ok\n");
 }
 
 #[tokio::test]
@@ -105,15 +105,15 @@ async fn images_have_wheels() {
     session.hibernate(&file).await.unwrap();
     assert_eq!(layers_of(&file).await.unwrap().len(), 3);
     assert!(matches!(
-        sandbox.wake_session(&file, MachineSpec::default()).await,
+        sandbox.resume_session(&file, MachineSpec::default()).await,
         Err(Error::MissingLayers { layers }) if layers.len() >= 3
     ));
     let layers = session.layers();
-    let (woken, _) = sandbox.wake_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
-    assert_eq!(say(&woken, "print(demo.run(), parts.b.here)").await, "ran 1.0 parts.b\n");
+    let (resumed, _) = sandbox.resume_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
+    assert_eq!(say(&resumed, "print(demo.run(), parts.b.here)").await, "ran 1.0 parts.b\n");
     // With another version, machines are not of this image.
     let second = demo(here, "2.0");
-    assert_eq!(brumate_engine::bundle::replaced(&image, std::slice::from_ref(&second)), ["demo"]);
+    assert_eq!(brumate_engine::bundle::replaced_packages(&image, std::slice::from_ref(&second)), ["demo"]);
     let other = MachineSpec { layers: vec![second], ..spec() };
     let session = sandbox.session(other).await.unwrap();
     assert_eq!(say(&session, &seen.replace("True", "False")).await, "False\nran 2.0 2.0\n");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brumate_engine::api::{Event, Execute, InstallAnswer, MachineSpec};
+use brumate_engine::api::{Event, Execute, ExecuteMode, InstallAnswer, MachineSpec};
 use brumate_engine::client::{Error, layers_of};
 
 use super::installs::INSTALL;
@@ -34,16 +34,16 @@ print(large.n, small.__version__, md.version('small'), os.path.getsize(os.path.d
         wanted.iter().map(|id| &id.name[..]).collect::<Vec<_>>(),
         ["large-1.0-py3-none-any.whl", "small-2.0-py3-none-any.whl"]
     );
-    match sandbox.wake_session(&file, MachineSpec { layers: vec![packed.clone()], ..MachineSpec::default() }).await {
+    match sandbox.resume_session(&file, MachineSpec { layers: vec![packed.clone()], ..MachineSpec::default() }).await {
         Err(Error::MissingLayers { layers }) => assert_eq!(layers, wanted[1..]),
         other => panic!("{other:?}"),
     }
     let layers = session.layers();
     let spec = || MachineSpec { layers: layers.clone(), ..MachineSpec::default() };
-    let (woken, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+    let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     let fork = session.fork().await.unwrap();
     let (_, _) = cell(&session, "import os; os._exit(1)").await;
-    for session in [&woken, &fork, &session] {
+    for session in [&resumed, &fork, &session] {
         assert_eq!(say(session, check).await, expected);
         assert_eq!(session.layers(), layers);
         // A sibling's packages are its own.
@@ -51,9 +51,9 @@ print(large.n, small.__version__, md.version('small'), os.path.getsize(os.path.d
         assert_eq!(say(session, "import sibling; print(sibling.__version__)").await, "1.0\n");
         session.unmount(&["sibling".to_owned()]).await.unwrap();
     }
-    // What was put to sleep again wakes again.
-    woken.hibernate(&file).await.unwrap();
-    let (again, _) = sandbox.wake_session(&file, spec()).await.unwrap();
+    // What was hibernated again wakes again.
+    resumed.hibernate(&file).await.unwrap();
+    let (again, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     assert_eq!(say(&again, check).await, expected);
     assert_eq!(again.layers(), layers);
 }
@@ -74,15 +74,15 @@ fn a_server_that_vanishes() {
         println!("\nserver: idle");
         let code =
             format!("{INSTALL}install(['second'])\nimport second\nx = 6\nprint('busy', flush=True)\nwhile True: pass");
-        let request = Execute { code, session: true, allow_install: true, ..Execute::default() };
+        let request = Execute { code, mode: ExecuteMode::Cell, allow_install: true, ..Execute::default() };
         let (sender, mut events) = tokio::sync::mpsc::channel(64);
-        let interrupter = session.interrupter();
+        let interrupt_handle = session.interrupt_handle();
         let listening = async {
             while let Some(event) = events.recv().await {
                 match event {
                     Event::Install(_) => {
                         let layers = vec![module(&place, "second", "1.0")];
-                        assert!(interrupter.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+                        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
                     }
                     Event::Stream { text, .. } if text.contains("busy") => println!("\nserver: busy"),
                     _ => {}
@@ -120,10 +120,11 @@ async fn last_wills_know_their_layers() {
         let layers = vec![module(here, "first", "1.0"), module(here, "second", "1.0")];
         let wanted = layers_of(&file).await.unwrap();
         assert!(wanted.iter().any(|id| id.name.starts_with("first-")), "{moment}: {wanted:?}");
-        let (woken, _) = sandbox.wake_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
+        let (resumed, _) =
+            sandbox.resume_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();
         // What the last cell had installed when the server vanished never was.
         let state = "import importlib.util as u\nprint(x, first.__version__, u.find_spec('second'))";
-        assert_eq!(say(&woken, state).await, "5 1.0 None\n", "{moment}");
-        assert_eq!(names(&woken.layers()), ["first-1.0"], "{moment}");
+        assert_eq!(say(&resumed, state).await, "5 1.0 None\n", "{moment}");
+        assert_eq!(names(&resumed.layers()), ["first-1.0"], "{moment}");
     }
 }

@@ -1,6 +1,6 @@
 //! Sandboxes, sessions and cells, through the engine's own interface.
 
-use brumate_engine::api::{Ended, Event, Execute, Outcome};
+use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Outcome};
 use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
 
 /// A sandbox that keeps `ready` machines ready. All tests use one cache: modules are compiled once.
@@ -30,7 +30,7 @@ pub(crate) async fn cell(session: &Session, code: &str) -> (Result<Outcome, Erro
         }
         printed
     });
-    let request = Execute { code: code.to_owned(), session: true, ..Execute::default() };
+    let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, ..Execute::default() };
     let outcome = session.execute(request, sender).await;
     (outcome, listening.await.expect("the events end"))
 }
