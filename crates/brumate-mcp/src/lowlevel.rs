@@ -3,6 +3,7 @@
 //! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 
 pub use crate::stdio::{StreamOptions, serve_streams};
+pub use crate::suspended_calls::{CallDigest, ResumeResult, SuspendedCalls};
 pub use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, Tasks, TooManyTasks};
 pub use rmcp;
 

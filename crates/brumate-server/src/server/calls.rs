@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use brumate_mcp::lowlevel::{self, is_stateless_protocol};
+use brumate_mcp::lowlevel::{self, CallDigest, ResumeResult, is_stateless_protocol};
 use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, LoggingLevel};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::JoinError;
 
 use super::PythonServer;
-use crate::elicitation::{self, CallEvent, ClientNotifier, EventSink, ResumeResult, RunningCall};
+use crate::elicitation::{self, CallEvent, ClientNotifier, EventSink, RunningCall};
 use crate::format::{failure_text, result_text, structured};
 use crate::interpreter::results;
 use crate::log::LogSender;
@@ -39,13 +39,13 @@ impl PythonServer {
         let mut becomes_task = false;
         let call = match &request.request_state {
             Some(state) => match self.pending.resume(state, &request)? {
-                ResumeResult::Call(call) => call,
+                ResumeResult::Call(call, input) => call.resume(input),
                 ResumeResult::InputMissing(required) => return Ok(required.into()),
                 ResumeResult::Unknown => return Ok(error_result(INPUT_TOO_LATE.to_owned()).into()),
                 ResumeResult::OtherProcess => return Ok(error_result(INPUT_FOR_ANOTHER_SERVER.to_owned()).into()),
             },
             None => {
-                let digest = elicitation::digest(&request);
+                let digest = CallDigest::of(&request);
                 match self.tool_request(&request.name, request.arguments, is_stateless_protocol(&context))? {
                     Ok(request) => {
                         becomes_task = request.runs_code() && lowlevel::supports_tasks(&context);
@@ -68,7 +68,12 @@ impl PythonServer {
     }
 
     /// Starts the work of a call in a task of its own.
-    fn start_call(&self, request: ToolRequest, digest: u64, context: &RequestContext<RoleServer>) -> RunningCall {
+    fn start_call(
+        &self,
+        request: ToolRequest,
+        digest: CallDigest,
+        context: &RequestContext<RoleServer>,
+    ) -> RunningCall {
         let server = self.clone();
         let can_ask = elicitation::supports_form_elicitation(context);
         let span = RequestSpan::of(context).filter(|_| request.runs_code()).map(RequestSpan::run);
@@ -145,7 +150,7 @@ impl PythonServer {
                 let Some(question) = question else { continue };
                 if stateless {
                     call.set_event_sink(None);
-                    match self.pending.suspend(call, question, self.input_timeout) {
+                    match elicitation::suspend(&self.pending, call, question, self.input_timeout) {
                         Ok(required) => break (required.into(), None),
                         Err(still_running) => call = still_running,
                     }
