@@ -2,8 +2,7 @@
 
 use brumate_session::RunRequest;
 use brumate_session::units::format_size;
-use rmcp::model::JsonObject;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Longest code, in bytes. The guest's compiler needs many times its size.
 const MAX_CODE_BYTES: usize = 4 << 20;
@@ -18,7 +17,7 @@ pub(crate) const SESSION_ID: &str = "session_id";
 /// # Errors
 ///
 /// A text for the model: all wrong arguments, and what is expected.
-pub(crate) fn parse(arguments: Option<JsonObject>) -> Result<RunRequest, String> {
+pub(crate) fn parse(arguments: Option<Map<String, Value>>) -> Result<RunRequest, String> {
     let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
     let request = run_request(&mut reader);
     reader.finish(request)
@@ -29,7 +28,9 @@ pub(crate) fn parse(arguments: Option<JsonObject>) -> Result<RunRequest, String>
 /// # Errors
 ///
 /// The errors of [`parse`].
-pub(crate) fn parse_with_session(arguments: Option<JsonObject>) -> Result<(RunRequest, Option<String>), String> {
+pub(crate) fn parse_with_session(
+    arguments: Option<Map<String, Value>>,
+) -> Result<(RunRequest, Option<String>), String> {
     let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
     let request = run_request(&mut reader);
     let session = reader.session();
@@ -44,12 +45,12 @@ fn run_request(reader: &mut ArgumentReader) -> RunRequest {
 /// Takes arguments one by one, and collects their problems.
 pub(crate) struct ArgumentReader {
     tool: &'static str,
-    arguments: JsonObject,
+    arguments: Map<String, Value>,
     problems: Vec<String>,
 }
 
 impl ArgumentReader {
-    pub(crate) fn new(tool: &'static str, arguments: Option<JsonObject>) -> Self {
+    pub(crate) fn new(tool: &'static str, arguments: Option<Map<String, Value>>) -> Self {
         Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
     }
 
@@ -108,13 +109,13 @@ impl ArgumentReader {
     }
 
     /// Takes an optional object. Default: empty.
-    pub(crate) fn object(&mut self, name: &str) -> JsonObject {
+    pub(crate) fn object(&mut self, name: &str) -> Map<String, Value> {
         match self.take(name) {
-            None => serde_json::Map::new(),
+            None => Map::new(),
             Some(Value::Object(object)) => object,
             Some(other) => {
                 self.wrong(name, "an object that maps names to values", &other);
-                serde_json::Map::new()
+                Map::new()
             }
         }
     }

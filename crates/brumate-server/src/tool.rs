@@ -1,9 +1,7 @@
 //! The tool `run_python_code`: its description and schemas. Names and texts are those of mcp-run-python, whose clients depend on
 //! them.
 
-use std::sync::{Arc, LazyLock};
-
-use rmcp::model::{JsonObject, Tool};
+use brumate_mcp::Tool;
 use serde_json::{Value, json};
 
 /// The tool's name.
@@ -24,15 +22,13 @@ The code may be async, and the value on the last line will be returned as the re
 
 The code will be executed with Python 3.14.";
 
-static TOOL: LazyLock<Tool> = LazyLock::new(|| {
-    Tool::new(TOOL_NAME, DESCRIPTION, object(input_schema()))
-        .with_title(TITLE)
-        .with_raw_output_schema(object(output_schema()))
-});
-
 /// Returns the tool, as `tools/list` shows it.
 pub(crate) fn tool() -> Tool {
-    TOOL.clone()
+    Tool::new(TOOL_NAME)
+        .title(TITLE)
+        .description(DESCRIPTION)
+        .input_schema(input_schema())
+        .output_schema(output_schema())
 }
 
 /// Returns the tool with the argument `session_id`, for servers with the interpreter's tools.
@@ -43,16 +39,7 @@ pub(crate) fn with_session() -> Tool {
         "default": "",
         "description": "Session to run in, as execute_code gives it; empty for an interpreter of its own",
     });
-    let mut tool = tool();
-    tool.input_schema = object(schema);
-    tool
-}
-
-fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
+    tool().input_schema(schema)
 }
 
 fn input_schema() -> Value {

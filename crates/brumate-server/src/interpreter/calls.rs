@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brumate_mcp::{Resource, ToolResult};
 use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, SessionId, Upload};
 use brumate_session::{CancellationToken, RunEvent};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::schemas::{CLEAR, EXECUTE, FORK, INTERRUPT, LIST, RESET, UPLOAD};
 use super::{Interpreter, results};
@@ -27,7 +27,7 @@ pub(crate) enum InterpreterCall {
 
 impl InterpreterCall {
     /// Parses a call. Returns `None` if there is no tool of that name.
-    pub(crate) fn parse(tool: &str, arguments: Option<JsonObject>) -> Option<Result<Self, String>> {
+    pub(crate) fn parse(tool: &str, arguments: Option<Map<String, Value>>) -> Option<Result<Self, String>> {
         let of_session = |tool: &'static str, call: fn(String) -> InterpreterCall| {
             let mut reader = ArgumentReader::new(tool, arguments.clone());
             let id = reader.required(SESSION_ID, "the session");
@@ -51,7 +51,7 @@ impl InterpreterCall {
     }
 }
 
-fn upload(arguments: Option<JsonObject>) -> Result<InterpreterCall, String> {
+fn upload(arguments: Option<Map<String, Value>>) -> Result<InterpreterCall, String> {
     let mut reader = ArgumentReader::new(UPLOAD, arguments);
     let given = reader.optional("filename");
     let from = reader.optional("from").filter(|from| !from.is_empty());
@@ -122,7 +122,7 @@ impl Interpreter {
         call: InterpreterCall,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
-    ) -> CallToolResult {
+    ) -> ToolResult {
         let principal = self.principal();
         match call {
             InterpreterCall::Execute(request) => {
@@ -196,13 +196,13 @@ impl Interpreter {
         Ok(report)
     }
 
-    async fn list(&self, id: &str) -> CallToolResult {
+    async fn list(&self, id: &str) -> ToolResult {
         match self.sessions().files(self.principal(), id).await {
             Ok(files) => {
                 self.add_to_list(id);
                 let listed: Vec<Value> = files.iter().map(|file| results::file(id, file)).collect();
                 let mut result = results::structured(json!({"session_id": id, "files": listed}));
-                result.content.extend(links(id, &files));
+                result.extend(links(id, &files));
                 result
             }
             Err(error) => {
@@ -217,7 +217,7 @@ impl Interpreter {
         created: bool,
         written: Option<u64>,
         uploaded: Result<(SessionId, SessionFile), SessionError>,
-    ) -> CallToolResult {
+    ) -> ToolResult {
         match uploaded {
             Ok((id, file)) => {
                 let written = written.unwrap_or(file.size);
@@ -231,7 +231,7 @@ impl Interpreter {
                     "file": results::file(id.as_str(), &file),
                     "session_info": info,
                 }));
-                result.content.extend(links(id.as_str(), &[file]));
+                result.extend(links(id.as_str(), &[file]));
                 result
             }
             Err(error) => results::structured(
@@ -250,12 +250,12 @@ impl Interpreter {
 }
 
 /// Returns resource links to files.
-fn links(id: &str, files: &[SessionFile]) -> Vec<ContentBlock> {
-    files.iter().map(|file| ContentBlock::resource_link(results::resource(id, file))).collect()
+fn links(id: &str, files: &[SessionFile]) -> impl Iterator<Item = Resource> {
+    files.iter().map(move |file| results::resource(id, file))
 }
 
 /// Returns a result with `success` and `message`.
-fn status_result(success: bool, message: String) -> CallToolResult {
+fn status_result(success: bool, message: String) -> ToolResult {
     results::structured(json!({"success": success, "message": message}))
 }
 

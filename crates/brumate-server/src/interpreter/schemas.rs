@@ -1,10 +1,8 @@
 //! The tools of the code interpreter: names, descriptions and schemas. Names, arguments and results of the first three are those of
 //! the server "Python Code Interpreter", whose clients depend on them.
 
-use std::sync::{Arc, LazyLock};
-
+use brumate_mcp::Tool;
 use brumate_session::sessions::InputDirs;
-use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
 
 /// The server's name when it has these tools only.
@@ -22,10 +20,16 @@ pub(crate) const FORK: &str = "fork_session";
 pub(crate) const RESET: &str = "reset_session";
 pub(crate) const INTERRUPT: &str = "interrupt";
 
+const UPLOAD_CONTENT: &str = "Write a file into the working directory of a session, where code can open it by its name. \
+    Large files go in parts: give each its offset, and last=false for all but the last.";
+
 const UPLOAD_FROM: &str = "Write a file into the working directory of a session, where code can open it by its name: its \
     content, or, with from, a file of the host's input directory, which is copied without passing through this call.";
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+/// Returns the tools, as `tools/list` shows them. With input directories, `upload_file` has the argument `from`.
+pub(crate) fn tools(inputs: &InputDirs) -> Vec<Tool> {
+    let (upload_description, upload_input) =
+        if inputs.is_empty() { (UPLOAD_CONTENT, upload_input()) } else { (UPLOAD_FROM, upload_from_input(inputs)) };
     vec![
         tool(
             EXECUTE,
@@ -58,14 +62,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
             input(json!({"session_id": session_id("The session")}), &["session_id"]),
             status_output(),
         ),
-        tool(
-            UPLOAD,
-            "Upload file",
-            "Write a file into the working directory of a session, where code can open it by its name. Large files go in \
-             parts: give each its offset, and last=false for all but the last.",
-            upload_input(),
-            upload_output(),
-        ),
+        tool(UPLOAD, "Upload file", upload_description, upload_input, upload_output()),
         tool(
             FORK,
             "Fork session",
@@ -95,30 +92,10 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
             status_output(),
         ),
     ]
-});
-
-/// Returns the tools, as `tools/list` shows them. With input directories, `upload_file` has the argument `from`.
-pub(crate) fn tools(inputs: &InputDirs) -> Vec<Tool> {
-    let mut tools = TOOLS.clone();
-    if !inputs.is_empty()
-        && let Some(upload) = tools.iter_mut().find(|tool| tool.name == UPLOAD)
-    {
-        upload.description = Some(UPLOAD_FROM.into());
-        upload.input_schema = object(upload_from_input(inputs));
-    }
-    tools
 }
 
-fn tool(name: &'static str, title: &str, description: &'static str, input: Value, output: Value) -> Tool {
-    Tool::new(name, description, object(input)).with_title(title).with_raw_output_schema(object(output))
-}
-
-/// Returns a schema as an object.
-pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
+fn tool(name: &str, title: &str, description: &str, input: Value, output: Value) -> Tool {
+    Tool::new(name).title(title).description(description).input_schema(input).output_schema(output)
 }
 
 fn input(properties: Value, required: &[&str]) -> Value {

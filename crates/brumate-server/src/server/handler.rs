@@ -4,14 +4,16 @@
 use std::panic::AssertUnwindSafe;
 
 use brumate_mcp::lowlevel::{self, is_stateless_protocol};
+use brumate_mcp::{Error, Resource};
 use brumate_session::sessions::ReadAdmission;
 use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData, GetTaskParams, GetTaskResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData, GetTaskParams, GetTaskResult,
     InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-    SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
+    PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool,
+    UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
@@ -73,11 +75,12 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.offered_tools()))
+        let tools = self.offered_tools().iter().map(brumate_mcp::Tool::to_rmcp).collect::<Result<_, _>>();
+        tools.map(ListToolsResult::with_all_items).map_err(Error::into_rmcp)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.offered_tools().into_iter().find(|tool| tool.name == name)
+        self.offered_tools().iter().filter_map(|tool| tool.to_rmcp().ok()).find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -97,7 +100,11 @@ impl ServerHandler for PythonServer {
             return Ok(ListResourcesResult::default());
         };
         let cursor = request.and_then(|request| request.cursor);
-        interpreter.resources(cursor.as_deref()).await
+        let (page, next_cursor) = interpreter.resources(cursor.as_deref()).await.map_err(Error::into_rmcp)?;
+        let resources = page.iter().map(Resource::to_rmcp).collect::<Result<_, _>>().map_err(Error::into_rmcp)?;
+        let mut list = ListResourcesResult::with_all_items(resources);
+        list.next_cursor = next_cursor;
+        Ok(list)
     }
 
     async fn list_resource_templates(
@@ -108,7 +115,8 @@ impl ServerHandler for PythonServer {
         if self.interpreter.is_none() {
             return Ok(ListResourceTemplatesResult::default());
         }
-        Ok(ListResourceTemplatesResult::with_all_items(vec![Interpreter::template()]))
+        let template = Interpreter::template().to_rmcp_template().map_err(Error::into_rmcp)?;
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
     }
 
     async fn read_resource(
@@ -127,7 +135,12 @@ impl ServerHandler for PythonServer {
         let read = AssertUnwindSafe(read).catch_unwind();
         tokio::select! {
             read = read => match read {
-                Ok(read) => read.map(Into::into),
+                // The next cell may change the file, and only this principal may read it.
+                Ok(Ok(contents)) => {
+                    let result = ReadResourceResult::new(vec![contents.into_rmcp()]);
+                    Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private).into())
+                }
+                Ok(Err(error)) => Err(error.into_rmcp()),
                 Err(_) => {
                     tracing::error!("reading a resource panicked; this is a defect");
                     Err(ErrorData::internal_error("Brumate failed; this is a defect", None))

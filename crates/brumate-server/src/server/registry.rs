@@ -1,8 +1,10 @@
 //! The registry: the tools and resources that a server offers, and the request that a call stands for.
 #![expect(deprecated, reason = "logging is kept for clients of older protocols")]
 
+use brumate_mcp::{Error, Tool};
 use brumate_session::sessions::CellRequest;
-use rmcp::model::{ErrorData, Implementation, JsonObject, ServerCapabilities, ServerConfig, Tool};
+use rmcp::model::{ErrorCode, Implementation, ServerCapabilities, ServerConfig};
+use serde_json::{Map, Value};
 
 use super::{PythonServer, ToolSet};
 use crate::interpreter::{InterpreterCall, schemas};
@@ -55,34 +57,36 @@ impl PythonServer {
     ///
     /// # Errors
     ///
-    /// The outer error: there is no such tool. The inner error is a text for the model: an argument is wrong.
+    /// A JSON-RPC error if there is no such tool, or a text for the model if an argument is wrong.
     pub(super) fn tool_request(
         &self,
         name: &str,
-        arguments: Option<JsonObject>,
+        arguments: Option<Map<String, Value>>,
         stateless: bool,
-    ) -> Result<Result<ToolRequest, String>, ErrorData> {
+    ) -> Result<ToolRequest, Error> {
         let interpreter = self.interpreter_for(stateless);
         match interpreter {
-            None if name == tool::TOOL_NAME => return Ok(arguments::parse(arguments).map(ToolRequest::Run)),
+            None if name == tool::TOOL_NAME => {
+                return arguments::parse(arguments).map(ToolRequest::Run).map_err(Error::new);
+            }
             Some(interpreter) if name == tool::TOOL_NAME && self.tools == ToolSet::All => {
-                let parsed = arguments::parse_with_session(arguments);
-                return Ok(parsed.map(|(request, session)| match session {
+                let (request, session) = arguments::parse_with_session(arguments).map_err(Error::new)?;
+                return Ok(match session {
                     None => ToolRequest::Run(request),
                     Some(_) => {
                         let cell = CellRequest::new(session.as_deref(), request.code).with_globals(request.globals);
                         ToolRequest::RunInSession(interpreter, cell)
                     }
-                }));
+                });
             }
             Some(interpreter) => {
                 if let Some(call) = InterpreterCall::parse(name, arguments) {
-                    return Ok(call.map(|call| ToolRequest::Interpreter(interpreter, call)));
+                    return call.map(|call| ToolRequest::Interpreter(interpreter, call)).map_err(Error::new);
                 }
             }
             None => {}
         }
-        Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(name)), None))
+        Err(Error::protocol(ErrorCode::INVALID_PARAMS.0, format!("Unknown tool: {}", short_name(name)), None))
     }
 
     /// Returns whether the server has this method.
