@@ -12,26 +12,25 @@ const GLOBAL_VARIABLES: &str = "global_variables";
 /// Name of the session argument.
 pub(crate) const SESSION_ID: &str = "session_id";
 
-/// Parses the arguments of `run_python_code`.
+/// The arguments of `run_python_code`, with the session to run in. `None`: no session.
+pub(crate) type RunArguments = (RunRequest, Option<String>);
+
+/// Parses the arguments of `run_python_code` without sessions.
 ///
 /// # Errors
 ///
 /// A text for the model: all wrong arguments, and what is expected.
-pub(crate) fn parse(arguments: Option<Map<String, Value>>) -> Result<RunRequest, String> {
-    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
+pub(crate) fn parse(mut reader: ArgumentReader) -> Result<RunArguments, String> {
     let request = run_request(&mut reader);
-    reader.finish(request)
+    reader.finish((request, None))
 }
 
-/// Parses the arguments of `run_python_code` with the session to run in. `None`: no session.
+/// Parses the arguments of `run_python_code` with sessions.
 ///
 /// # Errors
 ///
 /// The errors of [`parse`].
-pub(crate) fn parse_with_session(
-    arguments: Option<Map<String, Value>>,
-) -> Result<(RunRequest, Option<String>), String> {
-    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
+pub(crate) fn parse_with_session(mut reader: ArgumentReader) -> Result<RunArguments, String> {
     let request = run_request(&mut reader);
     let session = reader.session();
     reader.finish((request, session))
@@ -50,6 +49,7 @@ pub(crate) struct ArgumentReader {
 }
 
 impl ArgumentReader {
+    /// Makes a reader of the arguments of a call of `tool`.
     pub(crate) fn new(tool: &'static str, arguments: Option<Map<String, Value>>) -> Self {
         Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
     }
@@ -178,7 +178,8 @@ mod tests {
     use super::*;
 
     fn parsed(arguments: Value) -> Result<RunRequest, String> {
-        parse(arguments.as_object().cloned())
+        let reader = ArgumentReader::new("run_python_code", arguments.as_object().cloned());
+        parse(reader).map(|(request, _)| request)
     }
 
     #[test]
@@ -208,6 +209,6 @@ mod tests {
             let expected = format!("Invalid arguments for run_python_code: {message}.");
             assert_eq!(parsed(arguments).unwrap_err(), expected);
         }
-        assert!(parse(None).is_err());
+        assert!(parsed(json!(null)).is_err());
     }
 }

@@ -5,9 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use brumate_mcp::{Resource, ToolResult};
 use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, SessionId, Upload};
 use brumate_session::{CancellationToken, RunEvent};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::schemas::{CLEAR, EXECUTE, FORK, INTERRUPT, LIST, RESET, UPLOAD};
 use super::{Interpreter, results};
 use crate::arguments::{ArgumentReader, SESSION_ID};
 
@@ -25,34 +24,36 @@ pub(crate) enum InterpreterCall {
     Interrupt(String),
 }
 
-impl InterpreterCall {
-    /// Parses a call. Returns `None` if there is no tool of that name.
-    pub(crate) fn parse(tool: &str, arguments: Option<Map<String, Value>>) -> Option<Result<Self, String>> {
-        let of_session = |tool: &'static str, call: fn(String) -> InterpreterCall| {
-            let mut reader = ArgumentReader::new(tool, arguments.clone());
-            let id = reader.required(SESSION_ID, "the session");
-            reader.finish(call(id))
-        };
-        Some(match tool {
-            EXECUTE => {
-                let mut reader = ArgumentReader::new(EXECUTE, arguments);
-                let code = reader.code("code", "the Python code to execute");
-                let session = reader.session();
-                reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
-            }
-            LIST => of_session(LIST, InterpreterCall::List),
-            CLEAR => of_session(CLEAR, InterpreterCall::Clear),
-            UPLOAD => upload(arguments),
-            FORK => of_session(FORK, InterpreterCall::Fork),
-            RESET => of_session(RESET, InterpreterCall::Reset),
-            INTERRUPT => of_session(INTERRUPT, InterpreterCall::Interrupt),
-            _ => return None,
-        })
-    }
+/// Parses the arguments of `execute_code`.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn execute(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
+    let code = reader.code("code", "the Python code to execute");
+    let session = reader.session();
+    reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
 }
 
-fn upload(arguments: Option<Map<String, Value>>) -> Result<InterpreterCall, String> {
-    let mut reader = ArgumentReader::new(UPLOAD, arguments);
+/// Parses the arguments of a tool that takes a session only.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn of_session(
+    mut reader: ArgumentReader,
+    call: fn(String) -> InterpreterCall,
+) -> Result<InterpreterCall, String> {
+    let id = reader.required(SESSION_ID, "the session");
+    reader.finish(call(id))
+}
+
+/// Parses the arguments of `upload_file`.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn upload(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
     let given = reader.optional("filename");
     let from = reader.optional("from").filter(|from| !from.is_empty());
     let session = reader.session();
