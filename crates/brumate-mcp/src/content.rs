@@ -113,6 +113,12 @@ impl Content {
         Self::of(ContentKind::Link(serde_json::json!({ "uri": uri.into(), "name": name.into() })))
     }
 
+    /// Makes a link from the entry of a resource in `resources/list`.
+    #[cfg(feature = "server")]
+    pub(crate) fn link_to(entry: Value) -> Self {
+        Self::of(ContentKind::Link(entry))
+    }
+
     /// Sets hints for the client.
     #[must_use]
     pub fn annotations(mut self, annotations: Annotations) -> Self {

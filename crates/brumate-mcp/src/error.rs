@@ -89,7 +89,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn into_rmcp(self) -> ErrorData {
+    pub(crate) fn into_wire(self) -> ErrorData {
         match self.kind {
             ErrorKind::Failed | ErrorKind::Foreign => ErrorData::internal_error(self.message, None),
             ErrorKind::NotFound { data } => ErrorData::resource_not_found(self.message, data),

@@ -188,7 +188,7 @@ impl ServerHandler for Handler {
         match self.handler_outcome(outcome, &format!("resource `{}`", request.uri), &identity)? {
             HandlerOutcome::InputRequired(asks) => Ok(asks.into()),
             HandlerOutcome::Returned(result) => {
-                let (contents, cache) = result.map_err(Error::into_rmcp)?;
+                let (contents, cache) = result.map_err(Error::into_wire)?;
                 let contents = contents.into_iter().map(ResourceContents::into_wire).collect();
                 let mut result = wire::ReadResourceResult::new(contents);
                 if let Some((ttl, scope)) = cache_hints(context.is_stateless_protocol(), cache) {

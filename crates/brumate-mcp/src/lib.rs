@@ -182,6 +182,8 @@ mod server;
 mod service;
 #[cfg(feature = "server")]
 mod stdio;
+#[cfg(feature = "server")]
+mod suspended_calls;
 mod sync;
 #[cfg(feature = "server")]
 mod tasks;

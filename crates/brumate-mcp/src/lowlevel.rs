@@ -3,17 +3,23 @@
 //! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 
 pub use crate::stdio::{StreamOptions, serve_streams};
+pub use crate::suspended_calls::{CallDigest, ResumeResult, SuspendedCalls};
 pub use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, Tasks, TooManyTasks};
 pub use rmcp;
 
+use crate::contents::ResourceContents;
 use crate::context::Context;
+use crate::error::Error;
 use crate::handler::Handler;
 use crate::http::request_extensions::{RequestStream, revocation};
 use crate::http::{Account, Budget, Clients, DrainSignal, HttpOptions, HttpService, ResponseReservation};
 use crate::principal::Principal;
+use crate::resource::Resource;
+use crate::result::ToolResult;
 use crate::server::Server;
+use crate::tool::Tool;
 use rmcp::service::{RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler, model};
 use std::time::Duration;
 
 /// How long a large answer waits until its client has read enough of others.
@@ -53,6 +59,67 @@ impl Context {
     /// Returns the request as rmcp has it, with the peer.
     pub fn rmcp(&self) -> &RequestContext<RoleServer> {
         self.request()
+    }
+}
+
+impl Tool {
+    /// Returns the tool as `tools/list` has it, without its handler.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if rmcp has no form for a part of it.
+    pub fn to_rmcp(&self) -> Result<model::Tool, Error> {
+        Ok(serde_json::from_value(self.descriptor())?)
+    }
+}
+
+impl ToolResult {
+    /// Returns the result as rmcp has it.
+    pub fn into_rmcp(self) -> model::CallToolResult {
+        self.into_wire()
+    }
+
+    /// Makes the result of a call that failed with `error`: its text for the model.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error as rmcp has it, if it is a JSON-RPC error even from a tool ([`Error::protocol`]).
+    pub fn from_error(error: &Error) -> Result<Self, ErrorData> {
+        error.as_protocol().map_or_else(|| Ok(Self::error(error.message())), Err)
+    }
+}
+
+impl Resource {
+    /// Returns the resource as `resources/list` has it, without its handler.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it is a template, or rmcp has no form for a part of it.
+    pub fn to_rmcp(&self) -> Result<model::Resource, Error> {
+        Ok(serde_json::from_value(self.descriptor())?)
+    }
+
+    /// Returns the template as `resources/templates/list` has it, without its handler.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it is no template, or rmcp has no form for a part of it.
+    pub fn to_rmcp_template(&self) -> Result<model::ResourceTemplate, Error> {
+        Ok(serde_json::from_value(self.descriptor())?)
+    }
+}
+
+impl ResourceContents {
+    /// Returns the contents as rmcp has them.
+    pub fn into_rmcp(self) -> model::ResourceContents {
+        self.into_wire()
+    }
+}
+
+impl Error {
+    /// Returns the error as rmcp has it: a JSON-RPC error.
+    pub fn into_rmcp(self) -> ErrorData {
+        self.into_wire()
     }
 }
 

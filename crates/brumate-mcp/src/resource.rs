@@ -1,7 +1,7 @@
 //! Resources: data with a URI, listed one by one or matched by a template.
 
 use crate::cache::CacheScope;
-use crate::content::Annotations;
+use crate::content::{Annotations, Content};
 use crate::contents::ResourceContents;
 use crate::context::Context;
 use crate::error::Error;
@@ -234,5 +234,13 @@ impl Resource {
             ("annotations", self.annotations.as_ref().and_then(|hints| serde_json::to_value(hints).ok())),
         ];
         descriptor(&self.name, &self.metadata, more).into()
+    }
+}
+
+/// A link to the resource, with its description, media type and size. The resource needs no handler and need not be
+/// listed.
+impl From<Resource> for Content {
+    fn from(resource: Resource) -> Self {
+        Self::link_to(resource.descriptor())
     }
 }

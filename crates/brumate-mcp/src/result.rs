@@ -77,6 +77,13 @@ impl ToolResult {
     }
 }
 
+/// Adds blocks.
+impl<C: Into<Content>> Extend<C> for ToolResult {
+    fn extend<I: IntoIterator<Item = C>>(&mut self, blocks: I) {
+        self.content.extend(blocks.into_iter().map(Into::into));
+    }
+}
+
 /// A type that a tool may return.
 ///
 /// `#[tool]` functions may also return every type that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps

@@ -2,8 +2,7 @@
 
 use brumate_session::RunRequest;
 use brumate_session::units::format_size;
-use rmcp::model::JsonObject;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Longest code, in bytes. The guest's compiler needs many times its size.
 const MAX_CODE_BYTES: usize = 4 << 20;
@@ -13,24 +12,25 @@ const GLOBAL_VARIABLES: &str = "global_variables";
 /// Name of the session argument.
 pub(crate) const SESSION_ID: &str = "session_id";
 
-/// Parses the arguments of `run_python_code`.
+/// The arguments of `run_python_code`, with the session to run in. `None`: no session.
+pub(crate) type RunArguments = (RunRequest, Option<String>);
+
+/// Parses the arguments of `run_python_code` without sessions.
 ///
 /// # Errors
 ///
 /// A text for the model: all wrong arguments, and what is expected.
-pub(crate) fn parse(arguments: Option<JsonObject>) -> Result<RunRequest, String> {
-    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
+pub(crate) fn parse(mut reader: ArgumentReader) -> Result<RunArguments, String> {
     let request = run_request(&mut reader);
-    reader.finish(request)
+    reader.finish((request, None))
 }
 
-/// Parses the arguments of `run_python_code` with the session to run in. `None`: no session.
+/// Parses the arguments of `run_python_code` with sessions.
 ///
 /// # Errors
 ///
 /// The errors of [`parse`].
-pub(crate) fn parse_with_session(arguments: Option<JsonObject>) -> Result<(RunRequest, Option<String>), String> {
-    let mut reader = ArgumentReader::new(crate::tool::TOOL_NAME, arguments);
+pub(crate) fn parse_with_session(mut reader: ArgumentReader) -> Result<RunArguments, String> {
     let request = run_request(&mut reader);
     let session = reader.session();
     reader.finish((request, session))
@@ -44,12 +44,13 @@ fn run_request(reader: &mut ArgumentReader) -> RunRequest {
 /// Takes arguments one by one, and collects their problems.
 pub(crate) struct ArgumentReader {
     tool: &'static str,
-    arguments: JsonObject,
+    arguments: Map<String, Value>,
     problems: Vec<String>,
 }
 
 impl ArgumentReader {
-    pub(crate) fn new(tool: &'static str, arguments: Option<JsonObject>) -> Self {
+    /// Makes a reader of the arguments of a call of `tool`.
+    pub(crate) fn new(tool: &'static str, arguments: Option<Map<String, Value>>) -> Self {
         Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
     }
 
@@ -108,13 +109,13 @@ impl ArgumentReader {
     }
 
     /// Takes an optional object. Default: empty.
-    pub(crate) fn object(&mut self, name: &str) -> JsonObject {
+    pub(crate) fn object(&mut self, name: &str) -> Map<String, Value> {
         match self.take(name) {
-            None => serde_json::Map::new(),
+            None => Map::new(),
             Some(Value::Object(object)) => object,
             Some(other) => {
                 self.wrong(name, "an object that maps names to values", &other);
-                serde_json::Map::new()
+                Map::new()
             }
         }
     }
@@ -177,7 +178,8 @@ mod tests {
     use super::*;
 
     fn parsed(arguments: Value) -> Result<RunRequest, String> {
-        parse(arguments.as_object().cloned())
+        let reader = ArgumentReader::new("run_python_code", arguments.as_object().cloned());
+        parse(reader).map(|(request, _)| request)
     }
 
     #[test]
@@ -207,6 +209,6 @@ mod tests {
             let expected = format!("Invalid arguments for run_python_code: {message}.");
             assert_eq!(parsed(arguments).unwrap_err(), expected);
         }
-        assert!(parse(None).is_err());
+        assert!(parsed(json!(null)).is_err());
     }
 }

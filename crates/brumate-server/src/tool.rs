@@ -1,13 +1,44 @@
-//! The tool `run_python_code`: its description and schemas. Names and texts are those of mcp-run-python, whose clients depend on
-//! them.
+//! Definitions of tools, and that of the tool `run_python_code`: its description and schemas. Its names and texts are those of
+//! mcp-run-python, whose clients depend on them.
 
-use std::sync::{Arc, LazyLock};
+use brumate_mcp::{Error, Tool};
+use serde_json::{Map, Value, json};
 
-use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
+use crate::arguments::{self, ArgumentReader, RunArguments};
+
+/// A tool: what clients see of it, and the function that turns the arguments of a call into its request `R`.
+#[derive(Debug)]
+pub(crate) struct ToolDefinition<R> {
+    pub(crate) name: &'static str,
+    /// The tool, as `tools/list` shows it.
+    pub(crate) tool: Tool,
+    parse: fn(ArgumentReader) -> Result<R, String>,
+}
+
+impl<R> ToolDefinition<R> {
+    /// Makes a definition. `input` and `output` are the schemas of arguments and results.
+    pub(crate) fn new(
+        name: &'static str,
+        (title, description): (&str, &str),
+        (input, output): (Value, Value),
+        parse: fn(ArgumentReader) -> Result<R, String>,
+    ) -> Self {
+        let tool = Tool::new(name).title(title).description(description).input_schema(input).output_schema(output);
+        Self { name, tool, parse }
+    }
+
+    /// Returns the request of a call.
+    ///
+    /// # Errors
+    ///
+    /// A text for the model: all wrong arguments, and what is expected.
+    pub(crate) fn request(&self, arguments: Option<Map<String, Value>>) -> Result<R, Error> {
+        (self.parse)(ArgumentReader::new(self.name, arguments)).map_err(Error::new)
+    }
+}
 
 /// The tool's name.
-pub(crate) const TOOL_NAME: &str = "run_python_code";
+const TOOL_NAME: &str = "run_python_code";
 /// The server's name when it has this tool only.
 pub(crate) const SERVER_NAME: &str = "MCP Run Python";
 /// The server's instructions for models.
@@ -24,35 +55,22 @@ The code may be async, and the value on the last line will be returned as the re
 
 The code will be executed with Python 3.14.";
 
-static TOOL: LazyLock<Tool> = LazyLock::new(|| {
-    Tool::new(TOOL_NAME, DESCRIPTION, object(input_schema()))
-        .with_title(TITLE)
-        .with_raw_output_schema(object(output_schema()))
-});
-
-/// Returns the tool, as `tools/list` shows it.
-pub(crate) fn tool() -> Tool {
-    TOOL.clone()
+/// Returns the tool.
+pub(crate) fn run_python_code() -> ToolDefinition<RunArguments> {
+    let schemas = (input_schema(), output_schema());
+    ToolDefinition::new(TOOL_NAME, (TITLE, DESCRIPTION), schemas, arguments::parse)
 }
 
 /// Returns the tool with the argument `session_id`, for servers with the interpreter's tools.
-pub(crate) fn with_session() -> Tool {
+pub(crate) fn run_python_code_with_session() -> ToolDefinition<RunArguments> {
     let mut schema = input_schema();
     schema["properties"]["session_id"] = json!({
         "type": "string",
         "default": "",
         "description": "Session to run in, as execute_code gives it; empty for an interpreter of its own",
     });
-    let mut tool = tool();
-    tool.input_schema = object(schema);
-    tool
-}
-
-fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
+    let schemas = (schema, output_schema());
+    ToolDefinition::new(TOOL_NAME, (TITLE, DESCRIPTION), schemas, arguments::parse_with_session)
 }
 
 fn input_schema() -> Value {

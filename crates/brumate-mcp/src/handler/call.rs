@@ -2,7 +2,6 @@
 
 use super::Handler;
 use super::outcome::HandlerOutcome;
-use crate::content::Content;
 use crate::context::{Context, supports_tasks};
 use crate::error::Error;
 use crate::http::request_extensions::principal;
@@ -128,10 +127,7 @@ impl Handler {
                 }
                 Ok(result.into_wire().into())
             }
-            HandlerOutcome::Returned(Err(error)) => match error.as_protocol() {
-                Some(error) => Err(error),
-                None => Ok(CallToolResult::error(vec![Content::text(error.message()).into_wire()]).into()),
-            },
+            HandlerOutcome::Returned(Err(error)) => Ok(ToolResult::from_error(&error)?.into_wire().into()),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Handler {
         match self.handler_outcome(outcome, &format!("prompt `{}`", prompt.name), &identity)? {
             HandlerOutcome::InputRequired(asks) => Ok(asks.into()),
             HandlerOutcome::Returned(messages) => {
-                let messages = messages.map_err(Error::into_rmcp)?;
+                let messages = messages.map_err(Error::into_wire)?;
                 let mut result = wire::GetPromptResult::new(messages.into_iter().map(Message::into_wire).collect());
                 result.description = prompt.metadata.description.clone();
                 Ok(result.into())
@@ -85,7 +85,7 @@ impl Handler {
         match self.handler_outcome(outcome, "completion", "")? {
             HandlerOutcome::InputRequired(_) => Err(ErrorData::internal_error("completions cannot ask", None)),
             HandlerOutcome::Returned(suggestions) => {
-                let mut values = suggestions.map_err(Error::into_rmcp)?;
+                let mut values = suggestions.map_err(Error::into_wire)?;
                 let total = values.len();
                 values.truncate(MAX_VALUES);
                 let mut info = wire::CompletionInfo::new(values).map_err(internal)?;

@@ -1,7 +1,7 @@
 //! What tools take, return and fail with.
 
 use crate::support::{Pipe, text};
-use brumate_mcp::{Content, Context, Error, File, Image, Json, Server, Tool, ToolResult, tool};
+use brumate_mcp::{Content, Context, Error, File, Image, Json, Resource, Server, Tool, ToolResult, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -41,6 +41,13 @@ async fn own() -> ToolResult {
 }
 
 #[tool]
+async fn linked() -> ToolResult {
+    let mut result = ToolResult::text("t");
+    result.extend(["a", "b"].map(|name| Resource::new(format!("file:///{name}")).name(name).size(1)));
+    result
+}
+
+#[tool]
 async fn fails() -> Result<String, std::num::ParseIntError> {
     "x".parse::<i32>().map(|number| number.to_string())
 }
@@ -68,6 +75,7 @@ fn server() -> Server {
         .tool(nothing)
         .tool(mixed)
         .tool(own)
+        .tool(linked)
         .tool(fails)
         .tool(refuses)
         .tool(panics)
@@ -192,4 +200,18 @@ async fn what_cannot_be_served_is_said_at_the_start() {
     for says in ["no handler", "spaces are not names", "`schema`: input schema", "must be an object"] {
         assert!(error.contains(says), "{says}: {error}");
     }
+}
+
+#[tokio::test]
+async fn resources_in_a_result_are_links() {
+    let mut client = Pipe::legacy(&server(), json!({})).await;
+    let result = client.call("linked", json!({})).await;
+    assert_eq!(
+        result["content"],
+        json!([
+            {"type": "text", "text": "t"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "size": 1},
+            {"type": "resource_link", "uri": "file:///b", "name": "b", "size": 1},
+        ])
+    );
 }

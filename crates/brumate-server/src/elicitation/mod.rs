@@ -21,7 +21,7 @@ use rmcp::model::{
 };
 use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext};
 
-pub(crate) use pending::{PendingCalls, ResumeResult, digest};
+pub(crate) use pending::{PendingCalls, suspend};
 pub(crate) use running_call::{CallEvent, ClientNotifier, EventSink, RunningCall};
 
 /// Name of the one input request of a call, in `inputRequests` and `inputResponses`.

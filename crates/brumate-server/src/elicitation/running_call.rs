@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use brumate_mcp::lowlevel::CallDigest;
 use brumate_session::{CancellationToken, InputRequest, InputRequests, RunEvent, input_requests};
 use rmcp::model::CallToolResult;
 use tokio::sync::mpsc;
@@ -61,7 +62,7 @@ pub(crate) struct RunningCall {
     cancel: CancellationToken,
     _cancel_when_dropped: DropGuard,
     /// The digest of the tool's name and arguments.
-    pub(crate) digest: u64,
+    pub(crate) digest: CallDigest,
 }
 
 /// The next event of a call that its request must act on.
@@ -93,7 +94,7 @@ impl CallContext {
 
 impl RunningCall {
     /// Starts `work` in a task of its own. `cancel` cancels it.
-    pub(crate) fn start<F>(cancel: CancellationToken, digest: u64, work: impl FnOnce(CallContext) -> F) -> Self
+    pub(crate) fn start<F>(cancel: CancellationToken, digest: CallDigest, work: impl FnOnce(CallContext) -> F) -> Self
     where
         F: Future<Output = CallToolResult> + Send + 'static,
     {

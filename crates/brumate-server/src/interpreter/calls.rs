@@ -2,12 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brumate_mcp::{Resource, ToolResult};
 use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, SessionId, Upload};
 use brumate_session::{CancellationToken, RunEvent};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
-use super::schemas::{CLEAR, EXECUTE, FORK, INTERRUPT, LIST, RESET, UPLOAD};
 use super::{Interpreter, results};
 use crate::arguments::{ArgumentReader, SESSION_ID};
 
@@ -25,34 +24,36 @@ pub(crate) enum InterpreterCall {
     Interrupt(String),
 }
 
-impl InterpreterCall {
-    /// Parses a call. Returns `None` if there is no tool of that name.
-    pub(crate) fn parse(tool: &str, arguments: Option<JsonObject>) -> Option<Result<Self, String>> {
-        let of_session = |tool: &'static str, call: fn(String) -> InterpreterCall| {
-            let mut reader = ArgumentReader::new(tool, arguments.clone());
-            let id = reader.required(SESSION_ID, "the session");
-            reader.finish(call(id))
-        };
-        Some(match tool {
-            EXECUTE => {
-                let mut reader = ArgumentReader::new(EXECUTE, arguments);
-                let code = reader.code("code", "the Python code to execute");
-                let session = reader.session();
-                reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
-            }
-            LIST => of_session(LIST, InterpreterCall::List),
-            CLEAR => of_session(CLEAR, InterpreterCall::Clear),
-            UPLOAD => upload(arguments),
-            FORK => of_session(FORK, InterpreterCall::Fork),
-            RESET => of_session(RESET, InterpreterCall::Reset),
-            INTERRUPT => of_session(INTERRUPT, InterpreterCall::Interrupt),
-            _ => return None,
-        })
-    }
+/// Parses the arguments of `execute_code`.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn execute(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
+    let code = reader.code("code", "the Python code to execute");
+    let session = reader.session();
+    reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
 }
 
-fn upload(arguments: Option<JsonObject>) -> Result<InterpreterCall, String> {
-    let mut reader = ArgumentReader::new(UPLOAD, arguments);
+/// Parses the arguments of a tool that takes a session only.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn of_session(
+    mut reader: ArgumentReader,
+    call: fn(String) -> InterpreterCall,
+) -> Result<InterpreterCall, String> {
+    let id = reader.required(SESSION_ID, "the session");
+    reader.finish(call(id))
+}
+
+/// Parses the arguments of `upload_file`.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn upload(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
     let given = reader.optional("filename");
     let from = reader.optional("from").filter(|from| !from.is_empty());
     let session = reader.session();
@@ -122,7 +123,7 @@ impl Interpreter {
         call: InterpreterCall,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
-    ) -> CallToolResult {
+    ) -> ToolResult {
         let principal = self.principal();
         match call {
             InterpreterCall::Execute(request) => {
@@ -196,13 +197,13 @@ impl Interpreter {
         Ok(report)
     }
 
-    async fn list(&self, id: &str) -> CallToolResult {
+    async fn list(&self, id: &str) -> ToolResult {
         match self.sessions().files(self.principal(), id).await {
             Ok(files) => {
                 self.add_to_list(id);
                 let listed: Vec<Value> = files.iter().map(|file| results::file(id, file)).collect();
                 let mut result = results::structured(json!({"session_id": id, "files": listed}));
-                result.content.extend(links(id, &files));
+                result.extend(links(id, &files));
                 result
             }
             Err(error) => {
@@ -217,7 +218,7 @@ impl Interpreter {
         created: bool,
         written: Option<u64>,
         uploaded: Result<(SessionId, SessionFile), SessionError>,
-    ) -> CallToolResult {
+    ) -> ToolResult {
         match uploaded {
             Ok((id, file)) => {
                 let written = written.unwrap_or(file.size);
@@ -231,7 +232,7 @@ impl Interpreter {
                     "file": results::file(id.as_str(), &file),
                     "session_info": info,
                 }));
-                result.content.extend(links(id.as_str(), &[file]));
+                result.extend(links(id.as_str(), &[file]));
                 result
             }
             Err(error) => results::structured(
@@ -250,12 +251,12 @@ impl Interpreter {
 }
 
 /// Returns resource links to files.
-fn links(id: &str, files: &[SessionFile]) -> Vec<ContentBlock> {
-    files.iter().map(|file| ContentBlock::resource_link(results::resource(id, file))).collect()
+fn links(id: &str, files: &[SessionFile]) -> impl Iterator<Item = Resource> {
+    files.iter().map(move |file| results::resource(id, file))
 }
 
 /// Returns a result with `success` and `message`.
-fn status_result(success: bool, message: String) -> CallToolResult {
+fn status_result(success: bool, message: String) -> ToolResult {
     results::structured(json!({"success": success, "message": message}))
 }
 

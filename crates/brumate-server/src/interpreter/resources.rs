@@ -1,10 +1,9 @@
 //! Files of sessions as MCP resources.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use brumate_mcp::{Error, Resource, ResourceContents};
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{FileName, FilePart, ReadAdmission, SessionError, is_text};
-use rmcp::model::{CacheScope, ErrorData, ListResourcesResult, ReadResourceResult, ResourceContents, ResourceTemplate};
+use rmcp::model::ErrorCode;
 use serde_json::json;
 
 use super::{Interpreter, calls, results, uri};
@@ -14,22 +13,21 @@ const PAGE: usize = 1000;
 
 impl Interpreter {
     /// Returns the resource template. Its description explains ranges; clients of the predecessor match this template literally.
-    pub(crate) fn template() -> ResourceTemplate {
-        ResourceTemplate::new(uri::TEMPLATE, "session_file").with_title("File of a session").with_description(
+    pub(crate) fn template() -> Resource {
+        Resource::new(uri::TEMPLATE).name("session_file").title("File of a session").description(
             "A file in the working directory of a session; images and other binary files as blobs. With \
              ?offset=N&length=N behind the name a range of its bytes",
         )
     }
 
-    /// Returns a page of the files of the sessions that this connection has used. Files of other sessions are not listed, but can be
+    /// Returns a page of the files of the sessions that this connection has used, and the cursor of the next page. Files of other sessions are not listed, but can be
     /// read by their URIs.
     ///
     /// # Errors
     ///
     /// The cursor was not made by this method.
-    pub(crate) async fn resources(&self, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
-        let unknown =
-            |_| ErrorData::invalid_params("this cursor is not from resources/list; list from the beginning", None);
+    pub(crate) async fn resources(&self, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>), Error> {
+        let unknown = |_| Error::invalid_params("this cursor is not from resources/list; list from the beginning");
         let skipped = cursor.map_or(Ok(0), str::parse::<usize>).map_err(unknown)?;
         let (mut resources, mut passed, mut more) = (Vec::new(), 0, false);
         for id in self.used() {
@@ -47,10 +45,8 @@ impl Interpreter {
                 break;
             }
         }
-        let listed = resources.len();
-        let mut list = ListResourcesResult::with_all_items(resources);
-        list.next_cursor = more.then(|| (skipped + listed).to_string());
-        Ok(list)
+        let next = more.then(|| (skipped + resources.len()).to_string());
+        Ok((resources, next))
     }
 
     /// Reads a file, or a range of it. `admit` is called with the size of the content before it is read.
@@ -64,15 +60,12 @@ impl Interpreter {
         stateless: bool,
         admit: ReadAdmission,
         cancel: &CancellationToken,
-    ) -> Result<ReadResourceResult, ErrorData> {
+    ) -> Result<ResourceContents, Error> {
         let missing = |reason: String| {
             let data = Some(json!({"uri": address.chars().take(1024).collect::<String>()}));
             // Protocol 2026-07-28 changed the error code.
-            if stateless {
-                ErrorData::invalid_params(reason, data)
-            } else {
-                ErrorData::resource_not_found(reason, data)
-            }
+            let code = if stateless { ErrorCode::INVALID_PARAMS } else { ErrorCode::RESOURCE_NOT_FOUND };
+            Error::protocol(code.0, reason, data)
         };
         let Some(uri::FileAddress { session, file, range }) = uri::parse(address) else {
             return Err(missing("Resource not found".to_owned()));
@@ -91,26 +84,23 @@ impl Interpreter {
             Err(error @ SessionError::TooLarge { limit, .. }) => {
                 return Err(too_large(session.as_str(), &file, &error, limit));
             }
-            Err(error) => return Err(ErrorData::internal_error(calls::error_text(&error), None)),
+            Err(error) => return Err(Error::new(calls::error_text(&error))),
         };
         let contents = match String::from_utf8(bytes) {
-            Ok(text) if is_text(&mime) => ResourceContents::text(text, address),
-            Ok(text) => ResourceContents::blob(STANDARD.encode(text), address),
-            Err(error) => ResourceContents::blob(STANDARD.encode(error.into_bytes()), address),
+            Ok(text) if is_text(&mime) => ResourceContents::text(address, text),
+            Ok(text) => ResourceContents::bytes(address, text),
+            Err(error) => ResourceContents::bytes(address, error.into_bytes()),
         };
-        let mut contents = contents.with_mime_type(mime);
-        if range.is_some() {
-            let about = json!({"brumate/offset": offset, "brumate/size": size});
-            contents = contents.with_meta(serde_json::from_value(about).unwrap_or_default());
-        }
-        // The next cell may change the file, and only this principal may read it.
-        let result = ReadResourceResult::new(vec![contents]);
-        Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+        let contents = contents.mime_type(mime);
+        Ok(match range {
+            Some(_) => contents.meta("brumate/offset", offset).meta("brumate/size", size),
+            None => contents,
+        })
     }
 }
 
 /// Returns the error for a file that is too large for one answer, with the URI of its first range.
-fn too_large(session: &str, file: &FileName, error: &SessionError, limit: u64) -> ErrorData {
+fn too_large(session: &str, file: &FileName, error: &SessionError, limit: u64) -> Error {
     let first = uri::range_uri(session, file.as_str(), 0, limit);
-    ErrorData::invalid_params(format!("{error}; read it in ranges, beginning with {first}"), None)
+    Error::invalid_params(format!("{error}; read it in ranges, beginning with {first}"))
 }

@@ -1,12 +1,10 @@
 //! Results of the interpreter's tools: JSON of bounded size, with images and links to files.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use brumate_engine_api::Limits;
+use brumate_mcp::{Content, Image, Resource, ToolResult};
 use brumate_session::explain;
 use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionFile};
 use brumate_session::units::format_size;
-use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value, json};
 
 use super::{pictures, uri};
@@ -19,12 +17,9 @@ const MAX_ERROR_BYTES: usize = 8 << 10;
 const MAX_TRACEBACK_BYTES: usize = 16 << 10;
 
 /// Returns a result with this structured content, and the same JSON as text.
-pub(crate) fn structured(value: Value) -> CallToolResult {
-    let mut result = CallToolResult::default();
+pub(crate) fn structured(value: Value) -> ToolResult {
     // Serializing a `Value` never fails.
-    result.content = vec![ContentBlock::text(serde_json::to_string_pretty(&value).unwrap_or_default())];
-    result.structured_content = Some(value);
-    result
+    ToolResult::text(serde_json::to_string_pretty(&value).unwrap_or_default()).structured(value)
 }
 
 /// Returns a file as results list it.
@@ -34,9 +29,7 @@ pub(crate) fn file(id: &str, file: &SessionFile) -> Value {
 
 /// Returns a file as a resource.
 pub(crate) fn resource(id: &str, file: &SessionFile) -> Resource {
-    Resource::new(uri::file_uri(id, &file.name), file.name.clone())
-        .with_mime_type(file.mime.clone())
-        .with_size(file.size)
+    Resource::new(uri::file_uri(id, &file.name)).name(&file.name).mime_type(&file.mime).size(file.size)
 }
 
 /// Returns the `session_info` of a new session. `timeout`: its session timeout as text.
@@ -52,7 +45,7 @@ pub(crate) fn session_info(id: &str, timeout: Option<String>) -> Value {
 }
 
 /// Returns the result of `execute_code` for code that was not run.
-pub(crate) fn execute_error(error: &str) -> CallToolResult {
+pub(crate) fn execute_error(error: &str) -> ToolResult {
     structured(json!({
         "success": false,
         "output": [],
@@ -65,7 +58,7 @@ pub(crate) fn execute_error(error: &str) -> CallToolResult {
 }
 
 /// Returns the result of `execute_code`.
-pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout: Option<String>) -> CallToolResult {
+pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout: Option<String>) -> ToolResult {
     let id = report.id.as_str();
     let (output, value) = bounded_text(&report, limits);
     let traceback = shortened(&report.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
@@ -80,10 +73,9 @@ pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout:
         "session_info": report.created.then(|| session_info(id, timeout)),
     });
     let mut result = structured(content);
-    let links: Vec<ContentBlock> =
-        report.files.iter().map(|listed| ContentBlock::resource_link(resource(id, listed))).collect();
-    result.content.extend(image_blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
-    result.content.extend(links);
+    let links: Vec<Resource> = report.files.iter().map(|listed| resource(id, listed)).collect();
+    result.extend(image_blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
+    result.extend(links);
     result
 }
 
@@ -137,13 +129,13 @@ fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
 }
 
 /// Returns images as content blocks. Large ones are made smaller, on a blocking thread.
-pub(crate) async fn image_blocks(images: Vec<Vec<u8>>) -> Vec<ContentBlock> {
+pub(crate) async fn image_blocks(images: Vec<Vec<u8>>) -> Vec<Content> {
     if images.is_empty() {
         return Vec::new();
     }
     let fitted = tokio::task::spawn_blocking(move || {
         let fitting = images.into_iter().filter_map(pictures::fit);
-        fitting.take(MAX_IMAGES).map(|(bytes, mime)| ContentBlock::image(STANDARD.encode(bytes), mime)).collect()
+        fitting.take(MAX_IMAGES).map(|(bytes, mime)| Content::from(Image::new(bytes, mime))).collect()
     });
     // When the decoder panics, the result has no images.
     fitted.await.unwrap_or_default()

@@ -1,11 +1,12 @@
 //! The tools of the code interpreter: names, descriptions and schemas. Names, arguments and results of the first three are those of
 //! the server "Python Code Interpreter", whose clients depend on them.
 
-use std::sync::{Arc, LazyLock};
-
 use brumate_session::sessions::InputDirs;
-use rmcp::model::{JsonObject, Tool};
 use serde_json::{Value, json};
+
+use super::InterpreterCall;
+use super::calls::{execute, of_session, upload};
+use crate::tool::ToolDefinition;
 
 /// The server's name when it has these tools only.
 pub(crate) const SERVER_NAME: &str = "Python Code Interpreter";
@@ -14,111 +15,65 @@ pub(crate) const INSTRUCTIONS: &str = "Call the \"execute_code\" tool to run Pyt
     imports and files. The first call makes the session; pass its session_id in later calls. Files that code writes to \
     its working directory, and figures that it shows, are resources.";
 
-pub(crate) const EXECUTE: &str = "execute_code";
-pub(crate) const LIST: &str = "list_session_files";
-pub(crate) const CLEAR: &str = "clear_session";
-pub(crate) const UPLOAD: &str = "upload_file";
-pub(crate) const FORK: &str = "fork_session";
-pub(crate) const RESET: &str = "reset_session";
-pub(crate) const INTERRUPT: &str = "interrupt";
+const EXECUTE_CODE: &str = "Execute Python code in a stateful session: variables, imports and files stay for the next call.\n\n\
+    Leave session_id empty (or \"0\") in the first call; the answer's session_info has the id for the following ones. The text \
+    of the last expression is the result. Figures that are shown or left open are saved and listed under files, as is every \
+    file that the code writes to its working directory.";
+
+const UPLOAD_CONTENT: &str = "Write a file into the working directory of a session, where code can open it by its name. \
+    Large files go in parts: give each its offset, and last=false for all but the last.";
 
 const UPLOAD_FROM: &str = "Write a file into the working directory of a session, where code can open it by its name: its \
     content, or, with from, a file of the host's input directory, which is copied without passing through this call.";
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+/// Returns the tools, in the order of `tools/list`. With input directories, `upload_file` has the argument `from`.
+pub(crate) fn tools(inputs: &InputDirs) -> Vec<ToolDefinition<InterpreterCall>> {
+    let (upload_description, upload_input) =
+        if inputs.is_empty() { (UPLOAD_CONTENT, upload_input()) } else { (UPLOAD_FROM, upload_from_input(inputs)) };
     vec![
-        tool(
-            EXECUTE,
-            "Execute code",
-            "Execute Python code in a stateful session: variables, imports and files stay for the next call.\n\n\
-             Leave session_id empty (or \"0\") in the first call; the answer's session_info has the id for the following \
-             ones. The text of the last expression is the result. Figures that are shown or left open are saved and \
-             listed under files, as is every file that the code writes to its working directory.",
-            execute_input(),
-            execute_output(),
+        ToolDefinition::new(
+            "execute_code",
+            ("Execute code", EXECUTE_CODE),
+            (execute_input(), execute_output()),
+            execute,
         ),
-        tool(
-            LIST,
-            "List files",
-            "List all files in the working directory of a session.",
-            input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            output(
-                json!({
-                    "session_id": {"type": "string"},
-                    "files": files(),
-                    "error": {"type": "string", "description": "Why there is no list; left out when there is one"},
-                }),
-                &["session_id", "files"],
-            ),
+        ToolDefinition::new(
+            "list_session_files",
+            ("List files", "List all files in the working directory of a session."),
+            (session_input("The session"), list_output()),
+            |arguments| of_session(arguments, InterpreterCall::List),
         ),
-        tool(
-            CLEAR,
-            "Clear session",
-            "End a session and delete its state and all its files.",
-            input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            status_output(),
+        ToolDefinition::new(
+            "clear_session",
+            ("Clear session", "End a session and delete its state and all its files."),
+            (session_input("The session"), status_output()),
+            |arguments| of_session(arguments, InterpreterCall::Clear),
         ),
-        tool(
-            UPLOAD,
-            "Upload file",
-            "Write a file into the working directory of a session, where code can open it by its name. Large files go in \
-             parts: give each its offset, and last=false for all but the last.",
-            upload_input(),
-            upload_output(),
+        ToolDefinition::new(
+            "upload_file",
+            ("Upload file", upload_description),
+            (upload_input, upload_output()),
+            upload,
         ),
-        tool(
-            FORK,
-            "Fork session",
-            "Copy a session with all its variables, imports and files. Both go on independently.",
-            input(json!({"session_id": session_id("The session to copy")}), &["session_id"]),
-            output(
-                json!({
-                    "success": {"type": "boolean"},
-                    "message": {"type": "string"},
-                    "session_id": {"type": ["string", "null"], "description": "The new session"},
-                }),
-                &["success", "message", "session_id"],
-            ),
+        ToolDefinition::new(
+            "fork_session",
+            ("Fork session", "Copy a session with all its variables, imports and files. Both go on independently."),
+            (session_input("The session to copy"), fork_output()),
+            |arguments| of_session(arguments, InterpreterCall::Fork),
         ),
-        tool(
-            RESET,
-            "Reset session",
-            "Empty a session: a fresh interpreter without files under the same session_id.",
-            input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            status_output(),
+        ToolDefinition::new(
+            "reset_session",
+            ("Reset session", "Empty a session: a fresh interpreter without files under the same session_id."),
+            (session_input("The session"), status_output()),
+            |arguments| of_session(arguments, InterpreterCall::Reset),
         ),
-        tool(
-            INTERRUPT,
-            "Interrupt",
-            "Stop the code that a session is running: KeyboardInterrupt. What it did until then stays.",
-            input(json!({"session_id": session_id("The session")}), &["session_id"]),
-            status_output(),
+        ToolDefinition::new(
+            "interrupt",
+            ("Interrupt", "Stop the code that a session is running: KeyboardInterrupt. What it did until then stays."),
+            (session_input("The session"), status_output()),
+            |arguments| of_session(arguments, InterpreterCall::Interrupt),
         ),
     ]
-});
-
-/// Returns the tools, as `tools/list` shows them. With input directories, `upload_file` has the argument `from`.
-pub(crate) fn tools(inputs: &InputDirs) -> Vec<Tool> {
-    let mut tools = TOOLS.clone();
-    if !inputs.is_empty()
-        && let Some(upload) = tools.iter_mut().find(|tool| tool.name == UPLOAD)
-    {
-        upload.description = Some(UPLOAD_FROM.into());
-        upload.input_schema = object(upload_from_input(inputs));
-    }
-    tools
-}
-
-fn tool(name: &'static str, title: &str, description: &'static str, input: Value, output: Value) -> Tool {
-    Tool::new(name, description, object(input)).with_title(title).with_raw_output_schema(object(output))
-}
-
-/// Returns a schema as an object.
-pub(crate) fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
 }
 
 fn input(properties: Value, required: &[&str]) -> Value {
@@ -129,8 +84,9 @@ fn output(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-fn session_id(description: &str) -> Value {
-    json!({"type": "string", "description": description})
+/// Returns the schema of arguments that are a session only.
+fn session_input(description: &str) -> Value {
+    input(json!({"session_id": {"type": "string", "description": description}}), &["session_id"])
 }
 
 /// Returns the schema of an optional session id.
@@ -193,6 +149,28 @@ fn upload_from_input(inputs: &InputDirs) -> Value {
         json!("Name of the file, relative to the working directory; with from, its name there if left out");
     schema["required"] = json!([]);
     schema
+}
+
+fn list_output() -> Value {
+    output(
+        json!({
+            "session_id": {"type": "string"},
+            "files": files(),
+            "error": {"type": "string", "description": "Why there is no list; left out when there is one"},
+        }),
+        &["session_id", "files"],
+    )
+}
+
+fn fork_output() -> Value {
+    output(
+        json!({
+            "success": {"type": "boolean"},
+            "message": {"type": "string"},
+            "session_id": {"type": ["string", "null"], "description": "The new session"},
+        }),
+        &["success", "message", "session_id"],
+    )
 }
 
 fn upload_output() -> Value {

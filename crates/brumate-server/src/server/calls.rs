@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use brumate_mcp::lowlevel::{self, is_stateless_protocol};
+use brumate_mcp::ToolResult;
+use brumate_mcp::lowlevel::{self, CallDigest, ResumeResult, is_stateless_protocol};
 use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, LoggingLevel};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, LoggingLevel};
 use rmcp::service::RequestContext;
-use serde_json::Value;
 use tokio::task::JoinError;
 
 use super::PythonServer;
-use crate::elicitation::{self, CallEvent, ClientNotifier, EventSink, ResumeResult, RunningCall};
+use crate::elicitation::{self, CallEvent, ClientNotifier, EventSink, RunningCall};
 use crate::format::{failure_text, result_text, structured};
 use crate::interpreter::results;
 use crate::log::LogSender;
@@ -39,19 +39,19 @@ impl PythonServer {
         let mut becomes_task = false;
         let call = match &request.request_state {
             Some(state) => match self.pending.resume(state, &request)? {
-                ResumeResult::Call(call) => call,
+                ResumeResult::Call(call, input) => call.resume(input),
                 ResumeResult::InputMissing(required) => return Ok(required.into()),
-                ResumeResult::Unknown => return Ok(error_result(INPUT_TOO_LATE.to_owned()).into()),
-                ResumeResult::OtherProcess => return Ok(error_result(INPUT_FOR_ANOTHER_SERVER.to_owned()).into()),
+                ResumeResult::Unknown => return Ok(error_result(INPUT_TOO_LATE).into()),
+                ResumeResult::OtherProcess => return Ok(error_result(INPUT_FOR_ANOTHER_SERVER).into()),
             },
             None => {
-                let digest = elicitation::digest(&request);
-                match self.tool_request(&request.name, request.arguments, is_stateless_protocol(&context))? {
+                let digest = CallDigest::of(&request);
+                match self.tool_request(&request.name, request.arguments, is_stateless_protocol(&context)) {
                     Ok(request) => {
                         becomes_task = request.runs_code() && lowlevel::supports_tasks(&context);
                         self.start_call(request, digest, &context)
                     }
-                    Err(message) => return Ok(error_result(message).into()),
+                    Err(error) => return Ok(response(ToolResult::from_error(&error)?).into()),
                 }
             }
         };
@@ -68,7 +68,12 @@ impl PythonServer {
     }
 
     /// Starts the work of a call in a task of its own.
-    fn start_call(&self, request: ToolRequest, digest: u64, context: &RequestContext<RoleServer>) -> RunningCall {
+    fn start_call(
+        &self,
+        request: ToolRequest,
+        digest: CallDigest,
+        context: &RequestContext<RoleServer>,
+    ) -> RunningCall {
         let server = self.clone();
         let can_ask = elicitation::supports_form_elicitation(context);
         let span = RequestSpan::of(context).filter(|_| request.runs_code()).map(RequestSpan::run);
@@ -76,6 +81,7 @@ impl PythonServer {
             let questions = can_ask.then(|| call.questions.clone());
             let request = request.with_observers(questions, span.as_ref().map(RunSpan::phases));
             let result = server.perform(request, &call.cancel, &mut |event| call.send_event(&event)).await;
+            let result = response(result);
             if let Some(span) = span {
                 span.end(&result);
             }
@@ -88,13 +94,13 @@ impl PythonServer {
         request: ToolRequest,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
-    ) -> CallToolResult {
+    ) -> ToolResult {
         match request {
             ToolRequest::Run(request) => self.run(request, cancel, event_sink).await,
             ToolRequest::RunInSession(interpreter, request) => {
                 match interpreter.run(request, cancel, event_sink).await {
                     Ok(report) => self.report_result(report.into_run_report()).await,
-                    Err(message) => error_result(failure_text(&message, self.mode)),
+                    Err(message) => ToolResult::error(failure_text(&message, self.mode)),
                 }
             }
             ToolRequest::Interpreter(interpreter, call) => interpreter.perform(call, cancel, event_sink).await,
@@ -145,7 +151,7 @@ impl PythonServer {
                 let Some(question) = question else { continue };
                 if stateless {
                     call.set_event_sink(None);
-                    match self.pending.suspend(call, question, self.input_timeout) {
+                    match elicitation::suspend(&self.pending, call, question, self.input_timeout) {
                         Ok(required) => break (required.into(), None),
                         Err(still_running) => call = still_running,
                     }
@@ -176,14 +182,14 @@ impl PythonServer {
         tokio::select! {
             // `_call` is dropped last: dropping it cancels what is left of the call.
             ((response, _call), ()) = async { tokio::join!(response, send) } => response,
-            () = pass_on_cancellation => error_result("the call was cancelled".to_owned()).into(),
+            () = pass_on_cancellation => error_result("the call was cancelled").into(),
         }
     }
 
     /// Returns the result of a call. A panic becomes an error result: the request must have an answer.
     pub(crate) fn final_result(&self, result: Result<CallToolResult, JoinError>) -> CallToolResult {
         result.unwrap_or_else(|error| {
-            let Ok(panic) = error.try_into_panic() else { return error_result("the server ends".to_owned()) };
+            let Ok(panic) = error.try_into_panic() else { return error_result("the server ends") };
             let message = panic
                 .downcast_ref::<&str>()
                 .map(ToString::to_string)
@@ -200,7 +206,7 @@ impl PythonServer {
         request: RunRequest,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
-    ) -> CallToolResult {
+    ) -> ToolResult {
         let request = request.with_principal(&*self.principal);
         match self.runner.run(request, cancel, event_sink).await {
             Ok(report) => self.report_result(report).await,
@@ -208,18 +214,17 @@ impl PythonServer {
                 if let RunError::Engine(error) = &failure {
                     tracing::error!(%error, "a run failed in the engine");
                 }
-                error_result(failure_text(&failure.to_string(), self.mode))
+                ToolResult::error(failure_text(&failure.to_string(), self.mode))
             }
         }
     }
 
-    async fn report_result(&self, mut report: RunReport) -> CallToolResult {
+    async fn report_result(&self, mut report: RunReport) -> ToolResult {
         let limits = self.runner.limits();
-        let mut result = CallToolResult::default();
-        result.content = vec![ContentBlock::text(result_text(&report, limits, self.mode))];
-        result.structured_content = Some(Value::Object(structured(&report, limits)));
+        let text = result_text(&report, limits, self.mode);
+        let mut result = ToolResult::text(text).structured(structured(&report, limits));
         if self.figures {
-            result.content.extend(results::image_blocks(std::mem::take(&mut report.figures)).await);
+            result.extend(results::image_blocks(std::mem::take(&mut report.figures)).await);
         }
         result
     }
@@ -230,6 +235,13 @@ impl PythonServer {
     }
 }
 
-fn error_result(message: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(message)])
+/// Returns a result as the client gets it. Only a failure has `isError`.
+fn response(result: ToolResult) -> CallToolResult {
+    let mut result = result.into_rmcp();
+    result.is_error = result.is_error.filter(|failed| *failed);
+    result
+}
+
+fn error_result(message: impl Into<String>) -> CallToolResult {
+    response(ToolResult::error(message))
 }

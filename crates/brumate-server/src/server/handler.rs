@@ -1,31 +1,19 @@
 //! The methods of the protocol, as rmcp's `ServerHandler` has them.
 #![expect(deprecated, reason = "logging is kept for clients of older protocols")]
 
-use std::panic::AssertUnwindSafe;
-
 use brumate_mcp::lowlevel::{self, is_stateless_protocol};
-use brumate_session::sessions::ReadAdmission;
-use futures::FutureExt;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData, GetTaskParams, GetTaskResult,
     InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-    SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
 
 use super::PythonServer;
-use super::registry::short_name;
-use crate::interpreter::Interpreter;
-
-/// Returns the size of an answer that contains a file of `bytes`, as base64 or as JSON text.
-fn answer_bytes(bytes: u64) -> usize {
-    /// Size of the message around the content.
-    const ENVELOPE: u64 = 4096;
-    usize::try_from(bytes.saturating_add(bytes / 3 + ENVELOPE)).unwrap_or(usize::MAX)
-}
+use super::registry::{OfferedTool, short_name};
 
 impl ServerHandler for PythonServer {
     fn get_info(&self) -> ServerConfig {
@@ -73,11 +61,12 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.offered_tools()))
+        let tools = self.offered_tools.iter().map(OfferedTool::to_rmcp).collect::<Result<_, _>>()?;
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.offered_tools().into_iter().find(|tool| tool.name == name)
+        self.offered_tool(name)?.to_rmcp().ok()
     }
 
     async fn call_tool(
@@ -93,11 +82,7 @@ impl ServerHandler for PythonServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let Some(interpreter) = self.interpreter_for(is_stateless_protocol(&context)) else {
-            return Ok(ListResourcesResult::default());
-        };
-        let cursor = request.and_then(|request| request.cursor);
-        interpreter.resources(cursor.as_deref()).await
+        self.resources(request, &context).await
     }
 
     async fn list_resource_templates(
@@ -105,10 +90,7 @@ impl ServerHandler for PythonServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        if self.interpreter.is_none() {
-            return Ok(ListResourceTemplatesResult::default());
-        }
-        Ok(ListResourceTemplatesResult::with_all_items(vec![Interpreter::template()]))
+        self.resource_templates()
     }
 
     async fn read_resource(
@@ -116,26 +98,7 @@ impl ServerHandler for PythonServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let interpreter =
-            self.interpreter.as_ref().ok_or_else(ErrorData::method_not_found::<ReadResourceRequestMethod>)?;
-        let cancel = self.stop.child_token();
-        let request_context = context.clone();
-        let admit = ReadAdmission::new(move |bytes| {
-            Box::pin(async move { lowlevel::reserve_response(&request_context, answer_bytes(bytes)).await })
-        });
-        let read = interpreter.read(&request.uri, is_stateless_protocol(&context), admit, &cancel);
-        let read = AssertUnwindSafe(read).catch_unwind();
-        tokio::select! {
-            read = read => match read {
-                Ok(read) => read.map(Into::into),
-                Err(_) => {
-                    tracing::error!("reading a resource panicked; this is a defect");
-                    Err(ErrorData::internal_error("Brumate failed; this is a defect", None))
-                }
-            },
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-            () = lowlevel::wait_for_session_end(&context) => Err(ErrorData::internal_error("the session has ended", None)),
-        }
+        self.read(&request.uri, &context).await.map(Into::into)
     }
 
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -2,19 +2,21 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`registry`] | the tools and resources that a server offers, and the request that a call stands for |
+//! | [`registry`] | the tools that a server offers, and the request that a call stands for |
 //! | [`calls`] | a tool call from its start to its result |
+//! | [`resources`] | the files of sessions as resources |
 //! | [`handler`] | the methods of the protocol |
 
 mod calls;
 mod handler;
 mod registry;
+mod resources;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::lowlevel::Tasks;
-use brumate_session::sessions::{LOCAL_PRINCIPAL, Sessions};
+use brumate_session::sessions::{InputDirs, LOCAL_PRINCIPAL, Sessions};
 use brumate_session::{CancellationToken, Runner};
 
 use crate::clients::Client;
@@ -24,6 +26,7 @@ use crate::interpreter::Interpreter;
 use crate::log::LogThreshold;
 use crate::tasks;
 use crate::traces::Traces;
+use registry::OfferedTool;
 
 /// The set of tools that a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +52,7 @@ pub struct PythonServer {
     /// The principal that calls are charged to.
     principal: Arc<str>,
     tools: ToolSet,
+    offered_tools: Arc<[OfferedTool]>,
     /// `None` for [`ToolSet::Run`].
     interpreter: Option<Interpreter>,
     /// How long a person may take for an answer to `input()`.
@@ -72,6 +76,7 @@ impl PythonServer {
             stop: CancellationToken::new(),
             principal: LOCAL_PRINCIPAL.into(),
             tools: ToolSet::Run,
+            offered_tools: registry::offered_tools(ToolSet::Run, &InputDirs::default()),
             interpreter: None,
             input_timeout: DEFAULT_INPUT_TIMEOUT,
             pending: PendingCalls::default(),
@@ -118,6 +123,7 @@ impl PythonServer {
     #[must_use]
     pub fn with_sessions(mut self, sessions: Sessions, tools: ToolSet) -> Self {
         self.tools = tools;
+        self.offered_tools = registry::offered_tools(tools, &sessions.settings().inputs);
         self.interpreter = (tools != ToolSet::Run).then(|| Interpreter::new(sessions));
         self
     }

@@ -1,13 +1,18 @@
-//! The registry: the tools and resources that a server offers, and the request that a call stands for.
+//! The registry: the tools that a server offers, and the request that a call stands for.
 #![expect(deprecated, reason = "logging is kept for clients of older protocols")]
 
-use brumate_session::sessions::CellRequest;
-use rmcp::model::{ErrorData, Implementation, JsonObject, ServerCapabilities, ServerConfig, Tool};
+use std::sync::Arc;
+
+use brumate_mcp::Error;
+use brumate_session::sessions::{CellRequest, InputDirs};
+use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerCapabilities, ServerConfig, Tool};
+use serde_json::{Map, Value};
 
 use super::{PythonServer, ToolSet};
+use crate::arguments::RunArguments;
 use crate::interpreter::{InterpreterCall, schemas};
+use crate::tool::{self, ToolDefinition};
 use crate::tool_request::ToolRequest;
-use crate::{arguments, tool};
 
 /// Longest name from a request that an error repeats, in characters.
 const MAX_NAME: usize = 64;
@@ -18,6 +23,49 @@ const METHODS: [&str; 8] =
 
 /// Methods of servers with resources.
 const RESOURCE_METHODS: [&str; 3] = ["resources/list", "resources/templates/list", "resources/read"];
+
+/// A tool that a server offers.
+#[derive(Debug)]
+pub(super) enum OfferedTool {
+    /// `run_python_code`.
+    Run(ToolDefinition<RunArguments>),
+    /// A tool of the code interpreter.
+    Interpreter(ToolDefinition<InterpreterCall>),
+}
+
+impl OfferedTool {
+    fn name(&self) -> &'static str {
+        match self {
+            OfferedTool::Run(tool) => tool.name,
+            OfferedTool::Interpreter(tool) => tool.name,
+        }
+    }
+
+    /// Returns the tool as rmcp has it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Tool::to_rmcp`](brumate_mcp::Tool::to_rmcp).
+    pub(super) fn to_rmcp(&self) -> Result<Tool, ErrorData> {
+        let tool = match self {
+            OfferedTool::Run(tool) => &tool.tool,
+            OfferedTool::Interpreter(tool) => &tool.tool,
+        };
+        tool.to_rmcp().map_err(Error::into_rmcp)
+    }
+}
+
+/// Returns the tools of a set, in the order of `tools/list`. `inputs`: the input directories of sessions.
+pub(super) fn offered_tools(tools: ToolSet, inputs: &InputDirs) -> Arc<[OfferedTool]> {
+    let run = match tools {
+        ToolSet::Run => Some(tool::run_python_code()),
+        ToolSet::Interpreter => None,
+        ToolSet::All => Some(tool::run_python_code_with_session()),
+    };
+    let of_sessions = if tools == ToolSet::Run { Vec::new() } else { schemas::tools(inputs) };
+    let run = run.into_iter().map(OfferedTool::Run);
+    run.chain(of_sessions.into_iter().map(OfferedTool::Interpreter)).collect()
+}
 
 impl PythonServer {
     /// Returns the name, the capabilities and the instructions of the server.
@@ -37,52 +85,41 @@ impl PythonServer {
             .with_instructions(instructions)
     }
 
-    /// Returns the tools, as `tools/list` shows them.
-    pub(super) fn offered_tools(&self) -> Vec<Tool> {
-        match self.tools {
-            ToolSet::Run => vec![tool::tool()],
-            ToolSet::Interpreter => self.session_tools(),
-            ToolSet::All => std::iter::once(tool::with_session()).chain(self.session_tools()).collect(),
-        }
-    }
-
-    fn session_tools(&self) -> Vec<Tool> {
-        let inputs = self.interpreter.as_ref().map(|interpreter| interpreter.sessions().settings().inputs.clone());
-        schemas::tools(&inputs.unwrap_or_default())
+    /// Returns the tool `name`, if it is offered.
+    pub(super) fn offered_tool(&self, name: &str) -> Option<&OfferedTool> {
+        self.offered_tools.iter().find(|offered| offered.name() == name)
     }
 
     /// Returns what a call of the tool `name` asks for.
     ///
     /// # Errors
     ///
-    /// The outer error: there is no such tool. The inner error is a text for the model: an argument is wrong.
+    /// A JSON-RPC error if there is no such tool, or a text for the model if an argument is wrong.
     pub(super) fn tool_request(
         &self,
         name: &str,
-        arguments: Option<JsonObject>,
+        arguments: Option<Map<String, Value>>,
         stateless: bool,
-    ) -> Result<Result<ToolRequest, String>, ErrorData> {
-        let interpreter = self.interpreter_for(stateless);
-        match interpreter {
-            None if name == tool::TOOL_NAME => return Ok(arguments::parse(arguments).map(ToolRequest::Run)),
-            Some(interpreter) if name == tool::TOOL_NAME && self.tools == ToolSet::All => {
-                let parsed = arguments::parse_with_session(arguments);
-                return Ok(parsed.map(|(request, session)| match session {
-                    None => ToolRequest::Run(request),
-                    Some(_) => {
-                        let cell = CellRequest::new(session.as_deref(), request.code).with_globals(request.globals);
+    ) -> Result<ToolRequest, Error> {
+        match (self.offered_tool(name), self.interpreter_for(stateless)) {
+            (Some(OfferedTool::Run(tool)), interpreter) => {
+                let (request, session) = tool.request(arguments)?;
+                Ok(match (session, interpreter) {
+                    (Some(session), Some(interpreter)) => {
+                        let cell = CellRequest::new(Some(&session), request.code).with_globals(request.globals);
                         ToolRequest::RunInSession(interpreter, cell)
                     }
-                }));
+                    _ => ToolRequest::Run(request),
+                })
             }
-            Some(interpreter) => {
-                if let Some(call) = InterpreterCall::parse(name, arguments) {
-                    return Ok(call.map(|call| ToolRequest::Interpreter(interpreter, call)));
-                }
+            (Some(OfferedTool::Interpreter(tool)), Some(interpreter)) => {
+                Ok(ToolRequest::Interpreter(interpreter, tool.request(arguments)?))
             }
-            None => {}
+            _ => {
+                let text = format!("Unknown tool: {}", short_name(name));
+                Err(Error::protocol(ErrorCode::INVALID_PARAMS.0, text, None))
+            }
         }
-        Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(name)), None))
     }
 
     /// Returns whether the server has this method.
