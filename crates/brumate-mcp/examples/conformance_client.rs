@@ -8,7 +8,7 @@ use brumate_mcp::client::{
     AuthError, ClientBuilder, ClientCredentials, ClientError, ClientRegistration, HttpTarget, OAuth, SigningAlgorithm,
     ToolInfo,
 };
-use brumate_mcp::{Answer, Client, Root, SamplingResult};
+use brumate_mcp::{Client, ElicitationResult, Root, SamplingResult};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -116,8 +116,8 @@ async fn main() -> ExitCode {
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let client = Client::http(url)
         .name("conformance-client", env!("CARGO_PKG_VERSION"))
-        .on_form(|_| async { Answer::Accepted(Map::new()) })
-        .on_url(|_| async { Answer::Accepted(()) })
+        .on_form(|_| async { ElicitationResult::Accepted(Map::new()) })
+        .on_url(|_| async { ElicitationResult::Accepted(()) })
         .on_sampling(|_| async { Ok::<_, ClientError>(SamplingResult::new("none", "text")) })
         .roots([Root::new("/")]);
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();

@@ -27,11 +27,11 @@ async fn book_table(date: String, party_size: u8, context: Context) -> Result<St
     }
     let question = Elicitation::<Alternative>::form(format!("No tables for {party_size} on {date}. Another date?"));
     Ok(match context.elicit(question).await? {
-        Answer::Accepted(Alternative { check_alternative: true, alternative_date }) => {
+        ElicitationResult::Accepted(Alternative { check_alternative: true, alternative_date }) => {
             format!("[SUCCESS] Booked for {alternative_date}")
         }
-        Answer::Accepted(_) => "[CANCELLED] No booking made".to_owned(),
-        Answer::Declined | Answer::Cancelled => "[CANCELLED] Booking cancelled".to_owned(),
+        ElicitationResult::Accepted(_) => "[CANCELLED] No booking made".to_owned(),
+        ElicitationResult::Declined | ElicitationResult::Cancelled => "[CANCELLED] Booking cancelled".to_owned(),
     })
 }
 
@@ -39,8 +39,8 @@ async fn book_table(date: String, party_size: u8, context: Context) -> Result<St
 #[tool]
 async fn pay(context: Context) -> Result<String, Error> {
     Ok(match context.elicit_url("Please pay for the table", "https://pay.example.com/table").await? {
-        Answer::Accepted(()) => "The payment page is open".to_owned(),
-        Answer::Declined | Answer::Cancelled => "[CANCELLED] Not paid".to_owned(),
+        ElicitationResult::Accepted(()) => "The payment page is open".to_owned(),
+        ElicitationResult::Declined | ElicitationResult::Cancelled => "[CANCELLED] Not paid".to_owned(),
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The result of an elicitation: the user's action, with the content of a form (`ElicitResult`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<T> {
+pub enum ElicitationResult<T> {
     /// The user accepted, with this content.
     Accepted(T),
     /// The user declined.
@@ -14,7 +14,7 @@ pub enum Answer<T> {
     Cancelled,
 }
 
-impl<T> Answer<T> {
+impl<T> ElicitationResult<T> {
     /// Returns the content, if the user accepted.
     pub fn accepted(self) -> Option<T> {
         match self {
@@ -25,7 +25,7 @@ impl<T> Answer<T> {
 }
 
 /// The result of an elicitation by URL, which has no content.
-pub type UrlAnswer = Answer<()>;
+pub type UrlElicitationResult = ElicitationResult<()>;
 
 /// The answer of a client's model (`CreateMessageResult`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

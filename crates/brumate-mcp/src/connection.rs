@@ -1,6 +1,6 @@
 //! Connections of clients, and the notifications of changes that they get.
 
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use crate::sync::lock;
 use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
@@ -30,21 +30,21 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn level(&self) -> Level {
-        const LEVELS: [Level; 8] = [
-            Level::Debug,
-            Level::Info,
-            Level::Notice,
-            Level::Warning,
-            Level::Error,
-            Level::Critical,
-            Level::Alert,
-            Level::Emergency,
+    pub(crate) fn level(&self) -> LogLevel {
+        const LEVELS: [LogLevel; 8] = [
+            LogLevel::Debug,
+            LogLevel::Info,
+            LogLevel::Notice,
+            LogLevel::Warning,
+            LogLevel::Error,
+            LogLevel::Critical,
+            LogLevel::Alert,
+            LogLevel::Emergency,
         ];
         LEVELS[usize::from(self.level.load(Ordering::Relaxed)) % LEVELS.len()]
     }
 
-    pub(crate) fn set_level(&self, level: Level) {
+    pub(crate) fn set_level(&self, level: LogLevel) {
         self.level.store(level as u8, Ordering::Relaxed);
     }
 
@@ -124,7 +124,7 @@ impl Subscribers {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection {
             id,
-            level: AtomicU8::new(Level::Debug as u8),
+            level: AtomicU8::new(LogLevel::Debug as u8),
             subscriptions: Mutex::default(),
             peer: Mutex::default(),
             subscribers: Arc::downgrade(self),

@@ -14,7 +14,7 @@ use crate::context::is_stateless_protocol;
 use crate::error::Error;
 use crate::http::DrainSignal;
 use crate::http::request_extensions::{hides_unscoped, may_call, principal, require_session_for_log_level};
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use crate::principal::Principal;
 use crate::run::run;
 use crate::server::Server;
@@ -87,7 +87,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::method_not_found::<wire::SetLevelRequestMethod>());
         }
         require_session_for_log_level(&context)?;
-        self.connection.set_level(Level::from_wire(request.level));
+        self.connection.set_level(LogLevel::from_wire(request.level));
         Ok(())
     }
 

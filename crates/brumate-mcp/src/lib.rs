@@ -154,7 +154,7 @@ mod item_metadata;
 mod item_sets;
 #[cfg(feature = "server")]
 mod layer;
-mod level;
+mod log_level;
 #[cfg(feature = "server")]
 pub mod lowlevel;
 mod media;
@@ -198,7 +198,7 @@ pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};
 pub use cache::CacheScope;
 #[cfg(feature = "client")]
 pub use client::Client;
-pub use client_features::{Answer, Root, SamplingResult, UrlAnswer};
+pub use client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
 #[cfg(feature = "server")]
 pub use completion::{Completion, CompletionRequest, IntoSuggestions};
 pub use content::{Annotations, Content, Icon, Role};
@@ -220,7 +220,7 @@ pub use http::{
 pub use item_sets::{PromptSet, ResourceSet, ToolSet};
 #[cfg(feature = "server")]
 pub use layer::{Layer, Next, ToolCall};
-pub use level::Level;
+pub use log_level::LogLevel;
 pub use media::{Audio, File, Image};
 pub use message::Message;
 #[cfg(feature = "server")]
@@ -253,13 +253,13 @@ pub use async_trait::async_trait;
 pub mod prelude {
     #[cfg(feature = "client")]
     pub use crate::Client;
-    pub use crate::{Answer, Content, Error, File, Image, Level, Message, ResourceContents};
     #[cfg(feature = "server")]
     pub use crate::{
         App, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
         Resource, Sampling, ServeError, Server, Service, State, Tool, ToolCall, ToolResult, completion, prompt,
         resource, server, tool, tools,
     };
+    pub use crate::{Content, ElicitationResult, Error, File, Image, LogLevel, Message, ResourceContents};
 }
 
 #[cfg(feature = "server")]

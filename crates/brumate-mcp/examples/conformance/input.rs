@@ -1,6 +1,6 @@
 //! Tools that request input from the client: its user, its model, its roots.
 
-use brumate_mcp::{Answer, Content, Context, Elicitation, Error, Sampling, tool};
+use brumate_mcp::{Content, Context, Elicitation, ElicitationResult, Error, Sampling, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,13 +21,13 @@ struct Person {
     email: String,
 }
 
-pub(crate) fn told<T: Serialize>(answer: Answer<T>) -> String {
+pub(crate) fn told<T: Serialize>(answer: ElicitationResult<T>) -> String {
     match answer {
-        Answer::Accepted(content) => {
+        ElicitationResult::Accepted(content) => {
             format!("action=accept, content={}", serde_json::to_string(&content).unwrap_or_default())
         }
-        Answer::Declined => "action=decline, content={}".to_owned(),
-        Answer::Cancelled => "action=cancel, content={}".to_owned(),
+        ElicitationResult::Declined => "action=decline, content={}".to_owned(),
+        ElicitationResult::Cancelled => "action=cancel, content={}".to_owned(),
     }
 }
 

@@ -9,9 +9,9 @@ use super::observed_transport::ObservedTransport;
 use super::request::{MAX_INPUT_ROUNDS, RequestSender};
 use super::target::{StdioTarget, Target};
 use super::{Client, Inner};
-use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
+use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
 use crate::error::Error;
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use rmcp::RoleClient;
 use rmcp::model as wire;
 use rmcp::model::ProtocolVersion;
@@ -48,7 +48,7 @@ pub enum Protocol {
 ///
 /// ```no_run
 /// use brumate_mcp::client::ClientError;
-/// use brumate_mcp::{Answer, Client};
+/// use brumate_mcp::{ElicitationResult, Client};
 /// use std::time::Duration;
 ///
 /// # async fn run() -> Result<(), ClientError> {
@@ -58,7 +58,7 @@ pub enum Protocol {
 ///     .on_log(|message| eprintln!("{:?}: {}", message.level, message.data))
 ///     .on_form(|form| async move {
 ///         eprintln!("{}", form.message);
-///         Answer::Declined
+///         ElicitationResult::Declined
 ///     })
 ///     .connect()
 ///     .await?;
@@ -74,7 +74,7 @@ pub struct ClientBuilder<T> {
     input_callbacks: InputCallbacks,
     on_log: Option<OnLog>,
     on_change: Option<OnChange>,
-    log_level: Option<Level>,
+    log_level: Option<LogLevel>,
     timeout: Option<Duration>,
     connect_timeout: Duration,
     protocol: Protocol,
@@ -130,7 +130,7 @@ impl<T> ClientBuilder<T> {
     pub fn on_form<F, Fut>(mut self, callback: F) -> Self
     where
         F: Fn(FormRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Answer<Map<String, Value>>> + Send + 'static,
+        Fut: Future<Output = ElicitationResult<Map<String, Value>>> + Send + 'static,
     {
         self.input_callbacks.form = Some(infallible(callback));
         self
@@ -140,7 +140,7 @@ impl<T> ClientBuilder<T> {
     pub fn on_url<F, Fut>(mut self, callback: F) -> Self
     where
         F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = UrlAnswer> + Send + 'static,
+        Fut: Future<Output = UrlElicitationResult> + Send + 'static,
     {
         self.input_callbacks.url = Some(infallible(callback));
         self
@@ -171,7 +171,7 @@ impl<T> ClientBuilder<T> {
 
     /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose, and
     /// later ones send none.
-    pub fn log_level(mut self, level: Level) -> Self {
+    pub fn log_level(mut self, level: LogLevel) -> Self {
         self.log_level = Some(level);
         self
     }
@@ -331,7 +331,7 @@ impl Client {
         callbacks: Arc<Callbacks>,
         max_input_rounds: usize,
         timeout: Option<Duration>,
-        log_level: Option<Level>,
+        log_level: Option<LogLevel>,
     ) -> Client {
         let peer = running.peer().clone();
         let info = peer.peer_info();

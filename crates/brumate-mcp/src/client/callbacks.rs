@@ -2,7 +2,7 @@
 
 use super::input_requests::InputCallbacks;
 use crate::error::Error;
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use crate::sync::lock;
 use rmcp::ErrorData;
 use rmcp::model as wire;
@@ -35,7 +35,7 @@ const MAX_EARLY: usize = 64;
 #[non_exhaustive]
 pub struct LogMessage {
     /// The level.
-    pub level: Level,
+    pub level: LogLevel,
     /// The logger that the server names.
     pub logger: Option<String>,
     /// The message: a text, or any other JSON.
@@ -212,7 +212,7 @@ impl Callbacks {
         if dropped > 0 {
             tracing::warn!(dropped, "the server sends more log messages than {MAX_LOG_MESSAGES} a second");
         }
-        let (level, logger) = (Level::from_wire(message.level), message.logger.clone());
+        let (level, logger) = (LogLevel::from_wire(message.level), message.logger.clone());
         call(callback, LogMessage { level, logger, data: message.data.clone() });
     }
 

@@ -1,6 +1,6 @@
 //! Input requests of servers, and the callbacks that answer them.
 
-use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
+use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
 use crate::error::Error;
 use crate::message::Message;
 use futures::future::BoxFuture;
@@ -90,8 +90,8 @@ where
 #[derive(Clone, Default)]
 pub(super) struct InputCallbacks {
     pub(super) sampling: Option<Callback<SamplingRequest, SamplingResult>>,
-    pub(super) form: Option<Callback<FormRequest, Answer<Map<String, Value>>>>,
-    pub(super) url: Option<Callback<UrlRequest, UrlAnswer>>,
+    pub(super) form: Option<Callback<FormRequest, ElicitationResult<Map<String, Value>>>>,
+    pub(super) url: Option<Callback<UrlRequest, UrlElicitationResult>>,
     pub(super) roots: Option<Callback<(), Vec<Root>>>,
 }
 
@@ -168,11 +168,11 @@ impl InputCallbacks {
 }
 
 /// Returns an answer's action, and what was accepted.
-fn action<T>(answer: Answer<T>) -> (Value, Option<T>) {
+fn action<T>(answer: ElicitationResult<T>) -> (Value, Option<T>) {
     match answer {
-        Answer::Accepted(value) => (json!({"action": "accept"}), Some(value)),
-        Answer::Declined => (json!({"action": "decline"}), None),
-        Answer::Cancelled => (json!({"action": "cancel"}), None),
+        ElicitationResult::Accepted(value) => (json!({"action": "accept"}), Some(value)),
+        ElicitationResult::Declined => (json!({"action": "decline"}), None),
+        ElicitationResult::Cancelled => (json!({"action": "cancel"}), None),
     }
 }
 
@@ -182,8 +182,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_accepted_is_completed_with_defaults() {
-        let form: Callback<FormRequest, Answer<Map<String, Value>>> =
-            Arc::new(|_| Box::pin(async { Ok(Answer::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())) }));
+        let form: Callback<FormRequest, ElicitationResult<Map<String, Value>>> = Arc::new(|_| {
+            Box::pin(async { Ok(ElicitationResult::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())) })
+        });
         let input_callbacks = InputCallbacks { form: Some(form), ..InputCallbacks::default() };
         let schema = json!({"properties": {"name": {"default": "nobody"}, "age": {"default": 30}, "city": {}}});
         let result = input_callbacks.elicit(json!({"message": "who?", "requestedSchema": schema})).await.unwrap();

@@ -87,7 +87,7 @@ pub use target::{StdioTarget, StreamTarget, Target};
 pub use task::{Task, TaskStatus};
 
 use crate::contents::ResourceContents;
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use crate::sync::lock;
 use request::{RequestOptions, RequestSender};
 use rmcp::model as wire;
@@ -133,7 +133,7 @@ struct Inner {
     capabilities: Map<String, Value>,
     is_stateless_protocol: bool,
     timeout: Option<Duration>,
-    log_level: Option<Level>,
+    log_level: Option<LogLevel>,
     tools: tool_cache::ToolCache,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     closed: CancellationToken,
@@ -209,7 +209,7 @@ impl Client {
     ///
     /// Returns an error if the server sends no log messages, or if the request fails.
     #[expect(deprecated, reason = "logging, which the protocol keeps until July 2027 at least")]
-    pub async fn set_log_level(&self, level: Level) -> Result<(), ClientError> {
+    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), ClientError> {
         let request = wire::SetLevelRequest::new(wire::SetLevelRequestParams::new(level.into_wire()));
         self.acknowledged("logging/setLevel", ClientRequest::SetLevelRequest(request)).await
     }

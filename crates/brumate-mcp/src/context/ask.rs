@@ -6,7 +6,7 @@
 //! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
 
 use super::{Context, Elicitation, Sampling};
-use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
+use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
 use crate::error::Error;
 use crate::message::Message;
 use crate::schema::Validator;
@@ -21,7 +21,7 @@ impl Context {
     /// # Errors
     ///
     /// Returns an error if the client does not support forms, goes away, or sends content that does not fit the form.
-    pub async fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<Answer<T>, Error> {
+    pub async fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<ElicitationResult<T>, Error> {
         let schema = question.schema.map_err(Error::new)?;
         self.require(self.can_elicit(), "elicitation", json!({"elicitation": {"form": {}}}))?;
         let validator = match &schema {
@@ -31,15 +31,15 @@ impl Context {
         let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
         let answer = self.ask("elicitation", question.key, "elicitation/create", params).await?;
         match self.action(&answer)? {
-            Answer::Accepted(()) => {
+            ElicitationResult::Accepted(()) => {
                 let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
                 validator.check(&content).map_err(|error| {
                     Error::invalid_answer(self, format!("the form's content does not fit its schema: {error}"))
                 })?;
-                Ok(Answer::Accepted(serde_json::from_value(content)?))
+                Ok(ElicitationResult::Accepted(serde_json::from_value(content)?))
             }
-            Answer::Declined => Ok(Answer::Declined),
-            Answer::Cancelled => Ok(Answer::Cancelled),
+            ElicitationResult::Declined => Ok(ElicitationResult::Declined),
+            ElicitationResult::Cancelled => Ok(ElicitationResult::Cancelled),
         }
     }
 
@@ -49,7 +49,11 @@ impl Context {
     /// # Errors
     ///
     /// Returns an error if the client does not support elicitation by URL, or goes away.
-    pub async fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Result<UrlAnswer, Error> {
+    pub async fn elicit_url(
+        &self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<UrlElicitationResult, Error> {
         self.require(self.can_elicit_url(), "elicitation by URL", json!({"elicitation": {"url": {}}}))?;
         let (message, url) = (message.into(), url.into());
         let id = crate::random_id();
@@ -154,11 +158,11 @@ impl Context {
         self.http().is_some_and(|head| !of_session(head))
     }
 
-    fn action(&self, answer: &Value) -> Result<UrlAnswer, Error> {
+    fn action(&self, answer: &Value) -> Result<UrlElicitationResult, Error> {
         match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => Ok(Answer::Accepted(())),
-            Some("decline") => Ok(Answer::Declined),
-            Some("cancel") => Ok(Answer::Cancelled),
+            Some("accept") => Ok(ElicitationResult::Accepted(())),
+            Some("decline") => Ok(ElicitationResult::Declined),
+            Some("cancel") => Ok(ElicitationResult::Cancelled),
             _ => {
                 let message = "the answer to an elicitation has an `action`: accept, decline or cancel";
                 Err(Error::invalid_answer(self, message.to_owned()))

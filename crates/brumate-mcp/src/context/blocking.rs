@@ -1,10 +1,10 @@
 //! The context for blocking handlers: the same methods, without `await`.
 
 use super::{Context, Elicitation, Sampling};
-use crate::client_features::{Answer, Root, SamplingResult, UrlAnswer};
+use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
 use crate::contents::ResourceContents;
 use crate::error::Error;
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Deref;
@@ -68,7 +68,7 @@ impl BlockingContext {
     }
 
     /// Does what [`Context::log`] does.
-    pub fn log(&self, level: Level, logger: Option<&str>, data: impl Serialize) {
+    pub fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Serialize) {
         self.block_on(self.context.log(level, logger, data));
     }
 
@@ -79,7 +79,7 @@ impl BlockingContext {
     /// # Errors
     ///
     /// Returns the errors of [`Context::elicit`].
-    pub fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<Answer<T>, Error> {
+    pub fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<ElicitationResult<T>, Error> {
         self.block_on(self.context.elicit(question))
     }
 
@@ -88,7 +88,11 @@ impl BlockingContext {
     /// # Errors
     ///
     /// Returns the errors of [`Context::elicit_url`].
-    pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Result<UrlAnswer, Error> {
+    pub fn elicit_url(
+        &self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<UrlElicitationResult, Error> {
         self.block_on(self.context.elicit_url(message, url))
     }
 

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// A form for the client's user (`elicitation/create`); [`Context::elicit`](crate::Context::elicit) sends it.
 ///
 /// ```
-/// use brumate_mcp::{Answer, Context, Elicitation, Error, tool};
+/// use brumate_mcp::{ElicitationResult, Context, Elicitation, Error, tool};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Booking {
@@ -21,8 +21,8 @@ use std::marker::PhantomData;
 /// #[tool]
 /// async fn book(context: Context) -> Result<String, Error> {
 ///     match context.elicit(Elicitation::<Booking>::form("For how many?")).await? {
-///         Answer::Accepted(Booking { people }) => Ok(format!("a table for {people}")),
-///         Answer::Declined | Answer::Cancelled => Ok("no table".to_owned()),
+///         ElicitationResult::Accepted(Booking { people }) => Ok(format!("a table for {people}")),
+///         ElicitationResult::Declined | ElicitationResult::Cancelled => Ok("no table".to_owned()),
 ///     }
 /// }
 /// ```

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "logging, sampling and roots, which the protocol keeps until July 2027 at least")]
 
 use super::Context;
-use crate::level::Level;
+use crate::log_level::LogLevel;
 use rmcp::model as wire;
 use rmcp::service::OriginatingRequestId;
 use serde::Serialize;
@@ -12,7 +12,7 @@ macro_rules! levels {
     ($($method:ident $level:ident)*) => {$(
         #[doc = concat!("Logs at level `", stringify!($method), "`; see [`Context::log`].")]
         pub async fn $method(&self, data: impl Serialize) {
-            self.log(Level::$level, None, data).await;
+            self.log(LogLevel::$level, None, data).await;
         }
     )*};
 }
@@ -20,11 +20,11 @@ macro_rules! levels {
 impl Context {
     /// Sends a log message to the client if it wants this level. Since 2026-07-28 a client gets log messages only if
     /// its request sets a level. Before that, a session without a level gets all of them.
-    pub async fn log(&self, level: Level, logger: Option<&str>, data: impl Serialize) {
+    pub async fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Serialize) {
         let wanted = if self.is_task() {
             None
         } else if self.inner.stateless {
-            self.inner.request.meta.log_level().map(Level::from_wire)
+            self.inner.request.meta.log_level().map(LogLevel::from_wire)
         } else {
             Some(self.inner.connection.level())
         };

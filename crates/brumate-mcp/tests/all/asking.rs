@@ -2,7 +2,8 @@
 
 use crate::support::{Pipe, text};
 use brumate_mcp::{
-    Answer, Content, Context, Elicitation, Error, Level, Message, Sampling, Server, prompt, resource, tool,
+    Content, Context, Elicitation, ElicitationResult, Error, LogLevel, Message, Sampling, Server, prompt, resource,
+    tool,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -32,9 +33,9 @@ static RUNS: AtomicU32 = AtomicU32::new(0);
 async fn book(context: Context) -> Result<Content, Error> {
     let number: u32 = context.once("number", async { Ok(RUNS.fetch_add(1, Ordering::Relaxed)) }).await?;
     let booking = match context.elicit(Elicitation::<Booking>::form("Who comes?")).await? {
-        Answer::Accepted(booking) => booking,
-        Answer::Declined => return Ok(Content::text("declined")),
-        Answer::Cancelled => return Ok(Content::text("cancelled")),
+        ElicitationResult::Accepted(booking) => booking,
+        ElicitationResult::Declined => return Ok(Content::text("declined")),
+        ElicitationResult::Cancelled => return Ok(Content::text("cancelled")),
     };
     let by_window = matches!(booking.seat, Seat::Window);
     let said = context.sample(Sampling::new("Confirm").system_prompt("Be brief.")).await?.text();
@@ -63,7 +64,7 @@ fn book_in_thread(context: Context) -> Result<String, Error> {
     let page = context.elicit_url("Sign in", "https://example.com/sign-in")?;
     let read = context.read_resource("hall://1")?.len();
     let same = context.once("number", || Ok(number + 1))? == number;
-    context.log(Level::Info, Some("hall"), context.request_id());
+    context.log(LogLevel::Info, Some("hall"), context.request_id());
     let (detached, roots) = (context.detach(), context.roots()?.len());
     Ok(format!("{people:?} {said} {page:?} {read} {same} {detached} {roots} {}", context.can_elicit()))
 }

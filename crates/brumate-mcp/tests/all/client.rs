@@ -5,8 +5,9 @@ use brumate_mcp::client::{
     TaskOrResult, TaskStatus, UrlRequest,
 };
 use brumate_mcp::{
-    Answer, App, Client, Content, Context, Elicitation, Error, HttpOptions, Image, Level, Resource, ResourceContents,
-    Root, Sampling, SamplingResult, Server, TaskSupport, Tool, UrlAnswer, completion, prompt, resource, tool,
+    App, Client, Content, Context, Elicitation, ElicitationResult, Error, HttpOptions, Image, LogLevel, Resource,
+    ResourceContents, Root, Sampling, SamplingResult, Server, TaskSupport, Tool, UrlElicitationResult, completion,
+    prompt, resource, tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,14 +145,14 @@ macro_rules! clients {
     }};
 }
 
-async fn fill(form: FormRequest) -> Answer<Map<String, Value>> {
+async fn fill(form: FormRequest) -> ElicitationResult<Map<String, Value>> {
     assert!(form.message.starts_with("Who"));
-    Answer::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
+    ElicitationResult::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
 }
 
-async fn visit(page: UrlRequest) -> UrlAnswer {
+async fn visit(page: UrlRequest) -> UrlElicitationResult {
     assert_eq!((page.message.as_str(), page.url.as_str()), ("Sign in", "https://example.org/login"));
-    Answer::Declined
+    ElicitationResult::Declined
 }
 
 async fn say(request: SamplingRequest) -> Result<SamplingResult, Error> {
@@ -224,7 +225,7 @@ async fn progress_and_logs_come_in_order_and_before_the_result() {
         let log = logged.clone();
         move |message| log.lock().unwrap().push(message)
     };
-    for (transport, client) in clients!(.log_level(Level::Info).on_log(log())) {
+    for (transport, client) in clients!(.log_level(LogLevel::Info).on_log(log())) {
         let seen: Arc<Mutex<Vec<Progress>>> = Arc::default();
         let progress = seen.clone();
         client.call("steps").on_progress(move |step| progress.lock().unwrap().push(step)).await.unwrap();

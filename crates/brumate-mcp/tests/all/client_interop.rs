@@ -5,7 +5,7 @@ use crate::conformance::Running;
 use crate::rmcp_server::{serve_http_in_sessions, serve_http_stateless, serve_streams};
 use crate::support::MODERN;
 use brumate_mcp::client::{ClientBuilder, ClientError, LogMessage, Progress, Protocol, Target};
-use brumate_mcp::{Answer, Client, Level};
+use brumate_mcp::{Client, ElicitationResult, LogLevel};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,11 +41,11 @@ async fn exercise<T: Target>(name: &str, builder: ClientBuilder<T>, session: Ses
     let client = builder
         .on_form(|form| async move {
             assert!(form.message.starts_with("Who"));
-            Answer::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
+            ElicitationResult::Accepted(json!({"name": "Ada"}).as_object().unwrap().clone())
         })
         .on_log(move |message| log.lock().unwrap().push(message))
         .timeout(START);
-    let client = if session != Session::Absent { client.log_level(Level::Info) } else { client };
+    let client = if session != Session::Absent { client.log_level(LogLevel::Info) } else { client };
     let client = client.connect().await?;
     let tools: Vec<String> = client.tools().await?.into_iter().map(|tool| tool.name).collect();
     assert_eq!(tools, ["add", "fails", "steps", "talks", "asks"], "{name}");

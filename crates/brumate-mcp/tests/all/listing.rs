@@ -186,7 +186,7 @@ async fn since_2026_07_28_who_listens_hears_what_was_asked_for() {
 #[tool]
 async fn talks(context: Context) {
     context.debug("debug").await;
-    context.log(brumate_mcp::Level::Error, Some("part"), json!({"code": 7})).await;
+    context.log(brumate_mcp::LogLevel::Error, Some("part"), json!({"code": 7})).await;
     for done in [1.0, 1.0, 0.5, f64::NAN, 2.0] {
         context.progress_message(done, Some(2.0), "working").await;
     }

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Http, MODERN, call, meta, read};
 use axum::body::Body;
 use brumate_mcp::auth::{Access, Protect};
-use brumate_mcp::{Answer as Said, App, Context, Elicitation, Error, HttpOptions, Server, TaskSupport, Tool, tool};
+use brumate_mcp::{App, Context, Elicitation, ElicitationResult, Error, HttpOptions, Server, TaskSupport, Tool, tool};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ struct Confirmation {
 #[tool]
 async fn careful(context: Context) -> Result<String, Error> {
     match context.elicit(Elicitation::<Confirmation>::form("Are you sure?")).await? {
-        Said::Accepted(Confirmation { sure }) => Ok(format!("sure: {sure}")),
+        ElicitationResult::Accepted(Confirmation { sure }) => Ok(format!("sure: {sure}")),
         _ => Ok("no".to_owned()),
     }
 }

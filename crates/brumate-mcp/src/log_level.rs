@@ -8,7 +8,7 @@ use rmcp::model as wire;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are the standard's")]
-pub enum Level {
+pub enum LogLevel {
     Debug,
     Info,
     Notice,
@@ -19,7 +19,7 @@ pub enum Level {
     Emergency,
 }
 
-impl Level {
+impl LogLevel {
     pub(crate) fn from_wire(level: wire::LoggingLevel) -> Self {
         match level {
             wire::LoggingLevel::Debug => Self::Debug,
