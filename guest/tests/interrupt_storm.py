@@ -54,7 +54,9 @@ def main(seconds, report_path, cells):
             time.sleep(source.random() * (CELL_PAUSE if cells else 0.0004))
             interrupt_main()
 
-    requests = [json.dumps({"code": code, "mode": "script" if n % 5 == 4 else "snippet"}) for n, code in enumerate(CODES * 5)]
+    requests = [
+        json.dumps({"code": code, "mode": "script" if n % 5 == 4 else "snippet"}) for n, code in enumerate(CODES * 5)
+    ]
     if cells:
         requests = [json.dumps({"code": code, "mode": "notebook_cell"}) for code in CELLS]
         for request in requests:  # imports

@@ -50,7 +50,9 @@ class Result:
 
 def cells(*codes, **options):
     """Runs cells of a notebook (texts; dictionaries are requests of their own kind) in one new guest."""
-    return run(*[{"code": code, "mode": "notebook_cell"} if isinstance(code, str) else code for code in codes], **options)
+    return run(
+        *[{"code": code, "mode": "notebook_cell"} if isinstance(code, str) else code for code in codes], **options
+    )
 
 
 def bundles(result, kind="DisplayData"):
