@@ -59,7 +59,7 @@ pub enum Event {
         ename: String,
         /// `str(exception)`.
         evalue: String,
-        /// CPython's own traceback text (IPython's with [`Execute::shell`](crate::Execute::shell)), without frames of our
+        /// CPython's own traceback text (IPython's with [`ExecuteMode::NotebookCell`](crate::ExecuteMode::NotebookCell)), without frames of our
         /// prelude.
         traceback: String,
     },

@@ -27,7 +27,7 @@ impl Image {
         Image::of(Self::DATA)
     }
 
-    /// Makes [`Image::data`] with IPython's shell made and used: what cells with [`Execute::shell`](crate::Execute::shell) run in.
+    /// Makes [`Image::data`] with IPython's shell made and used: what cells with [`ExecuteMode::NotebookCell`](crate::ExecuteMode::NotebookCell) run in.
     pub fn notebook() -> Image {
         Image::of(Self::NOTEBOOK)
     }
