@@ -58,7 +58,7 @@ class Status(unittest.TestCase):
     def test_an_interrupt_ends_an_endless_loop(self):
         result = run(
             {"code": "!while true; do :; done", "mode": "notebook_cell", "interrupt_after": 1.0},
-            {"code": "1", "shell": True},
+            {"code": "1", "mode": "notebook_cell"},
         )
         self.assertEqual(result.all[0]["Raised"]["ename"], "KeyboardInterrupt")
         self.assertEqual(result.all[1], {"Returned": None})

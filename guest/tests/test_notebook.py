@@ -13,7 +13,7 @@ from support import bundles, cells, run
 @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
 class Cells(unittest.TestCase):
     def test_names_are_shared_with_runs_of_the_session(self):
-        result = cells({"code": "x = 1", "mode": "cell"}, "y = x + 1", {"code": "y * 10", "session": True})
+        result = cells({"code": "x = 1", "mode": "cell"}, "y = x + 1", {"code": "y * 10", "mode": "cell"})
         self.assertEqual(result.value, 20)
 
     def test_a_run_of_its_own_is_in_no_notebook(self):
