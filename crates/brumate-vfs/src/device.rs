@@ -57,16 +57,16 @@ pub trait Device: Send {
     /// Reads up to `buf.len()` bytes; 0 is the end of the input.
     ///
     /// # Errors
-    /// `EAGAIN` when nothing is there yet: waiting is the engine's matter, not the device's.
+    /// `EAGAIN` if there is no input yet: the engine waits, not the device.
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno>;
 
-    /// Takes up to `data.len()` bytes.
+    /// Writes up to `data.len()` bytes.
     ///
     /// # Errors
-    /// Any; `EAGAIN` when nothing can be taken yet.
+    /// Any; `EAGAIN` if nothing can be written yet.
     fn write(&mut self, data: &[u8]) -> Result<usize, Errno>;
 
-    /// What can be done now without waiting.
+    /// Returns what the device is ready for now.
     fn poll(&mut self) -> Readiness {
         Readiness::ALWAYS
     }
@@ -77,7 +77,7 @@ pub trait Device: Send {
         None
     }
 
-    /// How `stat` and `lseek` treat it.
+    /// Returns how `stat` and `lseek` treat it.
     fn kind(&self) -> DeviceKind {
         DeviceKind::Character
     }

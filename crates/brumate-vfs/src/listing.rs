@@ -116,7 +116,7 @@ impl Vfs {
         Ok(at)
     }
 
-    /// A host directory's entries. The host's word is not taken for what a name may be.
+    /// Returns a host directory's entries. Their names are checked, because the host is not trusted.
     pub(super) fn host_listing(&mut self, host: HostId, path: &[u8]) -> Result<Vec<HostEntry>, Errno> {
         let mut listing = self.host(host)?.read_dir(path)?;
         if listing.len() > HOST_LISTING_MAX {
@@ -130,7 +130,8 @@ impl Vfs {
     }
 }
 
-/// Gives `.` and `..` as far as they are still due; returns the position and whether the sink takes more.
+/// Passes `.` and `..` to the sink if they are still to be listed; returns the position and whether the sink takes
+/// more.
 fn list_dots(own: u64, above: u64, position: u64, sink: &mut EntrySink<'_>) -> (u64, bool) {
     let mut at = position;
     for (cookie, ino, name) in [(1, own, &b"."[..]), (2, above, b"..")] {
@@ -145,7 +146,7 @@ fn list_dots(own: u64, above: u64, position: u64, sink: &mut EntrySink<'_>) -> (
 }
 
 fn list_host(listing: &[HostEntry], position: u64, sink: &mut EntrySink<'_>) -> u64 {
-    // The inode numbers of "." and ".." are of no use to anyone and would cost the host a question each.
+    // The inode numbers of "." and ".." are not used, and each would cost a request to the host.
     let (mut at, more) = list_dots(1, 1, position, sink);
     if !more {
         return at;

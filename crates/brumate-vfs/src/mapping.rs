@@ -91,8 +91,8 @@ impl Vfs {
         Ok(())
     }
 
-    /// Remembers a mapping at its address. One that is there already (the guest has freed it behind our back) is
-    /// dropped without being written back.
+    /// Records a mapping at its address. A mapping that is recorded there already (the guest has freed its memory
+    /// without `munmap`) is dropped without being written back.
     pub fn add_mapping(&mut self, address: u32, mapping: Mapping) {
         if let Some(old) = self.mappings.by_address.insert(address, mapping) {
             self.release(old.description);

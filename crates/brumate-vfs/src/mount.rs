@@ -12,7 +12,7 @@ use super::resolve::{Follow, Node};
 use super::{HostRecord, Mount, Vfs, at};
 use brumate_abi::errno::Errno;
 
-/// What happens when a mounted file meets one that is there already.
+/// What happens if a mounted file has the path of an existing one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conflict {
     /// The mount is refused and nothing is changed.
@@ -183,7 +183,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Mounts a host directory. Everything below `path` is asked of it from now on.
+    /// Mounts a host directory. Everything below `path` is read from it after this.
     ///
     /// # Errors
     /// [`MountError::Target`] when `path` is the root, not a directory or not empty.
@@ -284,7 +284,7 @@ impl Vfs {
         self.allocate(mount, InodeKind::File(Content::Layer(content)), permissions, false)
     }
 
-    /// Takes a file's name away without asking the guest's rules.
+    /// Removes a file's name without the checks for the guest.
     pub(super) fn drop_entry(&mut self, directory: InodeId, name: &[u8]) -> Result<(), Errno> {
         let id = self.inodes.directory(directory)?.get(name).ok_or(Errno::ENOENT)?;
         self.unlink_inode(directory, name, id)

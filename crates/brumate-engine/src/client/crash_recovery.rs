@@ -1,4 +1,4 @@
-//! Crash recovery of machines and sessions: who writes a [crash snapshot](super::crash_snapshot), and where.
+//! Crash recovery of machines and sessions: which processes write a [crash snapshot](super::crash_snapshot), and where.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Session {
         }
         let files = state.machine.enable_crash_recovery(path).await;
         let files = self.roll_back_if_ended(&mut state, files).await?;
-        // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
+        // The checkpoint has no files, or the old ones. Those are removed once no process has them open for writing.
         let old = state.crash_snapshot.replace(files);
         self.renew_checkpoint(state);
         drop(old);

@@ -1,6 +1,6 @@
 //! The guest's files, as the server reads and writes them between cells.
 //!
-//! The machine does the work on its own file system; what it answers is judged here like everything that comes out of a jail.
+//! The machine works on its own file system. Its replies are checked here like everything that comes out of a jail.
 
 use std::time::Duration;
 
@@ -79,10 +79,10 @@ impl Machine {
     }
 
     async fn ask_for_files(&mut self, request: FileRequest, path: &str) -> Result<FileReply, Error> {
-        // Who stops a cell does not mean this.
-        let nobody = InterruptHandle::new();
+        // A cell interrupt does not apply here.
+        let no_interrupt = InterruptHandle::new();
         let question = ToMachine::Files(request);
-        match self.converse_until(&nobody, &question, &[], None, FILES_TIMEOUT).await?.0 {
+        match self.converse_until(&no_interrupt, &question, &[], None, FILES_TIMEOUT).await?.0 {
             FromMachine::Files(Ok(reply)) => Ok(reply),
             FromMachine::Files(Err(error)) => Err(failed(path, error)),
             _ => Err(self.misbehaved("an answer to another question").await),

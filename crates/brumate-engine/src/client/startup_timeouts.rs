@@ -1,8 +1,8 @@
-//! How long jailed processes may take before they are taken for stuck.
+//! How long jailed processes may take before they count as stuck.
 
 use std::time::Duration;
 
-/// Bounds on waiting for processes that run no guest's code yet. A healthy system stays far below them.
+/// Limits for waiting for processes that do not run guest code yet. A healthy system stays far below them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartupTimeouts {
