@@ -16,11 +16,11 @@ impl Readiness {
     pub const PRI: i16 = 0x002;
     /// A write does not block.
     pub const OUT: i16 = 0x004;
-    /// An error is pending. Reported whether asked for or not.
+    /// An error is pending. Always reported, even if not requested.
     pub const ERR: i16 = 0x008;
-    /// The other side is gone. Reported whether asked for or not.
+    /// The other side is closed. Always reported, even if not requested.
     pub const HUP: i16 = 0x010;
-    /// The descriptor is not open. Reported whether asked for or not.
+    /// The descriptor is not open. Always reported, even if not requested.
     pub const NVAL: i16 = 0x020;
     /// As [`Self::IN`], for normal data.
     pub const RDNORM: i16 = 0x040;

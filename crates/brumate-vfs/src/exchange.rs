@@ -30,7 +30,7 @@ pub struct ListedFile {
     pub stamp: u64,
 }
 
-/// An entry of a directory on the way.
+/// An entry of a directory that is visited.
 struct Entry {
     directory: Node,
     name: Vec<u8>,

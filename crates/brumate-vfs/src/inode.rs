@@ -80,7 +80,7 @@ pub struct Pipe {
     pub writers: u32,
 }
 
-/// A directory's entries by name, and by cookie for listings that go on while entries come and go.
+/// A directory's entries by name, and by cookie, so that listings continue while entries are added and removed.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Directory {
     by_name: BTreeMap<Bytes, Entry>,
@@ -89,7 +89,7 @@ pub struct Directory {
     pub subdirectories: u32,
 }
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub inode: InodeId,

@@ -33,7 +33,7 @@ impl Vfs {
         })
     }
 
-    /// Writes a whole file, making or replacing it, under the guest's quota. Directories on the way are made.
+    /// Writes a whole file, making or replacing it, under the guest's quota. Missing parent directories are made.
     ///
     /// # Errors
     /// Those of opening and writing; a file that does not fit (`ENOSPC`) is left cut short.

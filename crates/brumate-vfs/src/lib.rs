@@ -103,7 +103,7 @@ struct Mount {
     read_only: bool,
 }
 
-/// A device as saved state knows it.
+/// A device in saved state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DeviceRecord {
     name: Bytes,
@@ -111,7 +111,7 @@ struct DeviceRecord {
     stream: bool,
 }
 
-/// A granted host directory as saved state knows it.
+/// A granted host directory in saved state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct HostRecord {
     name: Bytes,
@@ -205,7 +205,7 @@ impl Vfs {
         Ok(vfs)
     }
 
-    /// Sets the guest's file creation mask; returns the one before.
+    /// Sets the guest's file creation mask; returns the previous one.
     pub fn umask(&mut self, mask: u32) -> u32 {
         std::mem::replace(&mut self.umask, mask & 0o777)
     }

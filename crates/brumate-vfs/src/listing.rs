@@ -14,7 +14,7 @@ use brumate_abi::errno::Errno;
 pub struct DirectoryEntry<'a> {
     /// Inode number.
     pub ino: u64,
-    /// Seeking here continues after this entry. Stays valid while entries come and go.
+    /// Seeking here continues after this entry. It stays valid while entries are added and removed.
     pub cookie: u64,
     /// Type of the file.
     pub file_type: FileType,
@@ -22,7 +22,7 @@ pub struct DirectoryEntry<'a> {
     pub name: &'a [u8],
 }
 
-/// Takes an entry; `false` says that there is no room for it and the listing stops before it.
+/// Takes an entry; returns `false` if there is no space for it, and the listing stops before it.
 pub type EntrySink<'a> = dyn FnMut(DirectoryEntry<'_>) -> bool + 'a;
 
 impl Vfs {

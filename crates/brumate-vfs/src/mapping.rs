@@ -20,7 +20,7 @@ pub struct Mapping {
     pub description: DescriptionId,
     /// Offset of the mapping in the file.
     pub offset: u64,
-    /// Length in bytes, as the guest asked for.
+    /// Length in bytes, as the guest requested it.
     pub length: u32,
     /// Whether changes go back to the file.
     pub write_back: bool,

@@ -192,7 +192,7 @@ impl Vfs {
         self.resolve_existing(dirfd, path, follow)
     }
 
-    /// Walks to the directory of the last component, following every link on the way.
+    /// Walks to the directory of the last component, following every link before it.
     fn walk(&mut self, start: Node, path: &[u8], links: &mut u32) -> Result<Parent, Errno> {
         let mut here = start;
         let mut here_is_directory = None;

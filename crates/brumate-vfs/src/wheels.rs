@@ -23,8 +23,8 @@ pub struct Wheel {
     pub name: Vec<u8>,
     /// The wheel.
     pub archive: Archive,
-    /// Name of the bytecode's layer, and the bytecode: files for the same directory, of which those that are there already are
-    /// left out.
+    /// Name of the bytecode's layer, and the bytecode: files for the same directory. Existing files are not replaced by
+    /// it.
     pub bytecode: Option<(Vec<u8>, Archive)>,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum TreePlace<'a> {
     Nowhere,
 }
 
-/// What the names of a wheel's own directories begin with, `.dist-info` and `.data`.
+/// Returns the common prefix of a wheel's directories `.dist-info` and `.data`.
 pub(super) fn stem(archive: &Archive) -> Option<&[u8]> {
     let tops = archive.files().filter_map(|(path, _)| path.split(|&b| b == b'/').next());
     tops.filter_map(|top| top.strip_suffix(b".dist-info")).next()
@@ -221,7 +221,7 @@ impl Vfs {
     ) -> Result<(), Errno> {
         // The guest does not run meanwhile, so all changes have one time.
         let now = self.now();
-        // Files of one directory follow each other: the root and the way from there, and what is found at its end.
+        // Files of one directory follow each other: the last root, parent path, directory and mount.
         let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
         for (entry, index) in archive.entries.iter().zip(0..) {
             let (root, relative, keep) = match place(archive.path(entry), data) {

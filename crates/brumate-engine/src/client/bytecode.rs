@@ -23,8 +23,9 @@ const TIME: Duration = Duration::from_secs(180);
 const MAX_NATIVE: usize = 500;
 
 impl Sandbox {
-    /// Makes the bytecode of a wheel, in a machine that runs nothing but the compiler: a zip archive with a `__pycache__` beside each
-    /// module, the same every time. Files that do not compile are left out.
+    /// Compiles a wheel to bytecode, in a machine that runs nothing but the compiler. Returns a zip archive with a
+    /// `__pycache__` beside each module; the same wheel always gives the same archive. Files that do not compile are
+    /// left out.
     ///
     /// # Errors
     /// [`Error::Layer`] when the wheel cannot be mounted, or compiling it takes too long; those of [`Sandbox::machine`].

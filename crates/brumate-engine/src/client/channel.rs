@@ -35,7 +35,7 @@ pub(crate) struct AsyncChannel {
     peer: Option<Pid>,
 }
 
-/// A connected pair: our end, and the one for the child (blocking, close-on-exec).
+/// Returns a connected pair: the server's end, and the child's end (blocking, close-on-exec).
 ///
 /// # Errors
 /// When the system has no descriptors left.

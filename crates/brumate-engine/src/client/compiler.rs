@@ -47,7 +47,7 @@ const GUEST_CPU: Duration = Duration::from_secs(60);
 /// Guests' modules that are compiled at the same time, one of each principal. They share one core.
 const GUEST_PLACES: usize = 4;
 
-/// The `nice` value of processes that compile strangers' modules.
+/// The `nice` value of processes that compile modules of wheels and guests.
 const NICE: i32 = 5;
 
 /// The `nice` value of processes whose result no run needs yet.
@@ -107,12 +107,12 @@ impl std::fmt::Debug for Compilers {
     }
 }
 
-/// The run that asks for a module of its own to be compiled, and what is left of its limits.
+/// The run that needs a module of its own compiled, and the rest of its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompileRequester<'a> {
     /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
-    /// The urgency of what it asks for.
+    /// The urgency of the work.
     pub(crate) urgency: Urgency,
     /// Memory of its run, in bytes.
     pub(crate) memory: u64,
@@ -236,7 +236,7 @@ impl Compilers {
         Ok(file)
     }
 
-    /// Compiles a module of the bundle that a run, or the builder of an image, asks for when it loads it. Reports progress where a run
+    /// Compiles a module of the bundle when a run, or the builder of an image, loads it. Reports progress if a run
     /// waits.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ impl Compilers {
         self.store(&key, &mut output).await
     }
 
-    /// The compiled module that a guest brought. It is not kept: a guest must not fill the disk.
+    /// Compiles a module that a guest brought. The code is not cached: a guest must not fill the disk.
     pub(crate) async fn of_guest(&self, bytes: &[u8], requester: CompileRequester<'_>) -> GuestModule {
         const NAME: &str = "a module of the guest";
         let free = |file| GuestModule { file, cpu: Duration::ZERO };
@@ -291,7 +291,7 @@ impl Compilers {
         if cpu.is_zero() {
             return failed("no CPU time is left to compile it".to_owned());
         }
-        // The kernel counts whole seconds; a part of one would be none.
+        // The kernel's limit is in whole seconds, so it is at least one.
         let limits =
             CompileLimits { memory: Some(memory), cpu_seconds: Some(cpu.as_secs().max(1)), one_core: true, nice: NICE };
         let began = Instant::now();

@@ -11,13 +11,14 @@ use super::stop::InterruptHandle;
 use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 
-/// Longest a machine may take over one operation; listing a large granted directory asks the server about each file.
+/// Longest a machine may take over one operation. Listing a large granted directory sends the server a request for each
+/// file.
 const FILES_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Lists the regular files below a guest directory, sorted by the bytes of their paths. Links are not followed; hidden files,
-    /// `__pycache__` and names that are not UTF-8 are left out. A granted host directory is entered when it, or one in it, is
-    /// asked for, not when it lies below `directory`.
+    /// Lists the regular files below a guest directory, sorted by the bytes of their paths. Links are not followed;
+    /// hidden files, `__pycache__` and names that are not UTF-8 are left out. A granted host directory is listed if
+    /// `directory` is that directory or lies in it, not if it lies below `directory`.
     ///
     /// # Errors
     /// [`Error::File`] when there is no such directory, or more than [`crate::api::MAX_LISTED_FILES`] files are in it.

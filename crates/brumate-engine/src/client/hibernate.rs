@@ -69,7 +69,7 @@ impl Sandbox {
         }
         let image = Image::of(header.modules.clone()).with_layers(base_layers);
         let spec = MachineSpec { layers: Vec::new(), ..spec };
-        // The machine is forked meanwhile.
+        // The machine is forked at the same time.
         let loading = tokio::task::spawn_blocking(move || load(file));
         let base = self.base_of(image, &header).await?;
         let mut machine = self.machine_of_pool(&base, spec).await?;

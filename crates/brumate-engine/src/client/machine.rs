@@ -36,7 +36,7 @@ pub struct Machine {
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
-    /// Result of `exit`, which can be received once.
+    /// Result of `exit`, which can be received only once.
     exited: Option<Result<Exit, RecvError>>,
     interrupt_handle: InterruptHandle,
     /// Set while a request is unanswered. If it is set when the next request begins, the caller cancelled the last one,

@@ -87,7 +87,7 @@ pub const DEFAULT_READY: usize = 2;
 pub struct SandboxConfig {
     /// Where compiled modules and images are kept; made with mode 0700 when missing.
     pub cache_dir: PathBuf,
-    /// Refuse to run when any wall of the jail cannot be raised. Otherwise missing walls are logged.
+    /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.
     pub require_jail: bool,
     /// Called for progress of compiling.
     pub progress: Option<ProgressFn>,
@@ -177,10 +177,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Compiles what the cache lacks of the interpreter, builds its image if there is none, and starts a zygote.
+    /// Compiles the modules of the interpreter that the cache lacks, builds its image if there is none, and starts a
+    /// zygote.
     ///
     /// # Errors
-    /// When the cache cannot be used, the interpreter does not compile or boot, or walls are missing that are required.
+    /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
     pub async fn start(config: SandboxConfig) -> Result<Sandbox, Error> {
         let program = match config.program {
             Some(program) => program,
@@ -221,10 +222,10 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Makes a new machine: a fork of an interpreter that has booted.
+    /// Forks a new machine from an interpreter that has booted.
     ///
     /// # Errors
-    /// When no machine can be had, or a directory of `spec` cannot be opened.
+    /// If no machine is available, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
         let replaced = bundle::replaced_packages(&spec.image, &spec.layers);
         if replaced.is_empty() && self.has_image(&spec.image) {
@@ -270,7 +271,7 @@ impl Sandbox {
     /// Builds an image if there is none, and starts its zygote.
     ///
     /// # Errors
-    /// When a module cannot be imported, above all.
+    /// Mainly if a module cannot be imported.
     pub async fn warm(&self, image: &Image) -> Result<(), Error> {
         self.warm_as(image, Urgency::Needed).await
     }

@@ -140,7 +140,7 @@ impl Grant {
             return Err(Errno::NAMETOOLONG);
         }
         let path = if path.is_empty() { b"." } else { path };
-        // A link in the last place is opened itself, where the flags say so; RESOLVE_NO_SYMLINKS would refuse even that.
+        // With these flags a link in the last place is opened itself; RESOLVE_NO_SYMLINKS would refuse it.
         let last_may_be_link = flags.contains(OFlags::PATH | OFlags::NOFOLLOW);
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.directory, path, flags | OFlags::CLOEXEC, mode, resolve) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct StartupTimeouts {
     /// For a zygote to boot and import what it preloads.
     pub boot: Duration,
-    /// For a machine to be forked and to say hello. A zygote that exceeds it is replaced.
+    /// For a machine to be forked and to send its hello. A zygote that exceeds it is replaced.
     pub hello: Duration,
     /// For a machine to parse a source text; the grace time comes on top.
     pub parse: Duration,

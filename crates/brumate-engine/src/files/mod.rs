@@ -110,8 +110,7 @@ fn attached(mut vfs: Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Damag
 
 /// The archives of the bundle.
 struct Layers {
-    /// Where each is mounted, its name, and the archive; what comes later does not replace what is there already, except
-    /// for wheels.
+    /// Mount point, name and archive of each. A later archive does not replace existing files, except for wheels.
     archives: Vec<(&'static str, &'static str, Archive)>,
 }
 

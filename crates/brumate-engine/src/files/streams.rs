@@ -32,7 +32,7 @@ pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) {
     vfs.attach_device(EVENTS, Box::new(Events::new(output, None)));
 }
 
-/// Lets the guest's driver ask the server, over `channel`, for lines of input.
+/// Enables the guest's driver to request lines of input from the server over `channel`.
 pub(crate) fn connect_events(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>, channel: &Arc<Channel>) {
     vfs.attach_device(EVENTS, Box::new(Events::new(output, Some(channel.clone()))));
 }

@@ -7,7 +7,7 @@ use wasmtime::{AsContextMut, Caller, Linker, Ref};
 use crate::host::{GuestExit, Host, guest, split};
 use brumate_abi::errno::Errno;
 
-/// Largest request answered by `random_get` at once, in bytes (`getentropy` asks for 256 at most).
+/// Largest request of `random_get`, in bytes (`getentropy` requests 256 at most).
 const MAX_RANDOM: u32 = 1 << 20;
 
 /// Defines the family's imports.

@@ -231,10 +231,10 @@ impl Archive {
         self.fingerprint
     }
 
-    /// Reads the whole content of the file at `path`, `None` when there is none.
+    /// Reads the whole content of the file at `path`; `None` if there is none.
     ///
     /// # Errors
-    /// [`EntryProblem::Corrupt`] when the data is not what the directory promises.
+    /// [`EntryProblem::Corrupt`] if the data does not match the directory.
     pub fn read(&self, path: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(entry) = self.entries.iter().find(|entry| self.path(entry) == path) else {
             return Ok(None);
@@ -287,7 +287,7 @@ impl Archive {
 /// Inflates raw deflate data that must give exactly `size` bytes.
 fn inflate(packed: &[u8], size: usize) -> Result<Vec<u8>, EntryProblem> {
     let mut content = Vec::new();
-    // One byte of slack lets the decoder reach the end marker and shows data that goes on too long.
+    // With one more byte the decoder reaches the end marker, and data that is too long is detected.
     content.try_reserve_exact(size + 1).map_err(|_| EntryProblem::TooLarge(size as u64))?;
     let mut decoder = flate2::Decompress::new(false);
     let status = decoder

@@ -320,10 +320,10 @@ impl<'a> Central<'a> {
 }
 
 impl Entry {
-    /// Where its packed data is in the archive `data`.
+    /// Returns the range of its packed data in the archive `data`.
     ///
     /// # Errors
-    /// When its local header is none, or differs from the directory, or the data reaches into what follows.
+    /// If there is no local header, it differs from the directory, or the data reaches into the next entry.
     pub(super) fn packed_range(&self, data: &[u8]) -> Result<Range<usize>, EntryProblem> {
         let header = data.get(self.local..self.border).filter(|header| header.starts_with(b"PK\x03\x04"));
         let header = header.ok_or(EntryProblem::BadExtent)?;

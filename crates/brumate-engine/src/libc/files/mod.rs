@@ -144,7 +144,7 @@ pub(crate) fn pipe(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32) -> i32 {
     })())
 }
 
-/// `__syscall_umask_js`: the mask before.
+/// `__syscall_umask_js`: returns the previous mask.
 pub(crate) fn umask_js(vfs: &mut Vfs, mask: i32) -> i32 {
     vfs.umask(mask as u32) as i32
 }
