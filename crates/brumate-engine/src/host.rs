@@ -38,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) environment: Vec<String>,
     /// What the guest may hold, and holds.
     pub(crate) account: Account,
-    /// How the guest gets packages, once the machine is someone's.
+    /// Installs packages for the guest. `None` before `Start`.
     pub(crate) installs: Option<Installs>,
 }
 

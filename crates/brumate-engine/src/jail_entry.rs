@@ -1,4 +1,4 @@
-//! Where jailed processes start: `brumate internal zygote|compile`.
+//! Entry points of jailed processes: `brumate internal zygote|compile`.
 
 #![expect(unsafe_code, reason = "takes over the control socket, an inherited descriptor")]
 
@@ -9,8 +9,9 @@ use crate::channel::Channel;
 use crate::jail::config;
 use brumate_jail::{CONTROL_FD, JailConfig, ProbeResult, Profile};
 
-/// Runs an internal command. To be called at the very start of `main`, before any thread exists: these processes jail
-/// themselves and must be single-threaded then. `None` when `arguments` (without the program's name) are not for it.
+/// Runs an internal command. Must be called at the very start of `main`, before any thread exists: these processes jail
+/// themselves and must be single-threaded then. Returns `None` if `arguments` (without the program's name) are no
+/// internal command.
 pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     let [first, command] = arguments else { return None };
     if first != "internal" {
@@ -42,15 +43,15 @@ fn probe(socket: OwnedFd, profile: Profile) -> ExitCode {
     }
 }
 
-/// The socket the server gave us.
+/// Returns the socket that the server passed.
 fn control_socket() -> Option<OwnedFd> {
     // SAFETY: descriptor 3 is what `jail::spawn::command` put there; this process has just started and nothing else has
-    // taken it over. A descriptor that is not open is found out by the check below before anything uses it.
+    // taken ownership of it. The check below detects a descriptor that is not open before it is used.
     let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
     match rustix::net::sockopt::socket_type(&socket) {
         Ok(_) => Some(socket),
         Err(_) => {
-            // Not ours: it must not be closed.
+            // Not the server's socket: it must not be closed.
             std::mem::forget(socket);
             None
         }

@@ -158,7 +158,7 @@ impl Vfs {
         }
     }
 
-    /// Pretends to change the owner: the guest is one user, so this only checks that the file exists.
+    /// Checks that the file exists. The guest is one user, so the owner does not change.
     ///
     /// # Errors
     /// Those of path resolution.

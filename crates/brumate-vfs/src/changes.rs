@@ -1,8 +1,8 @@
-//! What a file system is more than the one it began as: forks of one image differ in few of their inodes.
+//! The difference between a file system and the one it started from: forks of one image differ in few of their inodes.
 //!
-//! [`Vfs::begin_changes`] draws the line. [`Vfs::save_changes`] writes the inodes that may have changed since and everything
-//! that is small; [`Vfs::continue_from`] makes of a file system at that line what was saved. As elsewhere in [`restore`],
-//! nothing in saved state is believed: what is joined is checked as a whole by [`Vfs::reopen`].
+//! [`Vfs::begin_changes`] sets the baseline. [`Vfs::save_changes`] writes the inodes that may have changed since and
+//! everything that is small; [`Vfs::continue_from`] applies the saved changes to a file system at that baseline. As
+//! elsewhere in [`restore`], saved state is not trusted: the result is checked as a whole by [`Vfs::reopen`].
 //!
 //! [`restore`]: super::restore
 
@@ -16,7 +16,7 @@ use super::inode::{Inode, Inodes};
 use super::marks::Marks;
 use super::restore::RestoreError;
 
-/// Inodes that differ, by place. Places beyond the base's are all among them, in order.
+/// Inodes that differ, by slot. Slots beyond the base's are all included, in order.
 #[derive(Serialize, Deserialize)]
 pub(super) struct InodeChanges<I> {
     pub(super) changed: Vec<(u32, Option<I>)>,
@@ -47,18 +47,18 @@ impl Inodes {
     }
 }
 
-/// A file system at one moment: the same one at another moment is unchanged if this is equal. Which inodes have changed is not
-/// part of it, only whether any has.
+/// State of a file system at one moment. If two states are equal, the file system has not changed between them. The
+/// state records whether inodes have changed, not which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystemState {
     /// Everything but the inodes, saved.
     rest: Vec<u8>,
-    /// How often an inode was asked for to be changed since the line.
+    /// How often an inode was accessed mutably since the baseline.
     times: u64,
 }
 
 impl Vfs {
-    /// Returns the present state, to be compared with others of the same process since the line was drawn.
+    /// Returns the current state, to compare with other states of the same process since the baseline was set.
     ///
     /// # Errors
     /// None in practice.
@@ -68,7 +68,7 @@ impl Vfs {
         Ok(FileSystemState { rest, times })
     }
 
-    /// What `read` makes of the inodes and of everything else, which is small.
+    /// Calls `read` with the inodes and with everything else, which is small.
     fn without_inodes<T>(&mut self, read: impl FnOnce(&Inodes, &Vfs) -> T) -> T {
         let inodes = std::mem::take(&mut self.inodes);
         let result = read(&inodes, self);
@@ -76,18 +76,18 @@ impl Vfs {
         result
     }
 
-    /// Draws the line: what changes from here on is what [`Vfs::save_changes`] writes. The structure must hold.
+    /// Sets the baseline: [`Vfs::save_changes`] writes the changes after this. The file system must be consistent.
     pub fn begin_changes(&mut self) {
         self.inodes.changed = Marks::default();
-        self.line = Some(Arc::new(self.line()));
+        self.baseline = Some(Arc::new(self.baseline()));
     }
 
-    /// Whether no inode has changed since the line.
+    /// Whether no inode has changed since the baseline.
     pub fn is_unchanged(&self) -> bool {
         self.inodes.changed.is_empty()
     }
 
-    /// Saves everything that may differ from what the file system was at the line.
+    /// Saves everything that may differ from the file system at the baseline.
     ///
     /// # Errors
     /// None in practice.
@@ -95,7 +95,8 @@ impl Vfs {
         self.without_inodes(|inodes, rest| postcard::to_allocvec(&(inodes.changes(), rest)))
     }
 
-    /// Restores what [`Vfs::save_changes`] wrote, on top of `base`, which is at the line. Layers and devices are to be attached.
+    /// Restores what [`Vfs::save_changes`] wrote, on top of `base`, which is at the baseline. Layers and devices must
+    /// be attached afterwards.
     ///
     /// # Errors
     /// When it is damaged.
@@ -103,7 +104,7 @@ impl Vfs {
         let damaged = |_| RestoreError::Inconsistent("encoding");
         let (changes, mut vfs): (InodeChanges<Box<Inode>>, Vfs) = postcard::from_bytes(saved).map_err(damaged)?;
         vfs.inodes = base.inodes;
-        vfs.line = base.line;
+        vfs.baseline = base.baseline;
         vfs.inodes.apply(changes)?;
         Ok(vfs)
     }

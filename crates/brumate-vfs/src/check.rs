@@ -1,8 +1,8 @@
-//! Whether the structure holds: links, references, quota, tables.
+//! Checks the consistency of a file system: links, references, quota, tables.
 //!
-//! Saved state may come from a machine that was taken over; after it has been read, everything that the rest of the room
-//! takes for granted is proved. Of a session that goes on from a base which was proved before, only what may differ is
-//! looked at, and what is known of the rest ([`Line`]) lies side by side: looking at thousands of inodes is what takes time.
+//! Saved state may come from a compromised machine. After it has been read, everything that the rest of the crate
+//! relies on is checked. If a session continues from a base that was checked before, only the inodes that may differ
+//! are checked. The data about the others ([`Baseline`]) is stored in flat arrays for speed.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use super::marks::Marks;
 use super::resolve::Node;
 use super::restore::{RestoreError, is_clean};
 
-/// What is known of a file system whose structure holds.
+/// Data about a consistent file system, for checking its changes.
 #[derive(Debug, Default)]
-pub(super) struct Line {
-    /// For every place of the arena the directory that the inode is in.
+pub(super) struct Baseline {
+    /// For every slot, the directory that the inode is in.
     parents: Vec<Option<InodeId>>,
-    /// For every place, how often its inode is pinned.
+    /// For every slot, how often its inode is pinned.
     pins: Vec<u32>,
-    /// Pages and places that inodes take from the quota, of those that take any.
+    /// Pages and inodes that are charged to the quota, for inodes that are charged.
     charges: Vec<(InodeId, u64, bool)>,
     directories: Marks,
     root: Option<InodeId>,
-    /// Inodes that hold or not depending on others: nameless ones and pipes.
+    /// Inodes whose consistency depends on others: nameless ones and pipes.
     dependent: Vec<InodeId>,
     layers: Vec<LayerRecord>,
     mounts: usize,
@@ -38,16 +38,16 @@ fn ensure(holds: bool, what: &'static str) -> Result<(), RestoreError> {
     if holds { Ok(()) } else { Err(RestoreError::Inconsistent(what)) }
 }
 
-/// What a check has found out so far.
+/// State of a check.
 struct Check<'a> {
     vfs: &'a Vfs,
-    line: &'a Line,
-    /// Places that are looked at.
+    baseline: &'a Baseline,
+    /// Inode slots to check.
     changed: Marks,
     parents: Vec<Option<InodeId>>,
-    /// How often each inode ought to be pinned.
+    /// How often each inode should be pinned.
     pins: Vec<u32>,
-    /// Directories from which the way up ends at the root.
+    /// Directories whose chain of parents ends at the root.
     sound: Marks,
 }
 
@@ -57,20 +57,20 @@ impl Vfs {
     /// # Errors
     /// [`RestoreError::Inconsistent`] for the first violation.
     pub fn check(&self) -> Result<(), RestoreError> {
-        Check::new(self, &Line::default(), Marks::up_to(self.inodes.slots.len())).run()
+        Check::new(self, &Baseline::default(), Marks::up_to(self.inodes.slots.len())).run()
     }
 
-    /// As [`Vfs::check`], of a file system that goes on from one at `line`.
-    pub(super) fn check_changes(&self, line: &Line) -> Result<(), RestoreError> {
+    /// As [`Vfs::check`], for a file system that continues from one at `baseline`.
+    pub(super) fn check_changes(&self, baseline: &Baseline) -> Result<(), RestoreError> {
         let mut changed = self.inodes.changed.clone();
-        line.dependent.iter().for_each(|id| changed.set(id.0));
-        Check::new(self, line, changed).run()
+        baseline.dependent.iter().for_each(|id| changed.set(id.0));
+        Check::new(self, baseline, changed).run()
     }
 
-    /// What is known of this file system, which holds.
-    pub(super) fn line(&self) -> Line {
+    /// Returns the baseline of this file system, which must be consistent.
+    pub(super) fn baseline(&self) -> Baseline {
         let places = self.inodes.slots.len();
-        let mut line = Line {
+        let mut baseline = Baseline {
             parents: vec![None; places],
             pins: vec![0; places],
             layers: self.layers.records().to_vec(),
@@ -78,56 +78,56 @@ impl Vfs {
             devices: self.device_records.len(),
             last_ino: self.inodes.last_ino,
             root: Some(self.root),
-            ..Line::default()
+            ..Baseline::default()
         };
         for (id, inode) in self.inodes.iter() {
-            line.pins[id.0 as usize] = inode.pins;
+            baseline.pins[id.0 as usize] = inode.pins;
             if inode.charged || inode.pages() > 0 {
-                line.charges.push((id, inode.pages(), inode.charged));
+                baseline.charges.push((id, inode.pages(), inode.charged));
             }
             if !inode.linked || matches!(inode.kind, InodeKind::Pipe(_)) {
-                line.dependent.push(id);
+                baseline.dependent.push(id);
             }
             if inode.is_directory() {
-                line.directories.set(id.0);
+                baseline.directories.set(id.0);
             }
             if let InodeKind::Directory(entries) = &inode.kind {
                 for (_, child) in entries.names() {
-                    if let Some(parent) = line.parents.get_mut(child.0 as usize) {
+                    if let Some(parent) = baseline.parents.get_mut(child.0 as usize) {
                         *parent = Some(id);
                     }
                 }
             }
         }
-        if let Some(root) = line.parents.get_mut(self.root.0 as usize) {
+        if let Some(root) = baseline.parents.get_mut(self.root.0 as usize) {
             *root = Some(self.root);
         }
-        line
+        baseline
     }
 }
 
 impl<'a> Check<'a> {
-    fn new(vfs: &'a Vfs, line: &'a Line, changed: Marks) -> Check<'a> {
+    fn new(vfs: &'a Vfs, baseline: &'a Baseline, changed: Marks) -> Check<'a> {
         let places = vfs.inodes.slots.len();
-        let mut parents = line.parents.clone();
+        let mut parents = baseline.parents.clone();
         parents.resize(places, None);
-        Check { vfs, line, changed, parents, pins: vec![0; places], sound: Marks::default() }
+        Check { vfs, baseline, changed, parents, pins: vec![0; places], sound: Marks::default() }
     }
 
     fn run(mut self) -> Result<(), RestoreError> {
-        let (vfs, line) = (self.vfs, self.line);
-        ensure(self.parents.len() >= line.parents.len(), "inode arena")?;
-        ensure(vfs.inodes.is_consistent() && vfs.inodes.last_ino >= line.last_ino, "inode arena")?;
-        ensure(vfs.layers.records().starts_with(&line.layers), "layers")?;
-        ensure(vfs.mounts.len() >= line.mounts, "mount")?;
-        ensure(vfs.device_records.len() >= line.devices, "device reference")?;
+        let (vfs, baseline) = (self.vfs, self.baseline);
+        ensure(self.parents.len() >= baseline.parents.len(), "inode arena")?;
+        ensure(vfs.inodes.is_consistent() && vfs.inodes.last_ino >= baseline.last_ino, "inode arena")?;
+        ensure(vfs.layers.records().starts_with(&baseline.layers), "layers")?;
+        ensure(vfs.mounts.len() >= baseline.mounts, "mount")?;
+        ensure(vfs.device_records.len() >= baseline.devices, "device reference")?;
         self.tree()?;
         let ends = self.references()?;
         self.inodes(&ends)?;
         self.quota()
     }
 
-    /// The inodes that are looked at.
+    /// Returns the inodes to check.
     fn changed(&self) -> impl Iterator<Item = (InodeId, &'a Inode)> + use<'a> {
         let vfs = self.vfs;
         let ids: Vec<u32> = self.changed.iter().collect();
@@ -148,14 +148,15 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Every linked inode is reached from the root by exactly one name, every directory knows the one above.
+    /// Checks that every linked inode is reached from the root by exactly one name, and that every directory refers to
+    /// its parent.
     fn tree(&mut self) -> Result<(), RestoreError> {
         let root = self.vfs.root;
-        ensure(self.line.root.is_none_or(|before| before == root), "root")?;
+        ensure(self.baseline.root.is_none_or(|before| before == root), "root")?;
         let top = self.known(root)?;
         ensure(top.linked && top.parent == root && matches!(top.kind, InodeKind::Directory(_)), "root")?;
         self.pin(root)?;
-        // What lies in directories that are looked at is found anew.
+        // The children of directories to check are found again.
         let changed = &self.changed;
         for parent in &mut self.parents {
             if parent.is_some_and(|id| changed.has(id.0)) {
@@ -181,16 +182,16 @@ impl<'a> Check<'a> {
                 ensure(parent.is_none_or(|parent| inode.parent == parent), "parent directory")?;
                 self.leads_up(id, inode)?;
             }
-            // A directory that is not looked at has counted it.
+            // A directory that is not checked counts it already.
             let counted = parent.is_some_and(|parent| parent != id && !self.changed.has(parent.0));
-            ensure(!counted || self.line.directories.has(id.0) == inode.is_directory(), "subdirectory count")?;
+            ensure(!counted || self.baseline.directories.has(id.0) == inode.is_directory(), "subdirectory count")?;
         }
         let gone = self.changed.iter().filter(|&index| self.vfs.inodes.get(InodeId(index)).is_err());
         for index in gone {
             ensure(self.parent(InodeId(index)).is_none(), "inode reference")?;
         }
-        // The others are where they were.
-        let others = (0..).zip(self.line.parents.iter().zip(&self.parents));
+        // The other inodes have not moved.
+        let others = (0..).zip(self.baseline.parents.iter().zip(&self.parents));
         for (index, (before, now)) in others.filter(|(index, _)| !self.changed.has(*index)) {
             ensure(before.is_some() == now.is_some(), "unreachable inode")?;
             ensure(before == now || self.known(InodeId(index))?.linked, "links")?;
@@ -215,10 +216,10 @@ impl<'a> Check<'a> {
         ensure(subdirectories == entries.subdirectories, "subdirectory count")
     }
 
-    /// From a directory the way up ends at the root: there is no cycle.
+    /// Checks that the chain of parents of a directory ends at the root, without a cycle.
     fn leads_up(&mut self, id: InodeId, inode: &Inode) -> Result<(), RestoreError> {
         if !inode.linked {
-            // Its own `..` goes on existing.
+            // Its `..` still exists.
             self.known(inode.parent)?;
             self.pin(inode.parent)?;
         }
@@ -305,7 +306,7 @@ impl<'a> Check<'a> {
             let pins = if self.changed.has(index) {
                 vfs.inodes.get(InodeId(index)).map_or(0, |inode| inode.pins)
             } else {
-                self.line.pins.get(index as usize).copied().unwrap_or(0)
+                self.baseline.pins.get(index as usize).copied().unwrap_or(0)
             };
             ensure(expected == pins, "inode references")?;
         }
@@ -313,7 +314,7 @@ impl<'a> Check<'a> {
     }
 
     fn quota(&self) -> Result<(), RestoreError> {
-        let unchanged = self.line.charges.iter().filter(|(id, ..)| !self.changed.has(id.0)).copied();
+        let unchanged = self.baseline.charges.iter().filter(|(id, ..)| !self.changed.has(id.0)).copied();
         let changed = self.changed().map(|(id, inode)| (id, inode.pages(), inode.charged));
         let (mut pages, mut charged) = (0u64, 0u64);
         for (_, more, counts) in unchanged.chain(changed) {

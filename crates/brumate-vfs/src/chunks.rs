@@ -195,7 +195,7 @@ impl Chunks {
     }
 }
 
-/// Grows a chunk with zeros. Doubling is kept for small files that grow line by line, but never past a chunk.
+/// Grows a chunk with zeros. The capacity doubles, for small files that grow line by line, but never exceeds a chunk.
 fn grow(chunk: &mut Vec<u8>, len: usize) {
     if len > chunk.capacity() {
         let target = len.max(chunk.capacity().saturating_mul(2)).min(CHUNK as usize);

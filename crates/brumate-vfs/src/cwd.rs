@@ -61,7 +61,7 @@ impl Vfs {
         }
     }
 
-    /// The path of an inode; for one without a name a text that says so, as `/proc` does.
+    /// Returns the path of an inode; for a nameless inode a text that marks it as deleted, as in `/proc`.
     pub(super) fn path_of(&self, id: InodeId) -> Result<Vec<u8>, Errno> {
         let inode = self.inodes.get(id)?;
         if !inode.linked {
@@ -70,7 +70,8 @@ impl Vfs {
         let mut names = Vec::new();
         let (mut at, mut length) = (id, 0);
         if !inode.is_directory() {
-            // Files do not know their directory; only descriptors ask, and seldom.
+            // Files do not know their directory, so all directories are searched. Only descriptors need this, and
+            // rarely.
             let holder = self.inodes.iter().find_map(|(holder, inode)| match &inode.kind {
                 InodeKind::Directory(entries) => Some((holder, entries.name_of(id)?)),
                 _ => None,

@@ -16,11 +16,11 @@ impl Readiness {
     pub const PRI: i16 = 0x002;
     /// A write does not block.
     pub const OUT: i16 = 0x004;
-    /// An error is pending. Reported whether asked for or not.
+    /// An error is pending. Always reported, even if not requested.
     pub const ERR: i16 = 0x008;
-    /// The other side is gone. Reported whether asked for or not.
+    /// The other side is closed. Always reported, even if not requested.
     pub const HUP: i16 = 0x010;
-    /// The descriptor is not open. Reported whether asked for or not.
+    /// The descriptor is not open. Always reported, even if not requested.
     pub const NVAL: i16 = 0x020;
     /// As [`Self::IN`], for normal data.
     pub const RDNORM: i16 = 0x040;
@@ -57,16 +57,16 @@ pub trait Device: Send {
     /// Reads up to `buf.len()` bytes; 0 is the end of the input.
     ///
     /// # Errors
-    /// `EAGAIN` when nothing is there yet: waiting is the engine's matter, not the device's.
+    /// `EAGAIN` if there is no input yet: the engine waits, not the device.
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno>;
 
-    /// Takes up to `data.len()` bytes.
+    /// Writes up to `data.len()` bytes.
     ///
     /// # Errors
-    /// Any; `EAGAIN` when nothing can be taken yet.
+    /// Any; `EAGAIN` if nothing can be written yet.
     fn write(&mut self, data: &[u8]) -> Result<usize, Errno>;
 
-    /// What can be done now without waiting.
+    /// Returns what the device is ready for now.
     fn poll(&mut self) -> Readiness {
         Readiness::ALWAYS
     }
@@ -77,7 +77,7 @@ pub trait Device: Send {
         None
     }
 
-    /// How `stat` and `lseek` treat it.
+    /// Returns how `stat` and `lseek` treat it.
     fn kind(&self) -> DeviceKind {
         DeviceKind::Character
     }

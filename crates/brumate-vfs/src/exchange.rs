@@ -1,8 +1,8 @@
-//! Files between the server and the guest, while no code of the guest runs.
+//! Files between the server and the guest, while no guest code runs.
 //!
-//! No descriptor is used: a guest that has opened all it may can still be read. Directories that are mounted from the host
-//! are entered when they are asked for by name, and passed by when they lie below what is asked for: a grant may be
-//! huge, and emptying a directory must not empty a grant in it.
+//! No descriptor is used, so files can be read even if the guest has opened as many as it may. Directories that are
+//! mounted from the host are entered if the request names them or a path in them. They are skipped if they lie below
+//! the named directory: a grant may be huge, and emptying a directory must not empty a grant in it.
 
 use super::bytes::Bytes;
 use super::chunks::Chunks;
@@ -14,7 +14,7 @@ use super::stat::Stat;
 use super::{Timestamp, Vfs};
 use brumate_abi::errno::Errno;
 
-/// Directories that hold what can be made again.
+/// Directories whose content can be generated again.
 const CACHES: &[u8] = b"__pycache__";
 
 /// A regular file found by [`Vfs::list_files`].
@@ -24,13 +24,13 @@ pub struct ListedFile {
     pub path: String,
     /// Length in bytes.
     pub size: u64,
-    /// Last change of content, as the guest says.
+    /// Last change of content, as the guest sees it.
     pub modified: Timestamp,
-    /// Another number whenever the content may have changed.
+    /// Changes whenever the content may have changed.
     pub stamp: u64,
 }
 
-/// An entry of a directory on the way.
+/// An entry of a directory that is visited.
 struct Entry {
     directory: Node,
     name: Vec<u8>,
@@ -69,12 +69,12 @@ impl Vfs {
         Ok(found)
     }
 
-    /// Lists the regular files that were made, written to, renamed or otherwise changed after `since` (a time taken by
-    /// [`Self::last_change`]), in the order of their absolute paths: at most `max`, and the number of
-    /// those beyond.
+    /// Lists the regular files that were created, written, renamed or otherwise changed after `since` (a time returned
+    /// by [`Self::last_change`]), in the order of their absolute paths: at most `max`, and the number of further ones.
     ///
-    /// Passes by what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories, the
-    /// directory `except`, and files of wheels that were mounted meanwhile. A search that takes too long ends with what it has.
+    /// Skips what [`Self::list_files`] leaves out, directories that the guest cannot change, granted host directories,
+    /// the directory `except`, and files of wheels that were mounted meanwhile. A search that takes too long ends
+    /// early.
     pub fn changed_files(&mut self, since: Timestamp, except: Option<&[u8]>, max: usize) -> (Vec<ListedFile>, u64) {
         let except = except.and_then(|path| self.directory_at(path).ok());
         let (mut found, mut more, mut visited) = (Vec::new(), 0, 0);
@@ -110,7 +110,7 @@ impl Vfs {
         (found, more)
     }
 
-    /// Whether a file is as a layer has it.
+    /// Whether a file is unchanged from its layer.
     fn is_of_layer(&self, node: &Node) -> bool {
         let Node::Inode(id) = node else { return false };
         self.inodes.get(*id).is_ok_and(|inode| matches!(inode.kind, InodeKind::File(Content::Layer(_))))
@@ -140,7 +140,7 @@ impl Vfs {
                 (None, Node::Inode(id)) => self.read_inode(*id, at, true, rest)?.ok_or(Errno::EINVAL)?,
                 _ => return Err(Errno::EINVAL),
             };
-            // It has become shorter meanwhile.
+            // The file has become shorter meanwhile.
             if count == 0 {
                 break;
             }
@@ -205,11 +205,11 @@ impl Vfs {
         self.unlinkat(at::FDCWD, path, 0)
     }
 
-    /// Removes everything in a directory. What is mounted there stays, and so do the directories above it.
+    /// Removes everything in a directory. Mounts in it stay, and so do the directories above them.
     ///
     /// # Errors
-    /// Those of path resolution and `unlink(2)`, when the rest is removed; `EOVERFLOW`, and nothing is removed, when there is
-    /// too much of it.
+    /// Those of path resolution and `unlink(2)`, after the rest was removed; `EOVERFLOW` if there is too much, and
+    /// nothing is removed then.
     pub fn remove_tree(&mut self, directory: &[u8]) -> Result<(), Errno> {
         let start = self.directory_at(directory)?;
         let (mut entries, mut open, mut visited) = (Vec::new(), vec![start], 0);
@@ -221,7 +221,7 @@ impl Vfs {
                 entries.push(entry);
             }
         }
-        // A directory comes after the one it is in: from the end, each is empty when its turn comes.
+        // A directory comes after its parent in the list: in reverse order, each is empty when it is removed.
         let mut failed = None;
         for entry in entries.into_iter().rev() {
             match self.remove_entry(&entry) {
@@ -299,7 +299,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Whether a directory has this path; false when nothing has.
+    /// Whether there is a directory with this path; `false` if the path does not exist.
     fn is_directory(&mut self, path: &[u8]) -> Result<bool, Errno> {
         match self.resolve_existing(at::FDCWD, path, Follow::Yes) {
             Ok((_, FileType::Directory)) => Ok(true),
@@ -310,7 +310,8 @@ impl Vfs {
     }
 }
 
-/// The name of an entry that is listed; `None` for hidden ones, caches of bytecode and names that are not UTF-8.
+/// Returns the name of an entry that is listed; `None` for hidden ones, caches of bytecode and names that are not
+/// UTF-8.
 fn visible_name(name: &[u8]) -> Option<&str> {
     std::str::from_utf8(name).ok().filter(|name| !name.starts_with('.') && name.as_bytes() != CACHES)
 }
@@ -327,7 +328,7 @@ fn regular(file_type: FileType) -> Result<(), Errno> {
     }
 }
 
-/// Calls `write` with what is left of `data`, and how much went before, until nothing is.
+/// Writes `data` completely: calls `write` with the offset and the rest of the data until no data is left.
 fn write_all(data: &[u8], mut write: impl FnMut(u64, &[u8]) -> Result<usize, Errno>) -> Result<(), Errno> {
     let mut done = 0;
     while done < data.len() {
@@ -339,12 +340,12 @@ fn write_all(data: &[u8], mut write: impl FnMut(u64, &[u8]) -> Result<usize, Err
     Ok(())
 }
 
-/// A number that is another one after every change. In the tree no two changes have the same `ctime`, which nobody can
-/// set; of a host's file all is taken that the host tells.
+/// A change stamp: a hash of dev, ino, size, mtime, ctime. In the tree every change sets a new `ctime`, and the guest
+/// cannot set it.
 fn stamp(stat: &Stat) -> u64 {
     let nanos = |time: Timestamp| (time.secs as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanos.into());
     let parts = [stat.dev, stat.ino, stat.size, nanos(stat.mtime), nanos(stat.ctime)];
-    // The mixing step of SplitMix64: a bijection, so that a change of one part always shows.
+    // The mixing step of SplitMix64. It is a bijection, so a change of one part always changes the result.
     parts.iter().fold(0, |word: u64, part| {
         let mut word = word.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ part;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

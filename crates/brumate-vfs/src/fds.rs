@@ -11,7 +11,7 @@ use super::limits::OPEN_FILES_MAX;
 use super::resolve::Node;
 use brumate_abi::errno::Errno;
 
-/// An open file description: what descriptors made by `dup` share. Holding one keeps the file, not the descriptor.
+/// An open file description, which descriptors made by `dup` share. It keeps the file open, not the descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DescriptionId(pub u32);
 
@@ -44,8 +44,8 @@ pub struct Description {
     pub flags: OpenFlags,
     /// Offset in a file; the last cookie returned in a directory.
     pub position: u64,
-    /// In a directory, the cookie at which the listing ends: entries made later are not shown, or a program that
-    /// renames what it lists would never come to an end.
+    /// In a directory, the cookie at which the listing ends. Entries made later are not listed; otherwise a program
+    /// that renames the listed files would never finish.
     pub listing_end: u64,
 }
 

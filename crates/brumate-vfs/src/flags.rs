@@ -59,7 +59,7 @@ impl OpenFlags {
         !self.has(Self::PATH) && matches!(self.0 & Self::ACCMODE, Self::WRONLY | Self::RDWR)
     }
 
-    /// Returns what `F_GETFL` answers: the flags that say something about the open file and not about the opening.
+    /// Returns what `F_GETFL` returns: the flags of the open file, without those of the opening.
     pub const fn status(self) -> u32 {
         self.0 & !Self::CREATION
     }

@@ -1,9 +1,9 @@
 //! Host directories granted to the guest.
 //!
-//! The file system resolves `..` and symbolic links itself, one component at a time, so an implementation only ever
-//! sees clean relative paths: components joined by `/`, none empty, `.` or `..`, the empty path for the directory
-//! itself. It must refuse (with `ELOOP`) to walk through a symbolic link, because the host may put one in a
-//! component's place after it was looked at.
+//! The file system resolves `..` and symbolic links itself, one component at a time, so an implementation only gets
+//! clean relative paths: components joined by `/`, none empty, `.` or `..`, the empty path for the directory itself. It
+//! must refuse (with `ELOOP`) to follow a symbolic link, because the host may replace a component by one after it was
+//! checked.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Inodes: what files are made of, kept in one arena and referred to by index.
+//! Inodes, kept in one arena and referred to by index.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ use super::quota::Quota;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;
 
-/// Place of an inode in the arena. Places are used again, inode numbers are not.
+/// Slot of an inode in the arena. Slots are used again, inode numbers are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InodeId(pub u32);
 
@@ -80,7 +80,7 @@ pub struct Pipe {
     pub writers: u32,
 }
 
-/// A directory's entries by name, and by cookie for listings that go on while entries come and go.
+/// A directory's entries by name, and by cookie, so that listings continue while entries are added and removed.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Directory {
     by_name: BTreeMap<Bytes, Entry>,
@@ -89,7 +89,7 @@ pub struct Directory {
     pub subdirectories: u32,
 }
 
-/// What a name stands for.
+/// The target of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub inode: InodeId,
@@ -210,14 +210,14 @@ impl Inode {
     }
 }
 
-/// All inodes. An index that leads nowhere is answered with `ESTALE`: it cannot occur in a consistent file system,
-/// and state read from outside must not be able to cause a panic.
+/// All inodes. An invalid index returns `ESTALE`: it cannot occur in a consistent file system, and state read from
+/// outside must not be able to cause a panic.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Inodes {
     pub(super) slots: Vec<Option<Box<Inode>>>,
     pub(super) free: Vec<u32>,
     pub(super) last_ino: u64,
-    /// Places that may differ from what they were at the line that [`super::changes`] speaks of.
+    /// Slots that may differ from the baseline that [`super::changes`] describes.
     #[serde(skip)]
     pub(super) changed: Marks,
 }
@@ -265,7 +265,7 @@ impl Inodes {
         Ok(InodeId(index))
     }
 
-    /// Takes an inode out and gives its pages and its place in the quota back.
+    /// Removes an inode and returns its pages and its inode to the quota.
     pub fn remove(&mut self, id: InodeId, quota: &mut Quota) -> Option<Box<Inode>> {
         let inode = self.slots.get_mut(id.0 as usize)?.take()?;
         self.changed.set(id.0);

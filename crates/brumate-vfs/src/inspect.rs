@@ -1,4 +1,4 @@
-//! What the host side does with the guest's files without going through descriptors.
+//! Access of the host side to the guest's files without descriptors.
 
 use super::Vfs;
 use super::flags::{FileType, OpenFlags, at};
@@ -33,7 +33,7 @@ impl Vfs {
         })
     }
 
-    /// Writes a whole file, making or replacing it, under the guest's quota. Directories on the way are made.
+    /// Writes a whole file, making or replacing it, under the guest's quota. Missing parent directories are made.
     ///
     /// # Errors
     /// Those of opening and writing; a file that does not fit (`ENOSPC`) is left cut short.
@@ -62,8 +62,8 @@ impl Vfs {
         self.fstatat(at::FDCWD, path, 0)
     }
 
-    /// Returns the time of the last change: every later one has a later time. Asking changes nothing, so a file system that
-    /// nobody writes to stays equal to itself ([`Vfs::state`]).
+    /// Returns the time of the last change: every later one has a later time. This changes nothing, so the state of an
+    /// unchanged file system stays equal ([`Vfs::state`]).
     pub fn last_change(&self) -> Timestamp {
         Timestamp::from_nanos(self.last_time)
     }

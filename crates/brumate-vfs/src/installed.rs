@@ -1,5 +1,5 @@
-//! What an installer adds to a wheel's own files, in the terms of "Recording installed projects" (packaging.python.org): who has
-//! installed it, and a RECORD of where files are that did not stay where the wheel has them.
+//! Files that an installer adds to a wheel's own, as in "Recording installed projects" (packaging.python.org):
+//! INSTALLER with the installer's name, and RECORD with the paths of files that are not where the wheel has them.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::mount::split_last;
 use super::wheels::{TreePlace, place, stem};
 use brumate_abi::errno::Errno;
 
-/// Name of the layer that is every wheel's INSTALLER.
+/// Name of the layer that is the INSTALLER file of every wheel.
 pub const INSTALLER_LAYER: &[u8] = b"installer";
 
-/// Its content: one name, on a line.
+/// Content of the INSTALLER file: one name and a line end.
 pub const INSTALLER: &[u8] = b"brumate\n";
 
-/// What RECORD says of it behind its path: its digest (unpadded URL-safe base64) and length.
+/// Entry of INSTALLER in RECORD after its path: its digest (unpadded URL-safe base64) and length.
 const INSTALLER_RECORD: &[u8] = b"/INSTALLER,sha256=vxJJ6OvHpXEHydrRGl5eiK4O8Wr6fxeljTja8tfUdY0,8\n";
 
 /// From the directory of packages to the root.
@@ -28,7 +28,7 @@ fn record_name(wheel: &[u8]) -> Vec<u8> {
     [b"record/", wheel].concat()
 }
 
-/// RECORD with every file where [`place`] puts it; `None` when the wheel's own says that already.
+/// Returns RECORD with the path where [`place`] puts each file; `None` if that equals the wheel's own.
 fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
     let stem = stem(archive)?;
     let (info, data) = ([stem, b".dist-info"].concat(), [stem, b".data"].concat());
@@ -39,7 +39,7 @@ fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
     let own = archive.read(&[&info[..], b"/RECORD"].concat()).ok()??;
     let mut record = Vec::with_capacity(own.len());
     for line in own.split_inclusive(|&b| b == b'\n') {
-        // A path in quotes is none the shorter for them: what is in them is doubled, not changed.
+        // Quoting only doubles quotes, so the length is bounded.
         let (quote, rest) = line.split_at(usize::from(line.starts_with(b"\"")));
         let (to_root, rest) = match place(rest, Some(&data)) {
             TreePlace::Packages(relative) => (&b""[..], relative),
@@ -59,7 +59,7 @@ fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
 }
 
 impl Vfs {
-    /// Puts the files of a wheel's installation into the tree, below the directory of the packages.
+    /// Links INSTALLER and RECORD of a wheel into the tree, below the directory of the packages.
     pub(super) fn place_installed(&mut self, packages: InodeId, name: &[u8], archive: &Archive) -> Result<(), Errno> {
         let Some(stem) = stem(archive) else { return Ok(()) };
         let installer = Layer::File(Arc::new(INSTALLER));
@@ -74,7 +74,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Takes them away again.
+    /// Removes them again.
     pub(super) fn take_installed(&mut self, packages: InodeId, name: &[u8], archive: &Archive) -> Result<(), Errno> {
         let Some(stem) = stem(archive) else { return Ok(()) };
         for (id, _) in self.layers.named(INSTALLER_LAYER) {
@@ -87,7 +87,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Joins saved state with a wheel that it was saved with, and with what belongs to it.
+    /// Joins saved state with a wheel that it was saved with, and with the wheel's RECORD.
     pub fn attach_wheel(&mut self, name: &[u8], archive: &Archive) {
         self.attach_archive(name, archive);
         let record = record_name(name);

@@ -44,7 +44,7 @@ impl Vfs {
         self.write_description(id, At::Position, data)
     }
 
-    /// Writes at an offset without moving the position, also with `O_APPEND` (as POSIX says and Linux does not).
+    /// Writes at an offset without moving the position, also with `O_APPEND` (as in POSIX, not as on Linux).
     ///
     /// # Errors
     /// Those of `pwrite(2)`.

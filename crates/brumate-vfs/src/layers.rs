@@ -1,4 +1,4 @@
-//! Read-only layers: the bytes behind files that nobody has written to.
+//! Read-only layers: the content of files that have not been written to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -32,7 +32,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Tells layers apart when saved state is joined with them again.
+    /// Returns a fingerprint that identifies the layer when saved state is joined with it again.
     pub fn fingerprint(&self) -> u64 {
         match self {
             Self::Archive(archive) => archive.fingerprint(),
@@ -64,7 +64,7 @@ pub struct LayerRecord {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Layers {
     records: Vec<LayerRecord>,
-    /// Layers that were taken away. What still refers to them can be read as long as they are attached.
+    /// Layers that were unmounted. Files that still refer to them are readable while they are attached.
     dropped: BTreeSet<LayerId>,
     #[serde(skip)]
     attached: HashMap<LayerId, Layer>,
@@ -79,7 +79,7 @@ impl fmt::Debug for Layers {
 }
 
 impl Layers {
-    /// Adds a layer that comes, or comes again after it was taken away.
+    /// Adds a layer that is mounted, or mounted again.
     pub fn add(&mut self, name: &[u8], layer: Layer) -> Result<LayerId, Errno> {
         if let Some(id) = self.find(name, &layer).filter(|id| self.dropped.contains(id)) {
             self.dropped.remove(&id);
@@ -114,7 +114,7 @@ impl Layers {
         self.dropped.contains(&id)
     }
 
-    /// Returns the layers of that name that are attached and not taken away.
+    /// Returns the layers of that name that are attached and not unmounted.
     pub fn named(&self, name: &[u8]) -> Vec<(LayerId, Layer)> {
         let ids = (0..)
             .map(LayerId)
@@ -123,7 +123,7 @@ impl Layers {
         ids.filter_map(|(id, _)| Some((id, self.attached.get(&id)?.clone()))).collect()
     }
 
-    /// Returns the attached layer of that name, even if it was taken away.
+    /// Returns the attached layer of that name, even if it was unmounted.
     pub fn attached(&self, name: &[u8]) -> Option<&Layer> {
         let mut records = (0..).map(LayerId).zip(&self.records).filter(|(_, record)| record.name[..] == *name);
         records.find_map(|(id, _)| self.attached.get(&id))
@@ -138,7 +138,7 @@ impl Layers {
         self.dropped.extend(ids.map(|(id, _)| id));
     }
 
-    /// Names of the layers that have not been taken away.
+    /// Returns the names of the layers that have not been unmounted.
     pub fn present(&self) -> impl Iterator<Item = &[u8]> {
         let records = (0..).map(LayerId).zip(&self.records);
         records.filter(|(id, _)| !self.dropped.contains(id)).map(|(_, record)| &record.name[..])
@@ -151,7 +151,7 @@ impl Layers {
         Some((name, archive.path(archive.entries.get(file.entry as usize)?)))
     }
 
-    /// What is remembered of each, in order.
+    /// Returns the record of each layer, in order.
     pub fn records(&self) -> &[LayerRecord] {
         &self.records
     }
@@ -165,7 +165,7 @@ impl Layers {
         (0..self.records.len()).filter(unattached).map(|index| &self.records[index].name[..])
     }
 
-    /// Whether a file refers to an attached layer and agrees with it on its length.
+    /// Whether a file refers to an attached layer and has the length in the layer.
     pub fn holds(&self, file: &LayerFile) -> bool {
         let Some(layer) = self.attached.get(&file.layer) else {
             return (file.layer.0 as usize) < self.records.len();
@@ -177,7 +177,7 @@ impl Layers {
         self.cache.budget = bytes;
     }
 
-    /// Fills `buf` from `offset`; returns how many bytes there were.
+    /// Fills `buf` from `offset`; returns the number of bytes.
     ///
     /// # Errors
     /// `EIO` when the entry is corrupt or its layer is not attached.
@@ -213,7 +213,7 @@ impl Layers {
 
 type CacheKey = (LayerId, u32);
 
-/// Inflated entries, least recently used ones dropped first.
+/// Inflated entries. The least recently used are dropped first.
 #[derive(Default)]
 struct InflateCache {
     budget: u64,

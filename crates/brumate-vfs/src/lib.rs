@@ -1,10 +1,10 @@
 //! The guest's file system: a layered tree in this process's own memory.
 //!
-//! A machine is one process, forked from one that has booted. So the tree needs no copy-on-write machinery of its own:
+//! A machine is one process, forked from one that has booted. So the tree has no copy-on-write of its own:
 //! read-only layers (the standard library, wheels, uploads) are merged, when they are mounted, into one mutable tree
 //! whose files refer to a layer until they are written to. What the guest writes is private memory under a quota;
-//! fork, checkpoint and hibernation cover it without knowing about files. Host directories are reached through
-//! [`HostDir`] handles only: no path of the host ever appears here.
+//! fork, checkpoint and hibernation include it without code for files. Host directories are reached through
+//! [`HostDir`] handles only: no path of the host is used here.
 //!
 //! Behaviour follows Linux on a tmpfs, seen by root, so that Python's own tests and libraries find what they expect;
 //! a differential test compares the two. Errors are the guest's [`Errno`] numbers. Everything a guest can make grow is
@@ -13,13 +13,13 @@
 //! ```text
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
-//! listing  getdents                 mount     layers, host directories    inspect  what the host side looks at
-//! wheels   packages that come and go  installed what an installer writes about them
+//! listing  getdents                 mount     layers, host directories    inspect  reads and writes of the host side
+//! wheels   mounting and unmounting     installed INSTALLER and RECORD of wheels
 //! exchange files to and from the server   changes  what differs from the base
-//! check    proves the structure after reading it                          restore  joins what was read
+//! check    checks the structure after reading it                          restore  attaches what it refers to
 //! ```
 
-#![allow(unreachable_pub, reason = "the room's public items are its interface to the other rooms")]
+#![allow(unreachable_pub, reason = "the crate's public items are its interface to the other crates")]
 
 use std::fmt;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ struct Mount {
     read_only: bool,
 }
 
-/// A device as saved state knows it.
+/// A device in saved state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DeviceRecord {
     name: Bytes,
@@ -111,7 +111,7 @@ struct DeviceRecord {
     stream: bool,
 }
 
-/// A granted host directory as saved state knows it.
+/// A granted host directory in saved state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct HostRecord {
     name: Bytes,
@@ -144,9 +144,9 @@ pub struct Vfs {
     hosts: Vec<Option<Box<dyn HostDir>>>,
     #[serde(skip)]
     clock: Clock,
-    /// What is known of the file system this one goes on from.
+    /// Baseline of the file system that this one continues from.
     #[serde(skip)]
-    line: Option<Arc<check::Line>>,
+    baseline: Option<Arc<check::Baseline>>,
 }
 
 impl fmt::Debug for Vfs {
@@ -171,7 +171,7 @@ impl Vfs {
             mount: MountId(0),
             permissions: 0o755,
             linked: true,
-            // Held by the tree itself and as the current directory.
+            // One of the tree itself and one of the current directory.
             pins: 2,
             charged: false,
             parent: InodeId(0),
@@ -199,13 +199,13 @@ impl Vfs {
             devices: Vec::new(),
             hosts: Vec::new(),
             clock,
-            line: None,
+            baseline: None,
         };
         vfs.populate()?;
         Ok(vfs)
     }
 
-    /// Sets the guest's file creation mask; returns the one before.
+    /// Sets the guest's file creation mask; returns the previous one.
     pub fn umask(&mut self, mask: u32) -> u32 {
         std::mem::replace(&mut self.umask, mask & 0o777)
     }
@@ -228,12 +228,12 @@ impl Vfs {
         self.mounts.get(inode.mount.0 as usize).is_none_or(|mount| mount.read_only)
     }
 
-    /// `EROFS` when nothing may be changed at this inode.
+    /// Returns `EROFS` if nothing may be changed at this inode.
     fn check_writable(&self, id: InodeId) -> Result<(), Errno> {
         if self.is_read_only(self.inodes.get(id)?) { Err(Errno::EROFS) } else { Ok(()) }
     }
 
-    /// Whether other rules than a directory's own forbid to remove or rename it: something is mounted there.
+    /// Whether something is mounted there: removing or renaming it is forbidden then.
     fn is_mount_root(&self, id: InodeId) -> bool {
         self.mounts.iter().any(|mount| mount.root == id) || self.host_records.iter().any(|host| host.inode == id)
     }
@@ -242,7 +242,7 @@ impl Vfs {
         self.hosts.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or(Errno::ESTALE)
     }
 
-    /// A host directory in which something is to be changed.
+    /// Returns a host directory in which something is to be changed.
     fn writable_host(&mut self, id: HostId) -> Result<&mut Box<dyn HostDir>, Errno> {
         let host = self.host(id)?;
         if host.is_read_only() { Err(Errno::EROFS) } else { Ok(host) }
@@ -267,8 +267,8 @@ impl Vfs {
         self.reap(id);
     }
 
-    /// Frees an inode that has neither name nor reference. A removed directory holds a reference to the one above it
-    /// (for `..`), which may have to go as well.
+    /// Frees an inode that has neither name nor reference. A removed directory holds a reference to its parent (for
+    /// `..`), which may have to be freed as well.
     fn reap(&mut self, id: InodeId) {
         let mut next = Some(id);
         while let Some(id) = next.take() {

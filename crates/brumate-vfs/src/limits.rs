@@ -23,7 +23,7 @@ pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 pub const HOST_LISTING_MAX: usize = 65_536;
 /// Entries of host directories kept for listings in progress, over all descriptors; `ENOMEM` beyond.
 pub const HOST_LISTINGS_MAX: usize = 4 * HOST_LISTING_MAX;
-/// Directory entries looked at for one listing or removal that the server asks for; more are `EOVERFLOW`.
+/// Directory entries visited for one listing or removal that the server requests; more are `EOVERFLOW`.
 pub const ENTRIES_VISITED_MAX: usize = 262_144;
 /// Unit in which storage is charged and `st_blocks` is rounded, in bytes.
 pub const PAGE: u64 = 4096;

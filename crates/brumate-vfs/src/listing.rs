@@ -14,7 +14,7 @@ use brumate_abi::errno::Errno;
 pub struct DirectoryEntry<'a> {
     /// Inode number.
     pub ino: u64,
-    /// Seeking here continues after this entry. Stays valid while entries come and go.
+    /// Seeking here continues after this entry. It stays valid while entries are added and removed.
     pub cookie: u64,
     /// Type of the file.
     pub file_type: FileType,
@@ -22,7 +22,7 @@ pub struct DirectoryEntry<'a> {
     pub name: &'a [u8],
 }
 
-/// Takes an entry; `false` says that there is no room for it and the listing stops before it.
+/// Takes an entry; returns `false` if there is no space for it, and the listing stops before it.
 pub type EntrySink<'a> = dyn FnMut(DirectoryEntry<'_>) -> bool + 'a;
 
 impl Vfs {
@@ -116,7 +116,7 @@ impl Vfs {
         Ok(at)
     }
 
-    /// A host directory's entries. The host's word is not taken for what a name may be.
+    /// Returns a host directory's entries. Their names are checked, because the host is not trusted.
     pub(super) fn host_listing(&mut self, host: HostId, path: &[u8]) -> Result<Vec<HostEntry>, Errno> {
         let mut listing = self.host(host)?.read_dir(path)?;
         if listing.len() > HOST_LISTING_MAX {
@@ -130,7 +130,8 @@ impl Vfs {
     }
 }
 
-/// Gives `.` and `..` as far as they are still due; returns the position and whether the sink takes more.
+/// Passes `.` and `..` to the sink if they are still to be listed; returns the position and whether the sink takes
+/// more.
 fn list_dots(own: u64, above: u64, position: u64, sink: &mut EntrySink<'_>) -> (u64, bool) {
     let mut at = position;
     for (cookie, ino, name) in [(1, own, &b"."[..]), (2, above, b"..")] {
@@ -145,7 +146,7 @@ fn list_dots(own: u64, above: u64, position: u64, sink: &mut EntrySink<'_>) -> (
 }
 
 fn list_host(listing: &[HostEntry], position: u64, sink: &mut EntrySink<'_>) -> u64 {
-    // The inode numbers of "." and ".." are of no use to anyone and would cost the host a question each.
+    // The inode numbers of "." and ".." are not used, and each would cost a request to the host.
     let (mut at, more) = list_dots(1, 1, position, sink);
     if !more {
         return at;

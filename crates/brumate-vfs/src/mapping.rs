@@ -20,7 +20,7 @@ pub struct Mapping {
     pub description: DescriptionId,
     /// Offset of the mapping in the file.
     pub offset: u64,
-    /// Length in bytes, as the guest asked for.
+    /// Length in bytes, as the guest requested it.
     pub length: u32,
     /// Whether changes go back to the file.
     pub write_back: bool,
@@ -91,8 +91,8 @@ impl Vfs {
         Ok(())
     }
 
-    /// Remembers a mapping at its address. One that is there already (the guest has freed it behind our back) is
-    /// dropped without being written back.
+    /// Records a mapping at its address. A mapping that is recorded there already (the guest has freed its memory
+    /// without `munmap`) is dropped without being written back.
     pub fn add_mapping(&mut self, address: u32, mapping: Mapping) {
         if let Some(old) = self.mappings.by_address.insert(address, mapping) {
             self.release(old.description);

@@ -1,10 +1,10 @@
-//! A set of places in the arena of inodes.
+//! A set of slots of the arena of inodes.
 
-/// Places of the arena that were asked for to be changed, one bit each.
+/// Slots accessed mutably.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
     words: Vec<u64>,
-    /// How often that was.
+    /// Number of `set` calls.
     times: u64,
 }
 
@@ -18,14 +18,14 @@ impl Marks {
         self.times += 1;
     }
 
-    /// All places below `end`.
+    /// Returns all slots below `end`.
     pub(super) fn up_to(end: usize) -> Marks {
         let mut words = vec![u64::MAX; end / u64::BITS as usize];
         words.push((1 << (end % u64::BITS as usize)) - 1);
         Marks { words, times: 0 }
     }
 
-    /// Returns how often a place was set.
+    /// Returns the number of `set` calls.
     pub(super) fn times(&self) -> u64 {
         self.times
     }

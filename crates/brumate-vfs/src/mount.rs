@@ -12,7 +12,7 @@ use super::resolve::{Follow, Node};
 use super::{HostRecord, Mount, Vfs, at};
 use brumate_abi::errno::Errno;
 
-/// What happens when a mounted file meets one that is there already.
+/// What happens if a mounted file has the path of an existing one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conflict {
     /// The mount is refused and nothing is changed.
@@ -42,7 +42,7 @@ pub struct MountOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// A path on the way is not a directory, or the target cannot be one.
+    /// A parent in the path is not a directory, or the target cannot be one.
     #[error("cannot mount on `{path}`: {errno}")]
     Target {
         /// The path, made printable.
@@ -96,21 +96,21 @@ impl Vfs {
         }
     }
 
-    /// Makes a directory for the guest, with those above it. Not charged to the quota.
+    /// Makes a directory for the guest, with its missing parents. Not charged to the quota.
     ///
     /// # Errors
-    /// `ENOTDIR` when something else is in the way; `EINVAL` for a path with `.` or `..`.
+    /// `ENOTDIR` if a parent or the path is not a directory; `EINVAL` for a path with `.` or `..`.
     pub fn create_directories(&mut self, path: &[u8], permissions: u32) -> Result<(), Errno> {
         let directory = self.make_directories(path)?;
         self.inodes.get_mut(directory)?.permissions = permissions & 0o7777;
         Ok(())
     }
 
-    /// Merges an archive into the directory at `path`, which is made when it is not there. `name` identifies the layer
-    /// when saved state is restored. No file data is inflated.
+    /// Merges an archive into the directory at `path`, which is made if it is missing. `name` identifies the layer when
+    /// saved state is restored. No file data is inflated.
     ///
     /// # Errors
-    /// [`MountError`]; the tree is as before then, save for directories made on the way to `path`.
+    /// [`MountError`]; the tree is as before then, except for directories made in `path`.
     pub fn mount_archive(
         &mut self,
         path: &[u8],
@@ -152,11 +152,11 @@ impl Vfs {
         Ok(())
     }
 
-    /// Puts one file into the tree whose bytes stay where they are until the guest writes to it (uploads). Directories
-    /// on the way are made; a file that is there already is replaced. The file is not charged before it is written to.
+    /// Adds one file to the tree whose bytes stay where they are until the guest writes to it (uploads). Missing parent
+    /// directories are made; an existing file is replaced. The file is not charged before it is written to.
     ///
     /// # Errors
-    /// [`MountError::Target`] when the path cannot be a file's.
+    /// [`MountError::Target`] if there cannot be a file at the path.
     pub fn mount_file(
         &mut self,
         path: &[u8],
@@ -183,7 +183,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Mounts a host directory. Everything below `path` is asked of it from now on.
+    /// Mounts a host directory. Everything below `path` is read from it after this.
     ///
     /// # Errors
     /// [`MountError::Target`] when `path` is the root, not a directory or not empty.
@@ -284,7 +284,7 @@ impl Vfs {
         self.allocate(mount, InodeKind::File(Content::Layer(content)), permissions, false)
     }
 
-    /// Takes a file's name away without asking the guest's rules.
+    /// Removes a file's name without the checks for the guest.
     pub(super) fn drop_entry(&mut self, directory: InodeId, name: &[u8]) -> Result<(), Errno> {
         let id = self.inodes.directory(directory)?.get(name).ok_or(Errno::ENOENT)?;
         self.unlink_inode(directory, name, id)

@@ -121,7 +121,7 @@ impl Vfs {
         self.install(fd, Target::Host(target), flags)
     }
 
-    /// `O_PATH`: nothing is opened, the place is remembered.
+    /// `O_PATH`: opens nothing and records the node.
     fn open_reference(&mut self, fd: usize, node: Node, file_type: FileType, flags: OpenFlags) -> Result<i32, Errno> {
         let target = match node {
             Node::Inode(id) => Target::Inode(id),
@@ -178,9 +178,9 @@ impl Vfs {
         self.install(fd, Target::Inode(file), flags)
     }
 
-    /// Installs a device directly as a descriptor, closing what the descriptor was: how the engine provides standard
-    /// input, output and error. `name` identifies the device when saved state is restored; a device of
-    /// that name which exists already gets the new object, also where its descriptor was duplicated.
+    /// Installs a device directly as a descriptor, for standard input, output and error. A descriptor that is open is
+    /// closed first. `name` identifies the device when saved state is restored; an existing device of that name gets
+    /// the new object, also where its descriptor was duplicated.
     ///
     /// # Errors
     /// `EBADF` when `fd` is not a possible descriptor.

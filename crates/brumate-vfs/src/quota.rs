@@ -1,4 +1,4 @@
-//! What the guest's own files use, against what they may use.
+//! The guest's use of storage and inodes, and its limits.
 
 use serde::{Deserialize, Serialize};
 

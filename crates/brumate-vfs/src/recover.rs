@@ -1,8 +1,8 @@
-//! Files out of saved changes whose base is gone.
+//! Reads files from saved changes whose base is missing.
 //!
-//! What [`Vfs::save_changes`] wrote holds every inode that a session has made or changed, whole: the files in its working directory
-//! can be read without the file system that they were changes to. Directories that no change touched are missing, and with
-//! them their names. Nothing in saved state is believed: what is found is written to a new file system, as if it were uploaded.
+//! The output of [`Vfs::save_changes`] has every inode that a session has made or changed, completely: the files in its
+//! working directory can be read without the base file system. Directories that were not changed are missing, and with
+//! them their names. Saved state is not trusted: the files are written to a new file system, like uploads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::{Vfs, at};
 /// Files that are taken from saved changes; the others are left out. Saved changes may name one file many times.
 const FILES_MAX: usize = 65_536;
 
-/// Bit of the permissions that temporary directories have, and the working directory has not.
+/// Mode bit of directories for temporary files. The working directory does not have it.
 const STICKY: u32 = 0o1000;
 
 /// Bytes of a file that are given at once.
@@ -36,11 +36,11 @@ pub struct Piece {
     pub last: bool,
 }
 
-/// Saved inodes, by place.
+/// Saved inodes, by slot.
 type Saved = BTreeMap<u32, Box<Inode>>;
 
-/// Gives the regular files of the working directory in what [`Vfs::save_changes`] wrote to `take`, piece by piece. Returns how many
-/// there were. `place` is where the working directory is in file systems of this Brumate.
+/// Passes the regular files of the working directory in the output of [`Vfs::save_changes`] to `take`, piece by piece.
+/// Returns their number. `place` is the slot of the working directory in file systems of this version.
 ///
 /// # Errors
 /// When the changes are damaged, or `take` fails.
@@ -62,7 +62,7 @@ pub fn recover<E: From<RestoreError>>(
             let read = chunks.read_at(start, &mut bytes);
             bytes.truncate(read);
             take(Piece { path: path.clone(), offset: start, bytes, last: false })?;
-            // A hole behind no byte would never end.
+            // An empty piece would never end the loop.
             at = end.max(start + 1);
         }
         take(Piece { path: path.clone(), offset: chunks.len(), bytes: Vec::new(), last: true })?;
@@ -78,7 +78,7 @@ fn directory(inodes: &Saved, index: u32) -> Option<(&Inode, &Directory)> {
     }
 }
 
-/// Returns the place of the working directory: a directory below the root that is not for temporary files.
+/// Returns the slot of the working directory: a directory below the root that is not for temporary files.
 fn working_directory(inodes: &Saved, rest: &Vfs, place: Option<u32>) -> Option<u32> {
     let fits = |index: &u32| {
         directory(inodes, *index).is_some_and(|(inode, _)| inode.parent == rest.root && inode.permissions & STICKY == 0)
@@ -90,7 +90,7 @@ fn working_directory(inodes: &Saved, rest: &Vfs, place: Option<u32>) -> Option<u
     place.filter(fits).or(current.filter(fits)).or_else(|| inodes.keys().copied().find(fits))
 }
 
-/// The directory below `root` that `id` is in, as far as that is known.
+/// Returns the directory below `root` that `id` is in, as far as it is known.
 fn top_of(inodes: &Saved, id: InodeId, root: InodeId) -> u32 {
     let mut at = id;
     for _ in 0..DIRECTORY_DEPTH_MAX {
@@ -118,7 +118,7 @@ fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
                 return files;
             }
             match inodes.get(&child.0).map(|inode| &inode.kind) {
-                // Each once: what is damaged may lead in circles.
+                // Each directory once: damaged state may have cycles.
                 Some(InodeKind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
                 Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, chunks)),
                 _ => {}
@@ -129,7 +129,7 @@ fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
 }
 
 impl Vfs {
-    /// The place of the directory `path`, for [`recover`].
+    /// Returns the slot of the directory `path`, for [`recover`].
     pub fn place_of(&mut self, path: &[u8]) -> Option<u32> {
         match self.resolve_at(at::FDCWD, path, 0) {
             Ok((Node::Inode(id), _)) => Some(id.0),

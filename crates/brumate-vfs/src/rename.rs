@@ -45,7 +45,7 @@ impl Vfs {
         }
     }
 
-    /// What renaming must not leave: a mount of the tree or a host directory.
+    /// Returns the mount or the host directory, which renaming must not leave.
     fn mount_key(&self, directory: &Node) -> Result<(bool, u32), Errno> {
         Ok(match directory {
             Node::Inode(id) => (false, self.inodes.get(*id)?.mount.0),

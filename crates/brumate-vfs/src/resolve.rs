@@ -94,7 +94,7 @@ fn next_component(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl Vfs {
-    /// The directory relative paths start from. Absolute paths do not look at the descriptor at all.
+    /// Returns the directory at which relative paths start. Absolute paths do not use the descriptor.
     pub(super) fn start(&self, dirfd: i32, path: &[u8]) -> Result<Node, Errno> {
         if path.first() == Some(&b'/') {
             return Ok(Node::Inode(self.root));
@@ -180,7 +180,8 @@ impl Vfs {
         self.resolve(dirfd, path, follow)?.node.ok_or(Errno::ENOENT)
     }
 
-    /// What an `*at` call means: the path, or the descriptor itself for an empty path with `AT_EMPTY_PATH`.
+    /// Resolves the argument of an `*at` call: the path, or the descriptor itself for an empty path with
+    /// `AT_EMPTY_PATH`.
     pub(super) fn resolve_at(&mut self, dirfd: i32, path: &[u8], flags: u32) -> Result<(Node, FileType), Errno> {
         if path.is_empty() && flags & at::EMPTY_PATH != 0 {
             let node = self.start(dirfd, path)?;
@@ -191,7 +192,7 @@ impl Vfs {
         self.resolve_existing(dirfd, path, follow)
     }
 
-    /// Walks to the directory of the last component, following every link on the way.
+    /// Walks to the directory of the last component, following every link before it.
     fn walk(&mut self, start: Node, path: &[u8], links: &mut u32) -> Result<Parent, Errno> {
         let mut here = start;
         let mut here_is_directory = None;
@@ -248,7 +249,7 @@ impl Vfs {
         }
     }
 
-    /// What a name in a directory stands for. Links are not followed.
+    /// Returns the node of a name in a directory. Links are not followed.
     pub(super) fn lookup(&mut self, directory: &Node, name: &[u8]) -> Result<Option<(Node, FileType)>, Errno> {
         match directory {
             Node::Inode(id) => {

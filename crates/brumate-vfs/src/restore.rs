@@ -1,9 +1,9 @@
-//! Saved state: joining it with what it refers to, and checking it.
+//! Saved state: attaching what it refers to, and checking it.
 //!
 //! A [`Vfs`] serialises as a whole, without the bytes of layers and without devices, host directories and the clock.
 //! After deserialising: [`Vfs::set_clock`], [`Vfs::attach_archive`], [`Vfs::attach_file`], [`Vfs::attach_device`] and
 //! [`Vfs::attach_host`] for everything that [`Vfs::unattached`] names, then [`Vfs::reopen`], which checks the whole
-//! structure. Saved state may come from a machine that was taken over: nothing in it is believed unchecked.
+//! structure. Saved state may come from a compromised machine, so all of it is checked.
 
 use thiserror::Error;
 
@@ -87,8 +87,8 @@ impl Vfs {
         self.host_records.iter().enumerate().filter(unattached).map(|(_, record)| record.name.to_vec()).collect()
     }
 
-    /// Checks restored state and opens host files again. A host file that is gone stays open as a descriptor that
-    /// answers `ESTALE`.
+    /// Checks restored state and opens host files again. A host file that no longer exists stays open as a descriptor
+    /// that returns `ESTALE`.
     ///
     /// # Errors
     /// [`RestoreError`] for the first thing found wrong.
@@ -96,8 +96,8 @@ impl Vfs {
         if let Some(name) = self.unattached().into_iter().next() {
             return Err(RestoreError::NotAttached(name));
         }
-        match self.line.clone() {
-            Some(line) => self.check_changes(&line)?,
+        match self.baseline.clone() {
+            Some(baseline) => self.check_changes(&baseline)?,
             None => self.check()?,
         }
         let hosts = &mut self.hosts;
@@ -116,7 +116,7 @@ impl Vfs {
     }
 }
 
-/// Whether a path below a host directory is one that resolution can have made.
+/// Whether a path below a host directory is one that resolution can produce.
 pub(super) fn is_clean(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX && !name.contains(&0);
     path.is_empty() || (path.len() < PATH_MAX && path.split(|&b| b == b'/').all(is_name))

@@ -1,4 +1,4 @@
-//! Positions, readiness, and what else is asked of an open file.
+//! Positions, readiness, and other queries on open files.
 
 use std::os::fd::RawFd;
 

@@ -1,4 +1,4 @@
-//! What `stat` and `statfs` tell.
+//! Attributes that `stat` and `statfs` return.
 
 use super::Vfs;
 use super::flags::FileType;

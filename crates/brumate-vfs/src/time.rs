@@ -20,7 +20,7 @@ impl Timestamp {
     }
 }
 
-/// What a caller asks a file time to become (`utimensat`).
+/// A new value for a file time (`utimensat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetTime {
     /// The present time.
@@ -34,10 +34,10 @@ pub enum SetTime {
 /// Reads the real-time clock: nanoseconds since the epoch.
 pub type ClockFn = Box<dyn Fn() -> u64 + Send>;
 
-/// Hands out strictly increasing times.
+/// Returns strictly increasing times.
 ///
-/// Import caches compare modification times for equality, so two changes must never carry the same time however
-/// coarse the clock is: when it has not moved, the last time plus one nanosecond is used.
+/// Import caches compare modification times for equality, so two changes must never have the same time, even if the
+/// clock is coarse: if it has not advanced, the last time plus one nanosecond is used.
 pub struct Clock {
     source: ClockFn,
 }
@@ -47,7 +47,7 @@ impl Clock {
         Self { source }
     }
 
-    /// Returns the next time after `last`, which is advanced to it.
+    /// Returns the next time after `last`, and sets `last` to it.
     pub fn next(&self, last: &mut u64) -> Timestamp {
         *last = (self.source)().max(last.saturating_add(1));
         Timestamp::from_nanos(*last)

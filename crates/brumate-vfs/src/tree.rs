@@ -50,7 +50,7 @@ impl Vfs {
         self.touch_directory(directory)
     }
 
-    /// Takes an inode's name away; the inode goes with its last reference.
+    /// Removes an inode's name. The inode is freed with its last reference.
     pub(super) fn unlink_inode(&mut self, directory: InodeId, name: &[u8], id: InodeId) -> Result<(), Errno> {
         let is_directory = self.inodes.get(id)?.is_directory();
         let entries = self.inodes.directory_mut(directory)?;
@@ -68,7 +68,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Import caches look at a directory's modification time, so every change of entries must show in it.
+    /// Updates the modification time of a directory. Import caches read it, so every change of entries must update it.
     pub(super) fn touch_directory(&mut self, directory: InodeId) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.inodes.get_mut(directory)?;
@@ -99,7 +99,7 @@ impl Vfs {
         Ok(id)
     }
 
-    /// Where something new is to get its name: `EEXIST` when the name is taken or none can be given.
+    /// Returns where a new name is to be added: `EEXIST` if the name is taken or none can be given.
     fn free_name(&mut self, dirfd: i32, path: &[u8], is_directory: bool) -> Result<(Node, Vec<u8>), Errno> {
         let Parent { directory, last, trailing_slash } = self.resolve_parent(dirfd, path)?;
         let Last::Name(name) = last else {
@@ -214,8 +214,7 @@ impl Vfs {
         }
     }
 
-    /// Makes a directory and those above it that are missing, for the host side: neither quota nor read-only mounts
-    /// stand in the way.
+    /// Makes a directory and its missing parents, for the host side: quota and read-only mounts do not apply.
     pub(super) fn make_directories(&mut self, path: &[u8]) -> Result<InodeId, Errno> {
         self.make_directories_from(self.root, path)
     }

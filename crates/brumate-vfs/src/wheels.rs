@@ -1,7 +1,7 @@
-//! Wheels in the tree: mounted and taken away again while the guest lives.
+//! Wheels in the tree: mounted and unmounted while the guest lives.
 //!
-//! A wheel is one layer, or two when its bytecode comes with it. Saved state knows both by their names; what is taken away
-//! leaves its record behind, because the numbers of layers are never used for another one.
+//! A wheel is one layer, or two if it has bytecode. Saved state has both by name. An unmounted layer keeps its record,
+//! because the numbers of layers are never used again.
 
 use super::Vfs;
 use super::archive::Archive;
@@ -10,10 +10,10 @@ use super::layers::{Layer, LayerFile, LayerId};
 use super::mount::{MountError, split_last};
 use brumate_abi::errno::Errno;
 
-/// Layers that one file system may have had.
+/// Most layers that one file system may have had.
 const MAX_RECORDS: usize = 8192;
 
-/// Where the files of an environment's own directories go (`{name}.data/data`), and which are taken.
+/// Directories of an environment that a wheel's files are installed to (`{name}.data/data`).
 const DATA_DIRECTORIES: [&[u8]; 2] = [b"etc", b"share"];
 
 /// A wheel to be mounted.
@@ -23,8 +23,8 @@ pub struct Wheel {
     pub name: Vec<u8>,
     /// The wheel.
     pub archive: Archive,
-    /// Name of the bytecode's layer, and the bytecode: files for the same directory, of which those that are there already are
-    /// left out.
+    /// Name of the bytecode's layer, and the bytecode: files for the same directory. Existing files are not replaced by
+    /// it.
     pub bytecode: Option<(Vec<u8>, Archive)>,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum TreePlace<'a> {
     Packages(&'a [u8]),
     /// Below the root.
     Root(&'a [u8]),
-    /// Programs, headers, and what no scheme of the format knows: nowhere.
+    /// Programs, headers, and files of unknown schemes: not installed.
     Nowhere,
 }
 
-/// What the names of a wheel's own directories begin with, `.dist-info` and `.data`.
+/// Returns the common prefix of a wheel's directories `.dist-info` and `.data`.
 pub(super) fn stem(archive: &Archive) -> Option<&[u8]> {
     let tops = archive.files().filter_map(|(path, _)| path.split(|&b| b == b'/').next());
     tops.filter_map(|top| top.strip_suffix(b".dist-info")).next()
@@ -50,7 +50,7 @@ fn data_directory(archive: &Archive) -> Option<Vec<u8>> {
     Some([stem(archive)?, b".data"].concat())
 }
 
-/// Where an installer would put a file (binary distribution format, "installing a wheel").
+/// Returns where an installer would put a file (binary distribution format, "installing a wheel").
 pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> TreePlace<'a> {
     let Some(inside) = data.and_then(|data| path.strip_prefix(data)?.strip_prefix(b"/")) else {
         return TreePlace::Packages(path);
@@ -69,11 +69,11 @@ pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> TreePlace<'a> {
 }
 
 impl Vfs {
-    /// Merges a wheel into the directory `packages` as an installer would: files of other wheels are replaced, programs and
-    /// headers left out. One of the same name and content that is mounted is left as it is.
+    /// Merges a wheel into the directory `packages` as an installer would: files of other wheels are replaced, programs
+    /// and headers left out. A mounted wheel of the same name and content is left as it is.
     ///
     /// # Errors
-    /// [`MountError`]; of the wheel nothing is mounted then.
+    /// [`MountError`]; nothing of the wheel is mounted then.
     pub fn mount_wheel(&mut self, packages: &[u8], wheel: &Wheel) -> Result<(), MountError> {
         let archive = Layer::Archive(wheel.archive.clone());
         if self.layers.find(&wheel.name, &archive).is_some_and(|id| !self.layers.is_dropped(id)) {
@@ -105,8 +105,8 @@ impl Vfs {
         Ok(())
     }
 
-    /// Takes the files of the layer `name` away, and the directories that are empty then. What the guest has open goes on
-    /// being readable until the file system is saved.
+    /// Removes the files of the layer `name`, and the directories that are empty afterwards. Files that the guest has
+    /// open stay readable until the file system is saved.
     ///
     /// # Errors
     /// None in practice.
@@ -128,7 +128,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Names of the layers that have not been taken away.
+    /// Returns the names of the layers that have not been unmounted.
     pub fn layer_names(&self) -> impl Iterator<Item = &[u8]> {
         self.layers.present()
     }
@@ -149,7 +149,7 @@ impl Vfs {
         named.filter_map(|(_, layer)| if let Layer::Archive(archive) = layer { Some(archive) } else { None }).next()
     }
 
-    /// Gives the layer `name` up: what refers to it is unreadable from now on.
+    /// Abandons the layer `name`: files that refer to it are unreadable after this.
     pub fn abandon_layer(&mut self, name: &[u8]) {
         self.layers.drop_named(name);
     }
@@ -184,7 +184,8 @@ impl Vfs {
         }
     }
 
-    /// `Conflict` when a path of the wheel cannot be a file: a directory is there, or something else on the way.
+    /// Checks the wheel's paths. `Conflict` if a path cannot be a file: there is a directory, or a parent is not a
+    /// directory.
     fn check_free(&self, root: InodeId, archive: &Archive, data: Option<&[u8]>) -> Result<(), MountError> {
         // Files of one directory follow each other. `None`: it is not there yet.
         let mut last: (&[u8], Option<InodeId>) = (b"", Some(root));
@@ -209,7 +210,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Links the files of a layer into the tree. `keep`: only where nothing is.
+    /// Links the files of a layer into the tree. With `keep`, existing files are kept.
     fn place_files(
         &mut self,
         packages: InodeId,
@@ -218,9 +219,9 @@ impl Vfs {
         data: Option<&[u8]>,
         keep: bool,
     ) -> Result<(), Errno> {
-        // Nobody looks while this goes on: all of it happens at one moment.
+        // The guest does not run meanwhile, so all changes have one time.
         let now = self.now();
-        // Files of one directory follow each other: the root and the way from there, and what is found at its end.
+        // Files of one directory follow each other: the last root, parent path, directory and mount.
         let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
         for (entry, index) in archive.entries.iter().zip(0..) {
             let (root, relative, keep) = match place(archive.path(entry), data) {
@@ -274,7 +275,8 @@ impl Vfs {
         Ok(())
     }
 
-    /// Removes the file at `path` below `root` if it is of the layer, and the directories above it that are empty then.
+    /// Removes the file at `path` below `root` if it belongs to the layer, and the parent directories that are empty
+    /// afterwards.
     pub(super) fn take_away(&mut self, root: InodeId, path: &[u8], layer: LayerId) -> Result<(), Errno> {
         let mut way = vec![(root, &b""[..])];
         for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! What is made of wheels ahead of their use: bytecode and machine code.
+//! What is compiled from wheels ahead of their use: bytecode and machine code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,19 @@ use brumate_vfs::{Archive, ArchiveLimits};
 /// Where the machine that compiles a wheel writes its bytecode.
 const TARGET: &str = "/tmp/bytecode.zip";
 
-/// Largest archive of bytecode, in bytes: what the guest's part makes at most, and its directory.
+/// Largest archive of bytecode, in bytes: the guest's limit, and the archive's directory.
 const MAX_BYTECODE: u64 = 288 << 20;
 
-/// Time that compiling one wheel may take, and the processor's.
+/// Longest time for compiling one wheel; also the limit of its CPU time.
 const TIME: Duration = Duration::from_secs(180);
 
 /// Native modules of one wheel that are compiled ahead.
 const MAX_NATIVE: usize = 500;
 
 impl Sandbox {
-    /// Makes the bytecode of a wheel, in a machine that runs nothing but the compiler: a zip archive with a `__pycache__` beside each
-    /// module, the same every time. Files that do not compile are left out.
+    /// Compiles a wheel to bytecode, in a machine that runs nothing but the compiler. Returns a zip archive with a
+    /// `__pycache__` beside each module; the same wheel always gives the same archive. Files that do not compile are
+    /// left out.
     ///
     /// # Errors
     /// [`Error::Layer`] when the wheel cannot be mounted, or compiling it takes too long; those of [`Sandbox::machine`].
@@ -55,7 +56,7 @@ impl Sandbox {
             }
         }
         let bytes = Arc::new(bytes);
-        // The machine may have been taken over by what it compiled.
+        // The compiled code may have compromised the machine.
         if is_bytecode(&bytes) {
             Ok(Arc::unwrap_or_clone(bytes))
         } else {
@@ -63,8 +64,8 @@ impl Sandbox {
         }
     }
 
-    /// Compiles the native modules of wheels that the cache lacks. What cannot be compiled is met again, and told, by the program
-    /// that imports it.
+    /// Compiles the native modules of wheels that the cache lacks. A module that does not compile is not reported here;
+    /// the program that imports it gets the error.
     ///
     /// # Errors
     /// [`Error::Layer`] when a wheel cannot be read.
@@ -78,7 +79,7 @@ impl Sandbox {
             });
             let modules = found.await.map_err(std::io::Error::other)??;
             let jobs = modules.iter().map(|(path, bytes)| async move {
-                // Wheels take turns: whoever wants one does not wait for all of another.
+                // Wheels take turns, so that one wheel does not delay the others.
                 if let Err(error) = self.shared.compilers.of_wheel(bytes, path, &layer.name).await {
                     tracing::debug!(%error, "a module of a wheel does not compile");
                 }

@@ -35,13 +35,13 @@ pub(crate) struct AsyncChannel {
     peer: Option<Pid>,
 }
 
-/// A connected pair: our end, and the one for the child (blocking, close-on-exec).
+/// Returns a connected pair: the server's end, and the child's end (blocking, close-on-exec).
 ///
 /// # Errors
 /// When the system has no descriptors left.
 pub(crate) fn pair() -> Result<(AsyncChannel, OwnedFd), WireError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The kernel names the sender of each message; the first one tells which process the machine is.
+    // The kernel names the sender of each message; the first sender is the machine's process.
     rustix::net::sockopt::set_socket_passcred(&ours, true)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     let socket = watched(ours, Interest::READABLE)?;
@@ -79,7 +79,7 @@ impl AsyncChannel {
             match send_with_fds(self.socket.as_fd(), &frame[sent..], fds) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
-                // Watched only now: a peer that reads would wake this process each time.
+                // Watched only now: otherwise each read by the peer would wake this process.
                 Err(Errno::WOULDBLOCK) => {
                     let watched = match full.take() {
                         Some(watched) => watched,

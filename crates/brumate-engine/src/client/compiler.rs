@@ -1,10 +1,10 @@
 //! Compiling modules in jailed processes of their own, into the cache.
 //!
-//! | whose module | places | limits of the process | who pays |
+//! | module | places | limits of the process | charged to |
 //! |---|---|---|---|
-//! | the bundle's, which a run waits for | one a core | none | nobody: it is compiled once; servers compile it to baseline code, then to optimized code |
-//! | the bundle's, before a run needs it | one, while no run waits for the compiler; other work on this host goes first | none | nobody |
-//! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | nobody: it is compiled once |
+//! | the bundle's, which a run waits for | one a core | none | no principal: it is compiled once; servers compile it to baseline code, then to optimized code |
+//! | the bundle's, before a run needs it | one, while no run waits for the compiler; other work on this host goes first | none | no principal |
+//! | a wheel's | one a core for each wheel, and one more, in turn | [`WHEEL_MEMORY`], [`WHEEL_CPU`], [`WALL`] | no principal: it is compiled once |
 //! | a guest's own | [`GUEST_PLACES`], all on one core, in turn | what is left to the run, at most [`GUEST_MEMORY`] and [`GUEST_CPU`]; [`WALL`] | the run: its memory while it lasts, its CPU time |
 
 use std::fs::File;
@@ -47,18 +47,18 @@ const GUEST_CPU: Duration = Duration::from_secs(60);
 /// Guests' modules that are compiled at the same time, one of each principal. They share one core.
 const GUEST_PLACES: usize = 4;
 
-/// The `nice` value of processes that compile strangers' modules.
+/// The `nice` value of processes that compile modules of wheels and guests.
 const NICE: i32 = 5;
 
-/// The `nice` value of processes that work before anybody needs the result.
+/// The `nice` value of processes whose result no run needs yet.
 pub(super) const AHEAD_NICE: i32 = 19;
 
 /// The urgency of work for the compiler or the builder of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// A run does.
+    /// A run waits for it.
     Needed,
-    /// Nobody does yet: what runs wait for goes first, and other work on this host.
+    /// No run waits for it. Work that runs wait for goes first, and so does other work on this host.
     Ahead,
 }
 
@@ -85,7 +85,7 @@ impl Drop for WaitingRun<'_> {
 pub(crate) struct Compilers {
     program: PathBuf,
     cache: Arc<ModuleCache>,
-    /// Hears about modules that are compiled on demand.
+    /// Called for modules that are compiled on demand.
     progress: Option<ProgressFn>,
     /// Modules of the bundle's wheels that are in use in the baseline tier; `None`: runs wait for optimized code.
     unoptimized: Option<Unoptimized>,
@@ -107,12 +107,12 @@ impl std::fmt::Debug for Compilers {
     }
 }
 
-/// The run that asks for a module of its own to be compiled, and what is left of its limits.
+/// The run that needs a module of its own compiled, and the rest of its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompileRequester<'a> {
     /// The principal whose turn it takes.
     pub(crate) principal: &'a str,
-    /// The urgency of what it asks for.
+    /// The urgency of the work.
     pub(crate) urgency: Urgency,
     /// Memory of its run, in bytes.
     pub(crate) memory: u64,
@@ -138,7 +138,7 @@ impl Compilers {
     ) -> Compilers {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (permits, idle) = (Semaphore::new(cores), Mutex::new(Vec::new()));
-        // One place more than one wheel may have: another's is not kept waiting by the first.
+        // One place more than one wheel may have, so that another wheel does not wait for the first.
         let (wheels, guests) = (Turns::new(cores + 1, cores), Turns::new(GUEST_PLACES, 1));
         let (ahead, needs) = (Semaphore::new(1), watch::Sender::new(0));
         Compilers { program, cache, progress, unoptimized, permits, ahead, needs, wheels, guests, idle }
@@ -184,7 +184,7 @@ impl Compilers {
 
     /// Waits until a run waits for the compiler.
     pub(crate) async fn until_needed(&self) {
-        // As above.
+        // The sender lives as long as this value.
         let _ = self.needs.subscribe().wait_for(|needs| *needs > 0).await;
     }
 
@@ -236,7 +236,7 @@ impl Compilers {
         Ok(file)
     }
 
-    /// Compiles a module of the bundle that a run, or the builder of an image, asks for when it loads it. Reports progress where a run
+    /// Compiles a module of the bundle when a run, or the builder of an image, loads it. Reports progress if a run
     /// waits.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ impl Compilers {
         self.store(&key, &mut output).await
     }
 
-    /// The compiled module that a guest brought. It is not kept: a guest must not fill the disk.
+    /// Compiles a module that a guest brought. The code is not cached: a guest must not fill the disk.
     pub(crate) async fn of_guest(&self, bytes: &[u8], requester: CompileRequester<'_>) -> GuestModule {
         const NAME: &str = "a module of the guest";
         let free = |file| GuestModule { file, cpu: Duration::ZERO };
@@ -291,7 +291,7 @@ impl Compilers {
         if cpu.is_zero() {
             return failed("no CPU time is left to compile it".to_owned());
         }
-        // The kernel counts whole seconds; a part of one would be none.
+        // The kernel's limit is in whole seconds, so it is at least one.
         let limits =
             CompileLimits { memory: Some(memory), cpu_seconds: Some(cpu.as_secs().max(1)), one_core: true, nice: NICE };
         let began = Instant::now();
@@ -306,7 +306,7 @@ impl Compilers {
             }
         };
         match compiled.await {
-            // One thread takes no more CPU time than time passes.
+            // The process has one thread, so its CPU time cannot exceed the elapsed time.
             Ok((cpu, file)) => GuestModule { file, cpu: cpu.min(began.elapsed()) },
             Err(error) => {
                 let most = Duration::from_secs(limits.cpu_seconds.unwrap_or(0));
@@ -362,7 +362,7 @@ mod tests {
         let mut needed = Box::pin(compilers.until_needed());
         assert!(poll!(&mut needed).is_pending());
         let (one, two) = (compilers.need(), compilers.need());
-        assert!(poll!(&mut needed).is_ready(), "it is let go of");
+        assert!(poll!(&mut needed).is_ready(), "it is released");
         let mut free = Box::pin(compilers.until_free());
         assert!(poll!(&mut free).is_pending());
         drop(one);

@@ -1,4 +1,4 @@
-//! One process that compiles: an order goes in, code or a reason comes out.
+//! One process that compiles: it receives an order and answers with code or a reason.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Process {
 /// The failure of a compiler process.
 pub(super) struct Failure {
     pub(super) error: Error,
-    /// CPU time that it took, when the process has lived to tell.
+    /// CPU time that it took, if the process has reported it.
     pub(super) cpu: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ impl From<Failure> for Error {
 }
 
 impl Process {
-    /// Has it compile into `output`; returns its CPU time so far.
+    /// Compiles into `output`; returns the CPU time of the process so far.
     pub(super) async fn compile(
         &mut self,
         order: &CompileOrder<'_>,

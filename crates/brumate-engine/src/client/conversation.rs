@@ -1,4 +1,4 @@
-//! The server's part of a conversation with a machine: its questions are served until it says something else.
+//! The server's side of a conversation with a machine: serves callbacks until a message is no callback.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -13,14 +13,14 @@ use super::mounted::{self, Mounted, RemountPlan};
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId};
-use super::stop::{Clock, GuestAnswer, InterruptHandle, StandsStill};
+use super::stop::{Clock, GuestAnswer, InterruptHandle, PausedClock};
 use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, InstallRequest, Layer};
 use crate::bundle;
 use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
 
-/// A conversation. It may last as long as it likes: a [`Clock`] runs beside it.
+/// A conversation. It has no time limit of its own: a [`Clock`] runs beside it.
 pub(super) struct Conversation<'a> {
     pub(super) channel: &'a mut AsyncChannel,
     pub(super) shared: &'a SandboxShared,
@@ -45,39 +45,41 @@ pub(super) struct Compiling {
     pub(super) memory: u64,
     /// CPU time of one execution.
     pub(super) cpu: Duration,
-    /// What was taken since the last execution's outcome.
+    /// CPU time used since the last execution's outcome.
     pub(super) spent: Duration,
 }
 
-/// CPU time of the compilers when a session resumes, at least: its modules were within an execution's each, not all together.
+/// Least CPU time of the compilers when a session resumes: each of its modules was within the limit of an execution,
+/// but not all together.
 const WAKING_CPU: Duration = Duration::from_secs(60);
 
 impl Compiling {
-    /// Returns the time for one question. All questions of an execution share its time, of which `spent` is used; outside of an execution each has
-    /// all of it.
+    /// Returns the limits for one compilation. All compilations of an execution share its CPU time, of which `spent` is
+    /// used; outside of an execution each has all of it.
     fn requester(&self, spent: Option<Duration>) -> CompileRequester<'_> {
         let cpu = spent.map_or(self.cpu.max(WAKING_CPU), |spent| self.cpu.saturating_sub(spent));
         CompileRequester { principal: &self.principal, urgency: Urgency::Needed, memory: self.memory, cpu }
     }
 }
 
-/// What the guest of one execution has asked, and how it is answered.
+/// Questions of the guest in one execution, and whether they may be answered.
 #[derive(Default)]
 struct PendingQuestions {
-    /// So far.
+    /// Number of questions so far.
     count: u64,
-    /// The last one waits for its answer.
+    /// Whether the last one waits for its answer.
     waits: bool,
-    /// The clock stands still while someone thinks. A guest that goes on instead of waiting has its CPU time only.
-    still: Option<StandsStill>,
-    /// Layers that the machine has when it says that they are mounted.
+    /// The clock is paused while the guest waits for an answer. A guest that continues without waiting is limited by
+    /// its CPU time only.
+    paused: Option<PausedClock>,
+    /// Layers that the machine has once it reports them as mounted.
     pending: Option<Vec<Layer>>,
     input: bool,
     install: bool,
 }
 
 impl Conversation<'_> {
-    /// Serves the machine's questions until it says something else.
+    /// Serves the machine's callbacks until a message is no callback, and returns that message.
     ///
     /// # Errors
     /// When the connection breaks.
@@ -100,7 +102,7 @@ impl Conversation<'_> {
                 said = self.channel.receive::<FromMachine>() => said?,
                 answer = self.interrupt_handle.answered(), if questions.waits => {
                     questions.waits = false;
-                    self.go_on(&mut questions);
+                    self.resume_clock(&mut questions);
                     match answer {
                         GuestAnswer::Input(text) => self.input(&questions, text).await?,
                         GuestAnswer::Install(answer) => {
@@ -128,7 +130,8 @@ impl Conversation<'_> {
                             if !self.answer_without_caller(&mut questions, request).await? {
                                 questions.waits = questions.install && events.is_some();
                                 if !questions.waits {
-                                    self.install(&mut questions, RemountPlan::default(), InstallReply::Nobody).await?;
+                                    self.install(&mut questions, RemountPlan::default(), InstallReply::Unavailable)
+                                        .await?;
                                 }
                             }
                             Some(true)
@@ -138,26 +141,26 @@ impl Conversation<'_> {
                     if let Some(install) = asks {
                         if !questions.waits {
                             self.interrupt_handle.clear();
-                            self.go_on(&mut questions);
+                            self.resume_clock(&mut questions);
                             continue;
                         }
                         self.interrupt_handle.ask(install);
-                        let still = questions.still.take().unwrap_or_else(|| self.clock.stand_still());
-                        questions.still = Some(still);
+                        let paused = questions.paused.take().unwrap_or_else(|| self.clock.pause());
+                        questions.paused = Some(paused);
                     }
                     if let Event::OutputDropped { bytes } = event {
                         *self.dropped = bytes.max(*self.dropped);
                     }
-                    // A slow receiver holds the machine back.
+                    // A slow receiver slows the machine down.
                     if let Some(sender) = &events
                         && sender.send(event).await.is_err()
                     {
                         events = None;
-                        self.go_on(&mut questions);
+                        self.resume_clock(&mut questions);
                         if std::mem::take(&mut questions.waits) {
-                            // Of the two, the machine takes the one that answers what it asked.
+                            // The machine uses the one that answers its question, and ignores the other.
                             self.input(&questions, None).await?;
-                            self.install(&mut questions, RemountPlan::default(), InstallReply::Nobody).await?;
+                            self.install(&mut questions, RemountPlan::default(), InstallReply::Unavailable).await?;
                         }
                     }
                 }
@@ -171,7 +174,7 @@ impl Conversation<'_> {
                     let find = |id: &_| self.mounted.find(id);
                     let requester = self.compiling.requester(spent);
                     let answered = answer(&self.shared.compilers, &find, requester, request);
-                    // Compiling the bundle, once, is not the guest's time; everything else is.
+                    // The bundle is compiled once, and this does not count as the guest's time. Other compilations do.
                     let (reply, file, cpu) = if compiles_bundle && pauses > 0 {
                         pauses -= 1;
                         self.clock.paused(answered).await
@@ -193,9 +196,9 @@ impl Conversation<'_> {
         }
     }
 
-    fn go_on(&self, questions: &mut PendingQuestions) {
-        if let Some(still) = questions.still.take() {
-            self.clock.go_on(still);
+    fn resume_clock(&self, questions: &mut PendingQuestions) {
+        if let Some(paused) = questions.paused.take() {
+            self.clock.resume(paused);
         }
     }
 
@@ -203,7 +206,7 @@ impl Conversation<'_> {
         self.channel.send(&ToMachine::Input { question: questions.count, text }, &[]).await
     }
 
-    /// Answers what needs nobody else; false when the request is to be passed on.
+    /// Answers uninstalls and invalid requests without the caller. Returns `false` if the caller has to answer.
     async fn answer_without_caller(
         &self,
         questions: &mut PendingQuestions,
@@ -221,7 +224,7 @@ impl Conversation<'_> {
         Ok(true)
     }
 
-    /// Tells the machine what became of the guest's wish for packages.
+    /// Sends the result of an install request to the machine.
     async fn install(
         &self,
         questions: &mut PendingQuestions,
@@ -231,7 +234,7 @@ impl Conversation<'_> {
         if plan.is_empty() && !matches!(reply, InstallReply::Done { .. }) {
             return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
         }
-        // Whoever reads the crash snapshot must know of all that the state may need, whenever this process ends.
+        // The header of the crash snapshot must name every layer that the state may need, whenever this process ends.
         if let Some(path) = self.crash_snapshot.filter(|_| !plan.is_empty()) {
             let header = Header::new(self.pool, self.session, plan.before_and_after());
             if let Err(error) = crash_snapshot::write_header(path.to_owned(), header).await {

@@ -1,4 +1,4 @@
-//! Crash recovery of machines and sessions: who writes a [crash snapshot](super::crash_snapshot), and where.
+//! Crash recovery of machines and sessions: which processes write a [crash snapshot](super::crash_snapshot), and where.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::wire::ToMachine;
 
 impl Machine {
-    /// Lets this machine and the checkpoints that are forked from now on write a crash snapshot beside `path`.
+    /// Enables this machine and its later checkpoints to write a crash snapshot beside `path`.
     async fn enable_crash_recovery(&mut self, path: &Path) -> Result<CrashSnapshotFiles, Error> {
         let header = self.header();
         let files = when_free(path, move |path| create(path, &header)).await?;
@@ -19,7 +19,7 @@ impl Machine {
         Ok(files)
     }
 
-    /// Lets this machine and its checkpoints write the crash snapshot in these files.
+    /// Enables this machine and its checkpoints to write the crash snapshot in these files.
     pub(super) async fn tell_crash_snapshot(&mut self, files: &CrashSnapshotFiles) -> Result<(), Error> {
         let phase = memory_file("crash-snapshot")?;
         let [first, second] = &files.slots;
@@ -29,16 +29,17 @@ impl Machine {
 }
 
 impl Session {
-    /// Makes the session survive the end of its server. When the server vanishes, however it ends, the session's processes write
-    /// its last acknowledged state, the crash snapshot, beside `path` and end. [`Sandbox::resume`](super::Sandbox::resume) of `path`
-    /// finds it there. A session that is dropped leaves none. A crash snapshot that lies there already is overwritten.
+    /// Makes the session survive the end of its server. When the server disconnects for any reason, the session's
+    /// processes write its last acknowledged state, the crash snapshot, beside `path` and end.
+    /// [`Sandbox::resume`](super::Sandbox::resume) of `path` finds it there. A session that is dropped leaves none. An
+    /// existing crash snapshot is overwritten.
     ///
-    /// `path` is where the session is hibernated, or would be; nothing needs to be there. The processes get descriptors, no
-    /// path.
+    /// `path` is where the session is hibernated, or would be; there need not be a file. The processes get descriptors,
+    /// no path.
     ///
     /// # Errors
-    /// [`Error::Image`] when another session has its crash snapshot there and still runs, [`Error::Io`] when the files cannot be made,
-    /// those of [`Session::execute`] when the machine has ended.
+    /// [`Error::Image`] if another session has its crash snapshot there and still runs, [`Error::Io`] if the files
+    /// cannot be made, those of [`Session::execute`] if the machine has ended.
     pub async fn enable_crash_recovery(&self, path: &Path) -> Result<(), Error> {
         let mut state = self.ready().await?;
         if state.crash_snapshot.as_ref().is_some_and(|files| files.path == path) {
@@ -46,7 +47,7 @@ impl Session {
         }
         let files = state.machine.enable_crash_recovery(path).await;
         let files = self.roll_back_if_ended(&mut state, files).await?;
-        // The checkpoint knows of none, or of the old one, whose files go when nobody writes to them any more.
+        // The checkpoint has no files, or the old ones. Those are removed once no process has them open for writing.
         let old = state.crash_snapshot.replace(files);
         self.renew_checkpoint(state);
         drop(old);

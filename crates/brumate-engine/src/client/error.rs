@@ -14,10 +14,10 @@ pub enum Error {
     MachineExited {
         /// Why.
         reason: ExitReason,
-        /// Output bytes dropped past the limit in its last execution: exact when the machine could say so, else a lower
+        /// Output bytes dropped past the limit in its last execution: exact if the machine reported it, else a lower
         /// bound.
         output_dropped: u64,
-        /// Most memory that its process had resident, in bytes, with what it shared with others; `None` when that is not known.
+        /// Largest resident memory of its process, in bytes, including shared memory; `None` if it is not known.
         peak_memory_bytes: Option<u64>,
     },
     /// A cell ended its session's machine; the session is as it was before that cell.
@@ -25,12 +25,12 @@ pub enum Error {
     RolledBack {
         /// Why.
         reason: ExitReason,
-        /// Bytes of output that the cell had dropped, as far as is known.
+        /// Bytes of output that the cell has dropped, as far as is known.
         output_dropped: u64,
-        /// Most memory that its process had resident; as in [`Error::MachineExited`].
+        /// Largest resident memory of its process; as in [`Error::MachineExited`].
         peak_memory_bytes: Option<u64>,
     },
-    /// A file of the guest cannot be had or changed; the guest goes on.
+    /// A file of the guest cannot be read or changed; the guest continues.
     #[error("{path}: {error}")]
     File {
         /// The guest's path.
@@ -39,7 +39,7 @@ pub enum Error {
         #[source]
         error: FileError,
     },
-    /// A wheel cannot be mounted; the machine goes on.
+    /// A wheel cannot be mounted; the machine continues.
     #[error("cannot mount {name}: {reason}")]
     Layer {
         /// The wheel's file name.
@@ -47,16 +47,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A hibernated session has wheels mounted that it was not given again.
+    /// A hibernated session needs wheels that the caller did not give.
     #[error("the session cannot be resumed: it needs {}", names(layers))]
     MissingLayers {
-        /// Which ones.
+        /// The missing wheels.
         layers: Vec<LayerId>,
     },
     /// A module does not compile.
     #[error("cannot compile {name}: {reason}")]
     Compile {
-        /// Which module.
+        /// Name of the module.
         name: String,
         /// Why.
         reason: String,
@@ -64,14 +64,14 @@ pub enum Error {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] crate::cache_dir::CacheError),
-    /// A hibernated session cannot be resumed by this version of Brumate on this host; its files can be had ([`super::Sandbox::recover`]). The
-    /// text says why.
+    /// A hibernated session cannot be resumed by this version of Brumate on this host; its files can be recovered
+    /// ([`super::Sandbox::recover`]). The text has the reason.
     #[error("{0}")]
     Outdated(String),
-    /// A session cannot be hibernated or resumed; the text says why.
+    /// A session cannot be hibernated or resumed; the text has the reason.
     #[error("{0}")]
     Image(String),
-    /// No machine can be had.
+    /// No machine is available.
     #[error("no interpreter can be started: {0}")]
     Unavailable(String),
     /// A granted directory cannot be opened.
@@ -105,13 +105,13 @@ fn names(layers: &[LayerId]) -> String {
     }
 }
 
-/// How long a jail may take to say how a machine ended.
+/// How long a jail may take to report how a machine ended.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest text that is taken from a jailed process, in bytes.
 const MAX_REASON: usize = 4096;
 
-/// As much of a text as is taken from a jailed process.
+/// Cuts a text of a jailed process to [`MAX_REASON`].
 pub(super) fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_REASON));
     text

@@ -6,12 +6,12 @@ use crate::api::{FileChunk, FileError, FileInfo, MAX_NEW_FILES};
 /// Longest path, in bytes: what the guest's own calls accept.
 const MAX_PATH: usize = 4095;
 
-/// Returns the error for a file that cannot be had or changed.
+/// Returns the error for a file that cannot be read or changed.
 pub(super) fn refused(path: &str, reason: impl Into<String>) -> Error {
     Error::File { path: path.to_owned(), error: FileError::Other(reason.into()) }
 }
 
-/// Returns the error for what a machine answered about `path`.
+/// Returns the error for a machine's error about `path`.
 pub(super) fn failed(path: &str, error: FileError) -> Error {
     match error {
         FileError::Other(reason) => refused(path, cut(reason)),
@@ -19,7 +19,7 @@ pub(super) fn failed(path: &str, error: FileError) -> Error {
     }
 }
 
-/// A path that may be sent to a machine.
+/// Returns `path` if it may be sent to a machine.
 pub(super) fn checked(path: &str) -> Result<String, Error> {
     match path {
         path if !path.starts_with('/') => Err(refused(path, "the path must be absolute")),
@@ -29,14 +29,14 @@ pub(super) fn checked(path: &str) -> Result<String, Error> {
     }
 }
 
-/// Whether a machine that behaves could have sent this listing.
+/// Whether a correct machine could have sent this listing.
 pub(super) fn is_listing(files: &[FileInfo]) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && !name.contains('\0');
     files.iter().all(|file| file.path.len() <= MAX_PATH && file.path.split('/').all(is_name))
         && files.is_sorted_by(|a, b| a.path < b.path)
 }
 
-/// Whether a machine that behaves could have named these files in an outcome.
+/// Whether a correct machine could have named these files in an outcome.
 pub(super) fn are_new_files(files: &[FileInfo]) -> bool {
     let below_root =
         |file: &FileInfo| FileInfo { path: file.path.get(1..).unwrap_or_default().to_owned(), ..file.clone() };
@@ -45,7 +45,7 @@ pub(super) fn are_new_files(files: &[FileInfo]) -> bool {
         && is_listing(&files.iter().map(below_root).collect::<Vec<_>>())
 }
 
-/// Whether a machine that behaves could have sent this piece.
+/// Whether a correct machine could have sent this piece.
 pub(super) fn is_piece(chunk: &FileChunk, offset: u64, length: usize) -> bool {
     let end = offset.saturating_add(chunk.bytes.len() as u64);
     chunk.bytes.len() <= length && (chunk.bytes.is_empty() || end <= chunk.size)

@@ -1,6 +1,6 @@
 //! The guest's files, as the server reads and writes them between cells.
 //!
-//! The machine does the work on its own file system; what it answers is judged here like everything that comes out of a jail.
+//! The machine works on its own file system. Its replies are checked here like everything that comes out of a jail.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use super::stop::InterruptHandle;
 use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 
-/// Longest a machine may take over one operation; listing a large granted directory asks the server about each file.
+/// Longest a machine may take over one operation. Listing a large granted directory sends the server a request for each
+/// file.
 const FILES_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Lists the regular files below a guest directory, sorted by the bytes of their paths. Links are not followed; hidden files,
-    /// `__pycache__` and names that are not UTF-8 are left out. A granted host directory is entered when it, or one in it, is
-    /// asked for, not when it lies below `directory`.
+    /// Lists the regular files below a guest directory, sorted by the bytes of their paths. Links are not followed;
+    /// hidden files, `__pycache__` and names that are not UTF-8 are left out. A granted host directory is listed if
+    /// `directory` is that directory or lies in it, not if it lies below `directory`.
     ///
     /// # Errors
     /// [`Error::File`] when there is no such directory, or more than [`crate::api::MAX_LISTED_FILES`] files are in it.
@@ -79,10 +80,10 @@ impl Machine {
     }
 
     async fn ask_for_files(&mut self, request: FileRequest, path: &str) -> Result<FileReply, Error> {
-        // Who stops a cell does not mean this.
-        let nobody = InterruptHandle::new();
+        // A cell interrupt does not apply here.
+        let no_interrupt = InterruptHandle::new();
         let question = ToMachine::Files(request);
-        match self.converse_until(&nobody, &question, &[], None, FILES_TIMEOUT).await?.0 {
+        match self.converse_until(&no_interrupt, &question, &[], None, FILES_TIMEOUT).await?.0 {
             FromMachine::Files(Ok(reply)) => Ok(reply),
             FromMachine::Files(Err(error)) => Err(failed(path, error)),
             _ => Err(self.misbehaved("an answer to another question").await),

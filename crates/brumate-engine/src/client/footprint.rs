@@ -2,8 +2,8 @@
 
 use rustix::process::Pid;
 
-/// Anonymous memory of `pid`, resident or swapped out, in bytes, also what it shares with forks. `None` where the kernel does not
-/// tell, as with `hidepid` in `/proc`.
+/// Returns the anonymous memory of `pid`, resident or swapped out, in bytes, including what it shares with forks.
+/// `None` if the kernel does not report it, as with `hidepid` in `/proc`.
 ///
 /// The caller makes sure that `pid` was still the same process afterwards.
 #[expect(clippy::disallowed_methods, reason = "the kernel's file is short")]

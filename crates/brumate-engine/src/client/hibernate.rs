@@ -16,22 +16,23 @@ use super::session_file::{Header, copy_checked, load, open, store, trailer};
 use super::{PoolKey, Sandbox, crash_snapshot, prepare};
 use crate::api::{Image, Layer, LayerId, MachineSpec};
 
-/// A machine that was hibernated.
+/// A machine that was resumed from a file.
 #[derive(Debug)]
 pub struct ResumedMachine {
-    /// It goes on where it was.
+    /// The machine, in the state in which it was hibernated.
     pub machine: Machine,
-    /// Guest paths of host directories that were granted once and are not now; they answer `ESTALE`.
+    /// Guest paths of host directories that are no longer granted; they return `ESTALE`.
     pub revoked: Vec<String>,
 }
 
 impl Machine {
-    /// Puts this machine, which must not be running code, to sleep in the file `path`: what differs from its base image,
-    /// compressed. Returns the file's size in bytes once it is durable. The machine itself goes on; drop it.
+    /// Hibernates this machine, which must not be running code, in the file `path`: what differs from its base image,
+    /// compressed. Returns the file's size in bytes once it is durable. The machine itself continues; the caller drops
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Image`] when it holds something that cannot be kept, [`Error::Io`] when the disk refuses; what `path` was
-    /// before is untouched and this machine goes on. Others when the machine has ended.
+    /// [`Error::Image`] if it has something that no image can hold, [`Error::Io`] if the disk refuses; `path` is
+    /// unchanged then and this machine continues. Others if the machine has ended.
     pub async fn hibernate(&mut self, path: &Path) -> Result<u64, Error> {
         let payload = File::from(memory_file("session")?);
         let generation = self.snapshot(&payload).await?;
@@ -46,16 +47,16 @@ impl Machine {
 }
 
 impl Sandbox {
-    /// Resumes the session hibernated in `path`, on this or another machine. The file stays. When a server vanished after that file
-    /// was written, and its session left a crash snapshot that is newer, it takes the file's place first.
+    /// Resumes the session hibernated in `path`, on this or another host. The file stays. If a server disconnected
+    /// after the file was written, and its session left a newer crash snapshot, the snapshot replaces the file first.
     ///
-    /// `spec.image` is ignored: a session resumes from the image it began with. Of `spec.layers` it takes those that it had
-    /// ([`super::layers_of`]).
+    /// `spec.image` is ignored: a session resumes from the image it began with. Of `spec.layers` only the session's own
+    /// layers are used ([`super::layers_of`]).
     ///
     /// # Errors
-    /// [`Error::MissingLayers`] when one of these is not there; [`Error::Outdated`] when the image that it began with cannot be had;
-    /// [`Error::Image`] when the file is damaged, or of a session that still runs; [`Error::Io`] when it cannot be read; those of
-    /// [`Sandbox::machine`].
+    /// [`Error::MissingLayers`] if one of these is missing; [`Error::Outdated`] if the image that it began with is not
+    /// available; [`Error::Image`] if the file is damaged, or of a session that still runs; [`Error::Io`] if it cannot
+    /// be read; those of [`Sandbox::machine`].
     pub async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<ResumedMachine, Error> {
         crash_snapshot::adopt(path).await?;
         let path = path.to_owned();
@@ -68,7 +69,7 @@ impl Sandbox {
         }
         let image = Image::of(header.modules.clone()).with_layers(base_layers);
         let spec = MachineSpec { layers: Vec::new(), ..spec };
-        // The machine is forked meanwhile.
+        // The machine is forked at the same time.
         let loading = tokio::task::spawn_blocking(move || load(file));
         let base = self.base_of(image, &header).await?;
         let mut machine = self.machine_of_pool(&base, spec).await?;
@@ -84,7 +85,8 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// The image from which a session resumes: this Brumate's, or one in the cache that another Brumate has made.
+    /// Returns the image from which a session resumes: this version's, or one in the cache that another version has
+    /// made.
     async fn base_of(&self, image: Image, header: &Header) -> Result<PoolKey, Error> {
         let own = prepare::find(&self.shared, &image).await?;
         if own.as_ref().is_some_and(|own| own.header.id == header.base) {
@@ -92,14 +94,14 @@ impl Sandbox {
         }
         match prepare::find_by_id(&self.shared, header.base).await? {
             Some(_) => Ok((image, Some(header.base))),
-            // One that is not built yet may be the one.
+            // An image that is not built yet may be the right one.
             None if own.is_none() => Ok((image, None)),
             None => Err(header.outdated(super::pools::GONE)),
         }
     }
 
-    /// Checks whether what the session hibernated in `path` began with can be had. Starts nothing; an image that is not built yet is
-    /// taken for the right one.
+    /// Checks whether the image of the session hibernated in `path` is available. Starts nothing; an image that is not
+    /// built yet counts as available.
     ///
     /// # Errors
     /// As [`Sandbox::resume`].
@@ -107,18 +109,18 @@ impl Sandbox {
         crash_snapshot::adopt(path).await?;
         let (header, _) = open(path.to_owned()).await?;
         if !header.base_layers.is_empty() {
-            // Its wheels are not at hand.
+            // The wheels of its base are not available here.
             return Ok(());
         }
         self.base_of(Image::of(header.modules.clone()), &header).await.map(drop)
     }
 
-    /// Makes a new session with the files that the one hibernated in `path` has in its working directory, and nothing else of it. For a session
-    /// that cannot be resumed; the file stays.
+    /// Creates a new session with the files in the working directory of the session hibernated in `path`, and nothing
+    /// else of it. For a session that cannot be resumed; the file stays.
     ///
     /// # Errors
-    /// [`Error::Outdated`] when its files cannot be read either, [`Error::Image`] when the file is damaged, [`Error::Io`] when it cannot
-    /// be read; those of [`Sandbox::machine`].
+    /// [`Error::Outdated`] if its files cannot be read either, [`Error::Image`] if the file is damaged, [`Error::Io`]
+    /// if it cannot be read; those of [`Sandbox::machine`].
     pub async fn recover(&self, path: &Path, spec: MachineSpec) -> Result<Session, Error> {
         crash_snapshot::adopt(path).await?;
         let (_, file) = open(path.to_owned()).await?;
@@ -129,8 +131,8 @@ impl Sandbox {
         Ok(Session::new(machine))
     }
 
-    /// Resumes a session; see [`Sandbox::resume`]. Also returns the guest paths of host directories that are not
-    /// granted any more.
+    /// Resumes a session; see [`Sandbox::resume`]. Also returns the guest paths of host directories that are no longer
+    /// granted.
     ///
     /// # Errors
     /// Those of [`Sandbox::resume`].
@@ -140,7 +142,7 @@ impl Sandbox {
     }
 }
 
-/// Those of `given` that are `wanted`, and those that are missing.
+/// Returns those of `given` that are `wanted`, and those that are missing.
 fn find(wanted: &[LayerId], given: &[Layer]) -> (Vec<Layer>, Vec<LayerId>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for id in wanted {
@@ -158,15 +160,15 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || Header::read(&mut File::open(path)?));
     let Header { mut layers, base_layers, .. } = read.await.map_err(io::Error::other)??;
-    // One that the session has replaced is still part of its base.
+    // A layer that the session has replaced is still part of its base.
     layers.extend(base_layers);
     let mut known = HashSet::new();
     layers.retain(|layer| known.insert(layer.clone()));
     Ok(layers)
 }
 
-/// Checks the file of a hibernated session: whole, and with an image in `cache_dir` that it resumes from, or that may still be built. Reads
-/// all of it, and makes nothing.
+/// Checks the file of a hibernated session: that it is complete, and that its image is in `cache_dir` or may still be
+/// built. Reads all of it, and writes nothing.
 ///
 /// # Errors
 /// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot resume it, [`Error::Io`] when it cannot be read.
@@ -176,7 +178,7 @@ pub fn check_session_file(path: &Path, cache_dir: &Path) -> Result<(), Error> {
     let start = file.stream_position()?;
     let trailer = trailer(&mut file, start)?;
     copy_checked(&mut file, &trailer, io::sink())?;
-    // Wheels that are part of an image are not at hand, and with them its name.
+    // Wheels that are part of an image are not available here, so the image's name is not known.
     if !header.base_layers.is_empty() || !Images::are_in(cache_dir) {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! Base images on disk: made on first use, verified when they are opened, replaced when they are damaged.
 //!
-//! A file's name is the key of everything that went into the image, and of nothing else: two versions of Brumate whose bundle and
-//! driver are the same share it. It appears by `rename` after `fsync`. Nothing here is removed but what is damaged: a hibernated session
-//! may need an image that an earlier Brumate made, and finds it by what it is ([`Images::find`]).
+//! A file's name is the key of everything that went into the image, and of nothing else: two versions of Brumate with
+//! the same bundle and driver share it. The file appears by `rename` after `fsync`. Only damaged images are removed: a
+//! hibernated session may need an image that an earlier version made, and finds it by its content ([`Images::find`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,15 +24,15 @@ use crate::image::file::{self, FORMAT, Header, Origin};
 /// Ending of an image's name.
 const SUFFIX: &str = ".image";
 
-/// Images in a cache that are looked at for one that an earlier Brumate made. One of so many versions ago is not found.
+/// Most images in a cache that are searched for one that an earlier version made. An older one may not be found.
 const MAX_LOOKED_AT: usize = 4096;
 
-/// Version of what host and driver say to each other beside the interface of CPython: functions of the driver that the host calls,
-/// functions of the host that guests may hold, events. To be counted up when one needs something new of the other; images from
-/// before are not loaded then.
+/// Version of the protocol between host and driver beside the interface of CPython: functions of the driver that the
+/// host calls, functions of the host that guests may hold, events. Increment it when one side needs something new of
+/// the other; earlier images are not loaded then.
 const PROTOCOL: u32 = 1;
 
-/// An image that was found whole.
+/// An image that was verified.
 #[derive(Debug, Clone)]
 pub(crate) struct Verified {
     pub(crate) file: Arc<File>,
@@ -46,7 +46,7 @@ pub(crate) struct Images {
     directory: OwnedFd,
     /// Verified files of this process, by key.
     verified: Mutex<HashMap<[u8; 32], Verified>>,
-    /// Those that were found by what they are.
+    /// Verified files that were found by their id.
     found: Mutex<HashMap<[u8; 32], Verified>>,
 }
 
@@ -66,7 +66,7 @@ impl Images {
         root.join("images").is_dir()
     }
 
-    /// The image, if it is there and whole. Reads all of it the first time.
+    /// Returns the image if it is there and complete. Reads all of it the first time.
     pub(crate) fn get(&self, image: &Image) -> Option<Verified> {
         let key = key(image);
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,8 @@ impl Images {
         }
     }
 
-    /// The image with this id that this Brumate can load, whichever one made it. Reads the headers of all, and all of that one.
+    /// Returns the image with this id that this version can load, whichever version made it. Reads the headers of all
+    /// images, and all of that one.
     pub(crate) fn find(&self, id: &[u8; 32]) -> Option<Verified> {
         let mut known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(id) {
@@ -112,7 +113,7 @@ impl Images {
         None
     }
 
-    /// The images there are, with their headers, whole or not.
+    /// Returns the images in the cache with their headers, complete or not.
     pub(super) fn all(&self) -> impl Iterator<Item = (String, File, Header)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
@@ -124,7 +125,7 @@ impl Images {
         })
     }
 
-    /// Takes over an image that another cache had, unless it is there. Returns whether it was not.
+    /// Copies an image of another cache, unless it is there already. Returns whether it was copied.
     ///
     /// # Errors
     /// `InvalidData` when it is damaged; others when the disk refuses.
@@ -140,19 +141,19 @@ impl Images {
         Ok(true)
     }
 
-    /// Whether there is a file for the image, whole or not.
+    /// Whether there is a file for the image, complete or not.
     pub(crate) fn exists(&self, image: &Image) -> bool {
         rustix::fs::statat(&self.directory, name(&key(image)), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Removes an image's file. Whoever has mapped it keeps it.
+    /// Removes an image's file. Processes that have mapped it keep it.
     pub(crate) fn remove(&self, image: &Image) {
         let key = key(image);
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         let _ = rustix::fs::unlinkat(&self.directory, name(&key), AtFlags::empty());
     }
 
-    /// Takes over what a builder wrote.
+    /// Copies the file that a builder wrote into the cache.
     ///
     /// # Errors
     /// When the builder's file is malformed, or the disk refuses.
@@ -166,7 +167,7 @@ impl Images {
         self.get(image).ok_or_else(|| io(std::io::Error::other("an image vanished from the cache")))
     }
 
-    /// Waits for other processes that build, and keeps them waiting while the lock lives.
+    /// Waits until no other process builds, and keeps others from building while the lock lives.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -179,8 +180,8 @@ fn name(key: &[u8; 32]) -> String {
     format!("{}{SUFFIX}", hex(key))
 }
 
-/// Digest of what an image needs again when it is loaded: its format, the interpreter and how it is translated, what is mounted. What
-/// it needs of the driver's files it has with it.
+/// Returns the digest of what loading an image needs: its format, the interpreter and how it is translated, the mounted
+/// archives. The image has the driver's files that it needs.
 fn runtime() -> [u8; 32] {
     static RUNTIME: LazyLock<[u8; 32]> = LazyLock::new(|| {
         let mut sha = Sha256::new();
@@ -188,7 +189,7 @@ fn runtime() -> [u8; 32] {
             add(&mut sha, &number.to_le_bytes());
         }
         add(&mut sha, &trampoline_module());
-        // What is mounted is told by its archives' directories, which packing writes again.
+        // The mounted archives are identified by their directories, which packing writes again.
         add(&mut sha, bundle::LAYOUT.as_bytes());
         for archive in [&bundle::INTERPRETER, &bundle::STDLIB, &bundle::PYCACHE] {
             add(&mut sha, archive.sha256.as_bytes());
@@ -201,14 +202,15 @@ fn runtime() -> [u8; 32] {
     *RUNTIME
 }
 
-/// The driver's files, to be kept with an image.
+/// Returns the driver's files, to be stored with an image.
 fn guest_files() -> GuestFiles {
     bundle::GUEST.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect()
 }
 
 /// Digest of everything an image is made from. What the CPU or wasmtime's settings change is not part of an image.
 fn key(image: &Image) -> [u8; 32] {
-    /// What goes into every image. Each machine asks for a key, and this is some hundred kilobytes.
+    /// Digest of what goes into every image, some hundred kilobytes. It is computed once because each machine needs a
+    /// key.
     static COMMON: LazyLock<Sha256> = LazyLock::new(|| {
         let mut sha = Sha256::new();
         add(&mut sha, &runtime());
@@ -223,7 +225,7 @@ fn key(image: &Image) -> [u8; 32] {
         add(&mut sha, module.as_bytes());
     }
     if !image.layers().is_empty() {
-        // No module is called like that.
+        // No module has an empty name.
         add(&mut sha, b"");
         for layer in image.layers() {
             add(&mut sha, layer.name.as_bytes());

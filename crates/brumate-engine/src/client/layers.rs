@@ -1,4 +1,4 @@
-//! Layers of machines and sessions: mounting them, and knowing which there are.
+//! Layers of machines and sessions: mounting them, and listing them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,17 +16,18 @@ use crate::wire::{FromMachine, ToMachine};
 const MOUNT_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Mounts wheels between executions: imports find them at once. Those that are mounted already are passed over; another
-    /// version of a package that is mounted goes. Modules that are imported already stay as they are.
+    /// Mounts wheels between executions: imports find them at once. Wheels that are mounted already are skipped;
+    /// another version of a package is unmounted. Modules that are imported already stay as they are.
     ///
     /// # Errors
-    /// [`Error::Layer`] when one cannot be mounted: none is then, and the machine goes on. Others when it has ended.
+    /// [`Error::Layer`] if one cannot be mounted: none is mounted then, and the machine continues. Others if it has
+    /// ended.
     pub async fn mount(&mut self, layers: &[Layer]) -> Result<(), Error> {
         let plan = RemountPlan::new(&self.layers(), layers)?;
         self.remount(plan).await
     }
 
-    /// Takes away the packages with these normalised names (PEP 503), as far as they are layers.
+    /// Unmounts the packages with these normalised names (PEP 503) that are layers.
     ///
     /// # Errors
     /// When the machine has ended.
@@ -35,7 +36,7 @@ impl Machine {
         self.remount(plan).await
     }
 
-    /// Wheels that are mounted.
+    /// Returns the wheels that are mounted.
     pub fn layers(&self) -> Vec<Layer> {
         self.mounted.get()
     }
@@ -49,10 +50,10 @@ impl Machine {
         for (message, fds) in plan.messages(None) {
             self.tell(&message, &fds).await?;
         }
-        // Who stops a cell does not mean this.
-        let nobody = InterruptHandle::new();
+        // A cell interrupt does not apply here.
+        let no_interrupt = InterruptHandle::new();
         let question = ToMachine::Remount { remove: plan.remove.clone() };
-        match self.converse_until(&nobody, &question, &[], None, MOUNT_TIMEOUT).await?.0 {
+        match self.converse_until(&no_interrupt, &question, &[], None, MOUNT_TIMEOUT).await?.0 {
             FromMachine::Mounted(Ok(())) => {
                 self.mounted.set(plan.after);
                 Ok(())
@@ -64,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// Gives the machine the layers that it had when it hibernated, beside those of its base.
+    /// Sends the machine the layers that it had when it was hibernated, in addition to those of its base.
     pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), Error> {
         layers.iter().try_for_each(check)?;
         for (layers, fds) in messages(layers) {
@@ -74,18 +75,18 @@ impl Machine {
         Ok(())
     }
 
-    /// If there is a crash snapshot, says in it which layers are mounted, and no others.
+    /// Writes exactly the mounted layers to the header of the crash snapshot, if there is one.
     pub(super) async fn remember_exactly(&mut self) {
         if self.mounted.take_wide() {
             let layers = self.layers().iter().map(Layer::id).collect();
             if let Err(error) = self.remember(layers).await {
-                // It names more than are needed.
+                // The header names more layers than are needed.
                 tracing::debug!(%error, "the header of a crash snapshot stays as it was");
             }
         }
     }
 
-    /// If there is a crash snapshot, says in it that these layers will be needed.
+    /// Writes to the header of the crash snapshot, if there is one, that these layers will be needed.
     pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), Error> {
         match &self.crash_snapshot {
             Some(path) => crash_snapshot::write_header(path.clone(), self.header_with(layers)).await,
@@ -95,7 +96,7 @@ impl Machine {
 }
 
 impl Session {
-    /// As [`Machine::mount`]; the state with these layers is one that counts, as after a cell.
+    /// As [`Machine::mount`]; the checkpoint is updated with these layers, as after a cell.
     ///
     /// # Errors
     /// Those of [`Machine::mount`], or of [`Session::execute`] when the machine has ended.
@@ -115,15 +116,15 @@ impl Session {
         self.changed(state, result).await
     }
 
-    /// Wheels that are mounted at present. What a cell has installed is among them while it runs; when that cell is rolled back
-    /// they are gone. Waits for nothing.
+    /// Returns the wheels that are mounted now. While a cell runs, this includes the wheels that it has installed; they
+    /// are removed if that cell is rolled back. Does not wait.
     pub fn layers(&self) -> Vec<Layer> {
         self.interrupt_handle().layers()
     }
 }
 
-/// Returns the layers that [`Sandbox::resume_session`](super::Sandbox::resume_session) of `path` wants in
-/// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A crash snapshot that is newer takes the file's place first, as in
+/// Returns the layers that [`Sandbox::resume_session`](super::Sandbox::resume_session) of `path` needs in
+/// [`MachineSpec::layers`](crate::api::MachineSpec::layers). A newer crash snapshot replaces the file first, as in
 /// [`Sandbox::resume`](super::Sandbox::resume).
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Copies of a machine: forks that live beside it, and images that outlive it.
+//! Copies of a machine: forks that run beside it, and images that outlive it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,7 +25,7 @@ pub struct PausedMachine {
 }
 
 impl PausedMachine {
-    /// Goes on where the machine was that it was forked from, with random numbers of its own.
+    /// Resumes the machine in the state of the fork, with random numbers of its own.
     ///
     /// # Errors
     /// When it has ended.
@@ -36,8 +36,8 @@ impl PausedMachine {
 }
 
 impl Machine {
-    /// Another machine in the place of this one, which has ended and had changed nothing: of the same image and session, with
-    /// the same limits, directories and crash snapshot, and with no standard input.
+    /// Returns another machine in place of this one, which has ended without changes: of the same image and session,
+    /// with the same limits, directories and crash snapshot, and without standard input.
     ///
     /// # Errors
     /// Those of [`Machine::start`].
@@ -57,15 +57,15 @@ impl Machine {
     /// descriptors and everything else are copies.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the system has no process left, and this machine goes on; others when it has ended.
+    /// [`Error::Unavailable`] if the system has no process left, and this machine continues; others if it has ended.
     pub async fn fork(&mut self) -> Result<PausedMachine, Error> {
         let mut other = self.fork_as(false, false).await?;
         other.machine.session = new_session()?;
         Ok(other)
     }
 
-    /// Forks what takes over when this machine ends: the same session, with the same crash snapshot. When it is `idle`, the two share
-    /// all memory they can.
+    /// Forks a checkpoint, which replaces this machine when it ends: the same session, with the same crash snapshot. If
+    /// the session is `idle`, the two share as much memory as possible.
     ///
     /// # Errors
     /// Those of [`Machine::fork`].
@@ -76,12 +76,12 @@ impl Machine {
     async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<PausedMachine, Error> {
         let (channel, theirs) = pair()?;
         let limit = self.shared.startup_timeouts.hello;
-        // Who stops the session's cell does not mean its checkpoint: that stop is kept for the cell.
-        let nobody = InterruptHandle::new();
-        // An idle one gives back what it was given to follow.
+        // A cell interrupt does not apply to the checkpoint: it is kept for the cell.
+        let no_interrupt = InterruptHandle::new();
+        // An idle machine drops its update file.
         self.followed &= !idle;
         let question = ToMachine::Fork { checkpoint, idle };
-        let (reply, _) = self.converse_until(&nobody, &question, &[theirs.as_fd()], None, limit).await?;
+        let (reply, _) = self.converse_until(&no_interrupt, &question, &[theirs.as_fd()], None, limit).await?;
         drop(theirs);
         match reply {
             FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
@@ -90,7 +90,8 @@ impl Machine {
         }
     }
 
-    /// As [`Machine::execute_and`] with a checkpoint: what becomes of it is to be [heard](Machine::receive_checkpoint_report).
+    /// As [`Machine::execute_and`] with a checkpoint: the report on the checkpoint must be
+    /// [received](Machine::receive_checkpoint_report).
     ///
     /// # Errors
     /// As there.
@@ -104,8 +105,8 @@ impl Machine {
         self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
     }
 
-    /// Lets the machine see to its checkpoint, as it does after [`Machine::execute_and_keep`]: what becomes of it is to be
-    /// [heard](Machine::receive_checkpoint_report).
+    /// Makes the machine update its checkpoint, as after [`Machine::execute_and_keep`]: the report must be
+    /// [received](Machine::receive_checkpoint_report).
     ///
     /// # Errors
     /// When the machine has ended.
@@ -115,7 +116,7 @@ impl Machine {
         self.tell(&ToMachine::UpdateCheckpoint, &fds).await
     }
 
-    /// The socket of the next checkpoint that the machine forks by itself, if it has none yet.
+    /// Returns the socket for the next checkpoint that the machine forks by itself, if the machine has none yet.
     fn spare_socket(&mut self) -> Result<Option<OwnedFd>, Error> {
         if self.spare.is_some() {
             return Ok(None);
@@ -125,17 +126,18 @@ impl Machine {
         Ok(Some(theirs))
     }
 
-    /// Waits for what has become of the checkpoint after an execution: there is another one, or `None` when it follows. To be
-    /// called before this machine is asked for anything else, and again when it was cancelled while `expected` is still set.
+    /// Waits for the report on the checkpoint after an execution. Returns the new checkpoint, or `None` if the previous
+    /// one was updated. Must be called before the next request to this machine, and again if it was cancelled while
+    /// `report_pending` is still set.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when there is none of the present state; others when this machine has ended.
+    /// [`Error::Unavailable`] if there is no checkpoint of the present state; others if this machine has ended.
     pub(super) async fn receive_checkpoint_report(
         &mut self,
-        expected: &mut bool,
+        report_pending: &mut bool,
     ) -> Result<Option<PausedMachine>, Error> {
         let said = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
-        *expected = false;
+        *report_pending = false;
         match said {
             Ok(Ok(FromMachine::Followed)) => Ok(None),
             Ok(Ok(FromMachine::Forked(None))) => match self.spare.take() {
@@ -150,7 +152,7 @@ impl Machine {
         }
     }
 
-    /// Lets the checkpoints that are forked from now on follow, where that is possible.
+    /// Enables incremental updates for the checkpoints that are forked after this, where that is possible.
     ///
     /// # Errors
     /// When this machine has ended.
@@ -163,7 +165,8 @@ impl Machine {
         self.tell(&ToMachine::Follow, &[file.as_fd(), page_map.as_fd()]).await
     }
 
-    /// Waits for the hello of a process that this one has forked, or is about to; a checkpoint has this one's crash snapshot.
+    /// Waits for the hello of a process that this machine has forked, or is about to fork; a checkpoint has this
+    /// machine's crash snapshot.
     async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<PausedMachine, Error> {
         let greeted = tokio::time::timeout(self.shared.startup_timeouts.hello, greet(&mut channel)).await;
         let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
@@ -178,11 +181,11 @@ impl Machine {
         Ok(PausedMachine { machine })
     }
 
-    /// Writes what this machine is more than its base image to `to`; returns how many changes it has seen. The machine goes
-    /// on.
+    /// Writes the difference between this machine and its base image to `to`; returns its number of changes. The
+    /// machine continues.
     ///
     /// # Errors
-    /// [`Error::Image`] when it holds something that cannot be kept, and this machine goes on; others when it has ended.
+    /// [`Error::Image`] if it has something that no image can hold, and this machine continues; others if it has ended.
     pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, Error> {
         let pages = self.page_map();
         let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
@@ -193,10 +196,10 @@ impl Machine {
         }
     }
 
-    /// Takes over the files in the working directory of what `from` describes.
+    /// Copies the files in the working directory of the session in `from` to this machine.
     ///
     /// # Errors
-    /// [`Error::Image`] when they cannot be read, or are more than this machine may have; it is of no use then.
+    /// [`Error::Image`] if they cannot be read, or exceed this machine's limits; the machine is unusable then.
     pub(super) async fn recover(&mut self, from: &File) -> Result<(), Error> {
         match self.converse(&ToMachine::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Recovered(None) => Ok(()),
@@ -205,14 +208,15 @@ impl Machine {
         }
     }
 
-    /// Becomes what `from` describes, which has seen `generation` changes; returns the guest paths of host directories that are not granted any more.
+    /// Restores the session in `from`, which has `generation` changes; returns the guest paths of host directories that
+    /// are no longer granted.
     ///
     /// # Errors
-    /// [`Error::Image`] when the image does not fit; the machine is of no use then.
+    /// [`Error::Image`] if the image does not fit; the machine is unusable then.
     pub(super) async fn restore_snapshot(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
         match self.converse(&ToMachine::Restore { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Restored { failed: None, revoked, layers } => {
-                // A crash snapshot may name more than there were.
+                // A crash snapshot may name more layers than were mounted.
                 let mut mounted = self.layers();
                 mounted.retain(|layer| layers.contains(&layer.id()));
                 self.mounted.set(mounted);
@@ -224,7 +228,7 @@ impl Machine {
     }
 }
 
-/// A file in memory for what checkpoints lack, of a size that nobody can change.
+/// Creates the file in memory for increments. Its size is sealed.
 fn increments() -> std::io::Result<OwnedFd> {
     let file = memory_file("increments")?;
     rustix::fs::ftruncate(&file, FILE_BYTES)?;

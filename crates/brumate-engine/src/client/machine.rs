@@ -1,4 +1,4 @@
-//! A machine as the server sees it: one jailed process with one interpreter.
+//! The server's side of a machine: one jailed process with one interpreter.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,42 +29,42 @@ use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
 pub struct Machine {
-    /// First, so that it is dropped first: a process that is killed does not bother with the end of its connection.
+    /// First, so that it is dropped first: a killed process does not react to the end of its connection.
     process: Process,
     channel: AsyncChannel,
     pub(super) shared: Arc<SandboxShared>,
     pub(super) limits: Limits,
     pub(super) mounts: Mounts,
     exit: oneshot::Receiver<Exit>,
-    /// What came of `exit`, which tells it once.
+    /// Result of `exit`, which can be received only once.
     exited: Option<Result<Exit, RecvError>>,
     interrupt_handle: InterruptHandle,
-    /// A conversation has begun and not ended. When the next begins like that, nobody waited for its end: the machine's
-    /// next answer would be taken for one to another question.
+    /// Set while a request is unanswered. If it is set when the next request begins, the caller cancelled the last one,
+    /// and its late answer could be taken for the next one's.
     conversing: bool,
-    /// Bytes of output that the present execution has dropped, as far as is known.
+    /// Bytes of output that the current execution has dropped, as far as is known.
     dropped: u64,
-    /// What it was forked from.
+    /// The pool it was forked from.
     pub(super) pool: Arc<Pool>,
-    /// The session it is, or will be.
+    /// The session of this machine.
     pub(super) session: SessionId,
-    /// Wheels that it has mounted.
+    /// Wheels that are mounted.
     pub(super) mounted: Mounted,
-    /// It writes its crash snapshot beside this path.
+    /// The machine writes its crash snapshot beside this path.
     pub(super) crash_snapshot: Option<PathBuf>,
-    /// Where the next checkpoint that it forks by itself speaks; it has the other end.
+    /// Channel of the next checkpoint that the machine forks by itself; the machine has the other end.
     pub(super) spare: Option<AsyncChannel>,
-    /// It was told how its checkpoints can follow.
+    /// Whether incremental updates of its checkpoints are enabled.
     pub(super) followed: bool,
-    /// For the modules that its guest brings.
+    /// Limits for the modules that the guest brings.
     pub(super) compiling: Compiling,
 }
 
 impl Machine {
-    /// Takes a machine of `pool` and gives it its limits. May take as long as the zygote likes.
+    /// Takes a machine of `pool` and sends it its limits. May take as long as the zygote needs.
     ///
     /// # Errors
-    /// When none can be had, or a directory of `spec` cannot be opened.
+    /// If none is available, or a directory of `spec` cannot be opened.
     pub(crate) async fn start(
         shared: Arc<SandboxShared>,
         pool: Arc<Pool>,
@@ -79,7 +79,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// A machine that has been started.
+    /// Returns the machine of a process that was started.
     pub(super) fn new(
         shared: Arc<SandboxShared>,
         pool: Arc<Pool>,
@@ -140,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Runs code. Events arrive while it runs; a receiver that is dropped stops hearing them.
+    /// Runs code. Events arrive while it runs. If the receiver is dropped, no more events are sent.
     ///
     /// # Errors
     /// When the machine has ended: killed at a limit, crashed, or exited.
@@ -148,11 +148,11 @@ impl Machine {
         Ok(self.execute_and(request, events, None, None).await?.0)
     }
 
-    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. With `checkpoint` it sees to
-    /// its checkpoint after the answer; a socket in it is that of the next one.
+    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. With
+    /// `checkpoint` the machine updates its checkpoint after the answer; a socket in it is for the next checkpoint.
     ///
     /// # Errors
-    /// As [`Machine::execute`]; that the directory cannot be listed is none of them.
+    /// As [`Machine::execute`]. A directory that cannot be listed is no error of the call.
     pub(super) async fn execute_and(
         &mut self,
         request: Execute,
@@ -186,7 +186,7 @@ impl Machine {
         Ok((*outcome, listed))
     }
 
-    /// What the machine answered when it was asked for the files below `directory`.
+    /// Returns the listing in the machine's reply for `directory`.
     ///
     /// # Errors
     /// As [`Machine::list_files`].
@@ -203,17 +203,17 @@ impl Machine {
         }
     }
 
-    /// What the server vouches for about this machine's session.
+    /// Returns the header that the server writes for this machine's session.
     pub(super) fn header(&self) -> Header {
         self.header_with(self.layers().iter().map(Layer::id).collect())
     }
 
-    /// As [`Machine::header`], if these were its layers.
+    /// As [`Machine::header`], with these layers.
     pub(super) fn header_with(&self, layers: Vec<LayerId>) -> Header {
         Header::new(&self.pool, self.session, layers)
     }
 
-    /// Asks a machine and hears it out until it answers, within `wall` and the grace time.
+    /// Sends a request and serves callbacks until the reply, within `wall` and the grace time.
     pub(super) async fn converse(
         &mut self,
         question: &ToMachine,
@@ -257,7 +257,7 @@ impl Machine {
             dropped: &mut dropped,
             compiling: &mut self.compiling,
         };
-        // The guard is asked first, each time: whatever the machine does, it does within its limits.
+        // The guard is polled first, so that the limits hold whatever the machine sends.
         let said = tokio::select! {
             biased;
             reason = clock.guard(&self.process, interrupt_handle, execution, self.limits.grace) => Err(reason),
@@ -278,12 +278,12 @@ impl Machine {
         }
     }
 
-    /// The next message, outside of a conversation. May be cancelled.
+    /// Receives the next message outside of a conversation. May be cancelled.
     pub(super) async fn receive(&mut self) -> Result<FromMachine, WireError> {
         self.channel.receive().await
     }
 
-    /// Tells the machine something that it does not answer.
+    /// Sends a message that the machine does not answer.
     pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
         match self.channel.send(message, fds).await {
             Ok(()) => Ok(()),
@@ -296,8 +296,8 @@ impl Machine {
         self.process.page_map()
     }
 
-    /// Bytes that this machine may be more than its image: of memory and of files, which it keeps in memory. `None` where that
-    /// cannot be had.
+    /// Estimates how many bytes of memory and files this machine has beyond its image; files are in memory as well.
+    /// `None` if that is not available.
     pub(super) fn changed_bytes(&self) -> Option<u64> {
         let more = self.process.anonymous_bytes()?.saturating_sub(self.pool.footprint());
         Some(more.saturating_add(UNSEEN))
@@ -327,7 +327,7 @@ impl Machine {
         self.dead(ExitReason::Protocol(what.to_owned()))
     }
 
-    /// How the process ended, if its jail says so in time. May be asked again.
+    /// Returns how the process ended, if its jail reports it in time. May be called again.
     async fn exited(&mut self) -> Option<Result<Exit, RecvError>> {
         if self.exited.is_none() {
             self.exited = tokio::time::timeout(EXIT_TIMEOUT, &mut self.exit).await.ok();
@@ -335,7 +335,7 @@ impl Machine {
         self.exited.clone()
     }
 
-    /// The connection is closed: asks how the process ended.
+    /// Returns the error for a closed connection, with the exit status of the process.
     pub(super) async fn died(&mut self, stopped: Option<StopReason>) -> Error {
         let exit = self.exited().await;
         self.process.kill();
@@ -346,18 +346,18 @@ impl Machine {
             (Some(StopReason::CpuLimit), _) => ExitReason::CpuLimit,
             (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), .. }))) => ExitReason::MemoryLimit,
             (None, Some(Ok(Exit { signal: Some(signal), .. }))) => ExitReason::Signal(signal),
-            // Who would know is gone: all machines of a jail end with its first process.
+            // The jail's init has exited, so there is no exit status. All machines of the jail have ended with it.
             (None, Some(Err(_))) => ExitReason::Signal(libc::SIGKILL),
             (None, _) => ExitReason::Protocol("it closed its connection".to_owned()),
         })
     }
 }
 
-/// What is added to the memory that a machine has got to itself, in bytes: what was copied ahead for it before its memory was looked
-/// at may have changed, and every file has something beside pages.
+/// Bytes that are added to the memory that a machine does not share. Prefaulted pages may have changed unnoticed, and
+/// every file needs more than its pages.
 const UNSEEN: u64 = 4 << 20;
 
-/// A machine of `pool` that has been told what it is for.
+/// Takes a machine of `pool` and sends it `Start`.
 pub(super) async fn take(
     pool: &Arc<Pool>,
     limits: Limits,

@@ -1,4 +1,4 @@
-//! Files in memory that jailed processes write into, and what is taken from them.
+//! Files in memory that jailed processes write, and checks of their content.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?)
 }
 
-/// Makes what was compiled from a guest's bytes unchangeable.
+/// Seals code that was compiled from a guest's bytes.
 pub(super) fn seal(output: File, memory: u64) -> Result<Arc<File>, Error> {
     use rustix::fs::{SealFlags, SeekFrom, fcntl_add_seals, seek};
     fcntl_add_seals(&output, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)
@@ -25,7 +25,7 @@ pub(super) fn seal(output: File, memory: u64) -> Result<Arc<File>, Error> {
     if length > memory.min(MAX_CODE) {
         return Err(failed("too much code"));
     }
-    // A hole would become memory when it is read.
+    // Reading a hole would allocate memory.
     if length > 0 && seek(&output, SeekFrom::Hole(0)).map_err(std::io::Error::from)? < length {
         return Err(failed("its code has holes"));
     }
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// A compiler's output, and the descriptor of it that the compiler keeps.
+    /// Returns a compiler's output, and the descriptor of it that the compiler keeps.
     fn output() -> (File, File) {
         let output = File::from(memory_file("module").unwrap());
         let theirs = output.try_clone().unwrap();

@@ -1,10 +1,9 @@
-//! What the rest of Brumate sees of the engine: a [`Sandbox`] hands out [`Machine`]s.
+//! The engine's interface to the rest of Brumate: a [`Sandbox`] starts [`Machine`]s.
 //!
 //! The server process never runs guest code and never forks. It owns the cache of compiled modules, starts zygotes, and
-//! speaks with machines over sockets, treating every byte from them as hostile.
+//! communicates with machines over sockets. Every byte from them is treated as hostile.
 
 mod bytecode;
-mod carry;
 mod channel;
 pub(crate) mod compiler;
 mod compiler_process;
@@ -16,6 +15,7 @@ mod file_checks;
 mod files;
 mod footprint;
 mod hibernate;
+mod image_transfer;
 mod images;
 mod layers;
 mod lifecycle;
@@ -53,9 +53,9 @@ use tokio::sync::Mutex;
 
 /// Reason why a machine has ended.
 pub use crate::api::ExitReason;
-pub use carry::{copy_images, take_images};
 pub use error::Error;
 pub use hibernate::{ResumedMachine, check_session_file};
+pub use image_transfer::{copy_images, take_images};
 pub use layers::layers_of;
 pub use lifecycle::PausedMachine;
 pub use machine::Machine;
@@ -77,7 +77,7 @@ use images::Images;
 use pool::Pool;
 use unoptimized::Unoptimized;
 
-/// Attempts to start a machine when zygotes die.
+/// Attempts to start a machine if zygotes end.
 const ATTEMPTS: usize = 3;
 
 /// Machines kept ready per image.
@@ -87,16 +87,16 @@ pub const DEFAULT_READY: usize = 2;
 pub struct SandboxConfig {
     /// Where compiled modules and images are kept; made with mode 0700 when missing.
     pub cache_dir: PathBuf,
-    /// Refuse to run when any wall of the jail cannot be raised. Otherwise missing walls are logged.
+    /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.
     pub require_jail: bool,
-    /// Hears about compilation.
+    /// Called for progress of compiling.
     pub progress: Option<ProgressFn>,
     /// The binary that serves `internal zygote`; `None` is this process's own.
     pub program: Option<PathBuf>,
     /// Machines kept ready per image, forked before they are asked for.
     pub ready: usize,
-    /// A zygote ends, with the machines that are kept ready of it, when none was taken for this time; `None`: never. The next
-    /// machine starts another one.
+    /// A zygote ends, with its ready machines, if none was taken for this time; `None`: never. The next machine starts
+    /// another one.
     pub idle: Option<Duration>,
     /// How zygotes start.
     pub start: StartMode,
@@ -106,7 +106,7 @@ pub struct SandboxConfig {
     pub startup_timeouts: StartupTimeouts,
 }
 
-/// How a sandbox starts its zygotes. The first run can come sooner at the price of slower forks.
+/// How a sandbox starts its zygotes: an earlier first run costs slower forks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartMode {
     /// Zygotes take longer to start, and fork fast.
@@ -158,9 +158,9 @@ pub(crate) struct SandboxShared {
     ready: usize,
     idle: Option<Duration>,
     pub(crate) startup_timeouts: StartupTimeouts,
-    /// An image is, or was, being built in the background.
+    /// Set while an image is being built in the background, and afterwards.
     building: AtomicBool,
-    /// Zygotes by image; each is started by the first who needs it, while the others wait.
+    /// Zygotes by image. The first caller that needs one starts it, and the others wait.
     pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
 }
 
@@ -177,10 +177,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Compiles what the cache lacks of the interpreter, builds its image if there is none, and starts a zygote.
+    /// Compiles the modules of the interpreter that the cache lacks, builds its image if there is none, and starts a
+    /// zygote.
     ///
     /// # Errors
-    /// When the cache cannot be used, the interpreter does not compile or boot, or walls are missing that are required.
+    /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
     pub async fn start(config: SandboxConfig) -> Result<Sandbox, Error> {
         let program = match config.program {
             Some(program) => program,
@@ -221,10 +222,10 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Makes a new machine: a fork of an interpreter that has booted.
+    /// Forks a new machine from an interpreter that has booted.
     ///
     /// # Errors
-    /// When no machine can be had, or a directory of `spec` cannot be opened.
+    /// If no machine is available, or a directory of `spec` cannot be opened.
     pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
         let replaced = bundle::replaced_packages(&spec.image, &spec.layers);
         if replaced.is_empty() && self.has_image(&spec.image) {
@@ -270,12 +271,12 @@ impl Sandbox {
     /// Builds an image if there is none, and starts its zygote.
     ///
     /// # Errors
-    /// When a module cannot be imported, above all.
+    /// Mainly if a module cannot be imported.
     pub async fn warm(&self, image: &Image) -> Result<(), Error> {
         self.warm_as(image, Urgency::Needed).await
     }
 
-    /// As [`Sandbox::warm`], before anybody needs it: what runs wait for goes first.
+    /// As [`Sandbox::warm`], before a run needs it: work that runs wait for goes first.
     ///
     /// # Errors
     /// Those of [`Sandbox::warm`].
@@ -290,7 +291,7 @@ impl Sandbox {
         warmed
     }
 
-    /// Removes an image, and ends its zygote. Machines that are in use live on.
+    /// Removes an image, and ends its zygote. Machines that are in use continue.
     pub async fn remove_image(&self, image: &Image) {
         let slot = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner).remove(&(image.clone(), None));
         if let Some(slot) = slot
@@ -301,7 +302,8 @@ impl Sandbox {
         self.shared.images.remove(image);
     }
 
-    /// Starts the zygote of an image that is built. A failure is met again, and told, by who needs it.
+    /// Starts the zygote of an image that is built. A failure is not reported here; the next caller that needs the
+    /// zygote gets it.
     pub async fn start_if_built(&self, image: &Image) {
         if self.has_image(image)
             && let Err(error) = self.shared.pool(image, Urgency::Ahead).await
@@ -326,8 +328,9 @@ impl Sandbox {
         prepare::everything(&self.shared).await
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of what they require, as far as imports usually load them. If
-    /// a wheel is of [`Image::data`], which is not built yet, that is begun in the background.
+    /// Compiles the native modules of these wheels of the bundle and of the wheels they require, if imports usually
+    /// load them. If a wheel belongs to [`Image::data`] and this image is not built yet, its build is started in the
+    /// background.
     ///
     /// # Errors
     /// When one does not compile.
@@ -347,8 +350,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of what they require, before anybody needs them: what runs
-    /// wait for goes first.
+    /// Compiles the native modules of these wheels of the bundle and of the wheels they require, before a run needs
+    /// them: work that runs wait for goes first.
     ///
     /// # Errors
     /// When one does not compile.

@@ -1,4 +1,4 @@
-//! Which wheels a machine has, and what has to change when it is to have others.
+//! The wheels of a machine, and the plan for changing them.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Mounted(Arc<MountedState>);
 #[derive(Debug, Default)]
 struct MountedState {
     layers: Mutex<Vec<Layer>>,
-    /// The crash snapshot names others as well.
+    /// Whether the crash snapshot names other layers as well.
     wide: AtomicBool,
 }
 
@@ -34,12 +34,12 @@ impl Mounted {
         self.0.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The crash snapshot names other layers as well.
+    /// Marks that the crash snapshot names other layers as well.
     pub(super) fn mark_wide(&self) {
         self.0.wide.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it does; it is about to name these only.
+    /// Returns whether the crash snapshot names other layers, and clears the mark.
     pub(super) fn take_wide(&self) -> bool {
         self.0.wide.swap(false, Ordering::Relaxed)
     }
@@ -53,20 +53,20 @@ impl Mounted {
     }
 }
 
-/// What a machine is told so that it has the wheels it ought to have.
+/// Changes that give a machine the wanted wheels.
 #[derive(Debug, Default)]
 pub(super) struct RemountPlan {
     add: Vec<Layer>,
     pub(super) remove: Vec<LayerId>,
-    /// What it has then.
+    /// Layers of the machine afterwards.
     pub(super) after: Vec<Layer>,
 }
 
 impl RemountPlan {
-    /// Mounts `wanted` beside `present`; another version of a package takes its place.
+    /// Mounts `wanted` in addition to `present`; another version of a package is replaced.
     ///
     /// # Errors
-    /// [`Error::Layer`] for one that cannot be, or is one too many.
+    /// [`Error::Layer`] for one that cannot be mounted, or is one too many.
     pub(super) fn new(present: &[Layer], wanted: &[Layer]) -> Result<RemountPlan, Error> {
         let mut plan = RemountPlan { after: present.to_vec(), ..RemountPlan::default() };
         for layer in wanted {
@@ -97,7 +97,7 @@ impl RemountPlan {
         Ok(plan)
     }
 
-    /// Takes away the packages of these names (normalised, PEP 503).
+    /// Unmounts the packages with these names (normalised, PEP 503).
     pub(super) fn without(present: &[Layer], packages: &[String]) -> RemountPlan {
         let goes = |layer: &Layer| packages.contains(&distribution(&layer.name));
         let mut after = present.to_vec();
@@ -110,18 +110,18 @@ impl RemountPlan {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// What is given to the machine, in messages with their descriptors.
+    /// Returns the messages that send the machine its new layers, with their descriptors.
     pub(super) fn messages(&self, question: Option<u64>) -> impl Iterator<Item = (ToMachine, Vec<BorrowedFd<'_>>)> {
         messages(&self.add).map(move |(layers, fds)| (ToMachine::Layers { question, layers }, fds))
     }
 
-    /// Every wheel that the machine may have while it is told.
+    /// Returns every wheel that the machine may have during the change.
     pub(super) fn before_and_after(&self) -> Vec<LayerId> {
         self.remove.iter().cloned().chain(self.after.iter().map(Layer::id)).collect()
     }
 }
 
-/// Layers in messages, and their descriptors.
+/// Returns the messages that send layers, with their descriptors.
 pub(super) fn messages(layers: &[Layer]) -> impl Iterator<Item = (Vec<LayerInfo>, Vec<BorrowedFd<'_>>)> {
     layers.chunks(LAYERS_AT_ONCE).map(|layers| {
         let infos = layers.iter().map(|layer| LayerInfo { id: layer.id(), bytecode: layer.bytecode.is_some() });
@@ -134,7 +134,7 @@ fn problem(layer: &Layer, reason: &str) -> Error {
     Error::Layer { name: layer.name.clone(), reason: reason.to_owned() }
 }
 
-/// Refuses what a machine must not be given.
+/// Refuses a layer that a machine must not get.
 pub(super) fn check(layer: &Layer) -> Result<(), Error> {
     let is_name = !layer.name.is_empty() && layer.name.len() <= MAX_LAYER_NAME && !layer.name.contains(['/', '\0']);
     if !is_name {
@@ -149,14 +149,14 @@ pub(super) fn check(layer: &Layer) -> Result<(), Error> {
     Ok(())
 }
 
-/// A request of the guest's that can be passed on.
+/// Whether a request of the guest may be passed to the caller.
 pub(super) fn is_sound(request: &InstallRequest) -> bool {
     let texts = request.requirements.iter().chain(&request.constraints).chain(&request.uninstall);
     let modules = request.modules.iter().flat_map(|module| module.among.iter().chain([&module.name]));
     texts.chain(modules).all(|text| text.len() <= MAX_REQUIREMENT)
 }
 
-/// What becomes of a request to take packages away: the server's users are not asked.
+/// Answers an uninstall request. The caller is not asked.
 pub(super) fn uninstall(present: &[Layer], packages: &[String]) -> (RemountPlan, InstallReply) {
     let plan = RemountPlan::without(present, packages);
     let version = |id: &LayerId| id.name.split('-').nth(1).unwrap_or_default().to_owned();
@@ -164,7 +164,7 @@ pub(super) fn uninstall(present: &[Layer], packages: &[String]) -> (RemountPlan,
     (plan, InstallReply::Done { installed: Vec::new(), satisfied: gone })
 }
 
-/// What an answer means for the machine, and what the guest is told.
+/// Returns the plan for an install answer, and the reply to the guest.
 pub(super) fn install(present: &[Layer], answer: Result<InstallAnswer, String>) -> (RemountPlan, InstallReply) {
     let refused = |mut text: String| {
         text.truncate(text.floor_char_boundary(MAX_REFUSAL));

@@ -49,12 +49,12 @@ impl Mounts {
         Ok(Mounts { grants })
     }
 
-    /// Guest path and read-only flag of each, in order.
+    /// Returns guest path and read-only flag of each grant, in order.
     pub(super) fn guest_paths(&self) -> Vec<(String, bool)> {
         self.grants.iter().map(|grant| (grant.guest.clone(), grant.read_only)).collect()
     }
 
-    /// Does what a machine asks, off the async threads.
+    /// Serves a machine's request on a blocking thread.
     pub(super) async fn serve(&self, request: MountRequest) -> (MountReply, Option<OwnedFd>) {
         let Some(grant) = self.grants.get(request.mount as usize).cloned() else {
             return (MountReply::Error("ENOENT".to_owned()), None);
@@ -140,7 +140,7 @@ impl Grant {
             return Err(Errno::NAMETOOLONG);
         }
         let path = if path.is_empty() { b"." } else { path };
-        // A link in the last place is opened itself, where the flags say so; RESOLVE_NO_SYMLINKS would refuse even that.
+        // With these flags a link in the last place is opened itself; RESOLVE_NO_SYMLINKS would refuse it.
         let last_may_be_link = flags.contains(OFlags::PATH | OFlags::NOFOLLOW);
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.directory, path, flags | OFlags::CLOEXEC, mode, resolve) {
@@ -152,7 +152,7 @@ impl Grant {
         }
     }
 
-    /// The directory that holds `path`, and the last component.
+    /// Opens the directory that holds `path`; also returns the last component.
     fn parent<'a>(&self, path: &'a [u8]) -> Result<(OwnedFd, &'a [u8]), Errno> {
         let (directory, name) = match path.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),

@@ -1,12 +1,12 @@
-//! Which pages of its memory a process has to itself.
+//! The pages of its memory that a process does not share.
 
 use std::fs::File;
 
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-/// The page map of `pid` (proc_pid_pagemap(5)), for that process to read. `None` where this one may not look into it: it must be
-/// root or have `CAP_SYS_PTRACE`.
+/// Opens the page map of `pid` (proc_pid_pagemap(5)), for that process to read. `None` if this process may not open it:
+/// it must be root or have `CAP_SYS_PTRACE`.
 ///
 /// The caller makes sure that `pid` was still the same process afterwards.
 pub(super) fn open(pid: Pid) -> Option<File> {
@@ -14,9 +14,10 @@ pub(super) fn open(pid: Pid) -> Option<File> {
     without_physical_addresses(|| File::open(path).ok()).flatten()
 }
 
-/// The kernel asks who opened a page map whether it shows physical addresses. No guest should know any.
+/// Runs `open` without `CAP_SYS_ADMIN`. The kernel shows physical addresses only if the process that opened the page
+/// map has it, and guests must not see them.
 fn without_physical_addresses<T>(open: impl FnOnce() -> T) -> Option<T> {
-    // Of this thread, which does nothing else meanwhile.
+    // Capabilities of this thread, which does nothing else meanwhile.
     let own = capabilities(None).ok()?;
     if !own.effective.contains(CapabilitySet::SYS_ADMIN) {
         return Some(open());

@@ -1,4 +1,4 @@
-//! One zygote and the machines kept ready beside it.
+//! One zygote and its ready machines.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::zygote::Zygote;
 use crate::api::Image;
 use crate::image::file::Header;
 
-/// How long after a machine was taken the next one is forked.
+/// Delay between taking a machine and forking the next one.
 const REFILL_DELAY: Duration = Duration::from_millis(3);
 
 /// A zygote with machines that wait for their first request.
@@ -22,12 +22,12 @@ pub(crate) struct Pool {
     /// Header of the image's file.
     base: Header,
     ready: Mutex<VecDeque<UnassignedMachine>>,
-    /// How many are kept.
+    /// Number of ready machines.
     target: usize,
     filling: AtomicBool,
     /// When a machine was taken last.
     used: Mutex<Instant>,
-    /// No machines are kept ready any more.
+    /// Set when no ready machines are forked any more.
     retired: AtomicBool,
     /// Anonymous memory that a machine has when it is forked, in bytes.
     footprint: OnceLock<u64>,
@@ -55,7 +55,7 @@ impl Pool {
         &self.zygote
     }
 
-    /// What its machines are forked from.
+    /// Returns the image that its machines are forked from.
     pub(crate) fn image(&self) -> &Image {
         &self.image
     }
@@ -65,7 +65,7 @@ impl Pool {
         &self.base
     }
 
-    /// Anonymous memory that its machines have when they are forked, in bytes; 0 where the kernel does not tell.
+    /// Returns the anonymous memory of its machines when they are forked, in bytes; 0 if the kernel does not report it.
     pub(crate) fn footprint(&self) -> u64 {
         self.footprint.get().copied().unwrap_or(0)
     }
@@ -75,20 +75,20 @@ impl Pool {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Ends the machines that are kept ready, and makes no others. Those that are asked for are forked as before.
+    /// Ends the ready machines, and makes no others. Requested machines are forked as before.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A machine: one that is ready, or a new one.
+    /// Returns a ready machine, or forks a new one.
     ///
     /// # Errors
     /// When none can be forked.
     pub(crate) async fn take(self: &Arc<Self>) -> Result<UnassignedMachine, Error> {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let unassigned = self.take_any().await?;
-        // All are forks of the same zygote: one tells it.
+        // All are forks of the same zygote, so one measurement is enough.
         self.footprint.get_or_init(|| unassigned.process.anonymous_bytes().unwrap_or(0));
         Ok(unassigned)
     }
@@ -113,14 +113,14 @@ impl Pool {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Forks what is missing, elsewhere.
+    /// Forks the missing ready machines in the background.
     fn refill(self: &Arc<Self>) {
         if self.target == 0 || self.is_retired() || self.filling.swap(true, Ordering::AcqRel) {
             return;
         }
         let pool = Arc::downgrade(self);
         tokio::spawn(async move {
-            // Whoever took the last one is about to use it: forking now would take the processor from it.
+            // The caller that took the last one is about to use it; forking now would compete for the CPU.
             tokio::time::sleep(REFILL_DELAY).await;
             while let Some(pool) = pool.upgrade() {
                 let missing = {
@@ -134,7 +134,8 @@ impl Pool {
                 match UnassignedMachine::fork(&pool.zygote).await {
                     Ok(unassigned) => {
                         let mut ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
-                        // Under the lock: whoever retires the pool has cleared it before, or does so afterwards.
+                        // Under the lock: a caller that retires the pool has cleared the list before, or clears it
+                        // afterwards.
                         if !pool.is_retired() {
                             ready.push_back(unassigned);
                         }

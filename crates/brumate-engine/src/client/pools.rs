@@ -1,4 +1,4 @@
-//! Zygotes of a sandbox, one for each image: started when one is needed, replaced, and ended when nobody uses them.
+//! Zygotes of a sandbox, one for each image: started on demand, replaced, and ended when unused.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -13,7 +13,7 @@ use super::{PoolKey, SandboxShared, Slot};
 use crate::api::Image;
 
 impl SandboxShared {
-    /// Takes no more machines from `pool`. Those it has given may live on.
+    /// Takes no more machines from `pool`. Machines that are in use continue.
     pub(super) async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
         let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
         if let Some(slot) = slot {
@@ -21,11 +21,12 @@ impl SandboxShared {
         }
     }
 
-    /// Replaces the zygotes. Machines that are in use live on, and runs are served by the old ones until the new ones have started.
+    /// Replaces the zygotes. Machines that are in use continue, and runs are served by the old zygotes until the new
+    /// ones have started.
     pub(super) async fn replace_zygotes(&self) {
         let slots: Vec<(PoolKey, Slot)> = {
             let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            // The plain one as well: it has the modules that the driver loads.
+            // The plain image is included: it has the modules that the driver loads.
             pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
         };
         for (image, slot) in slots {
@@ -65,7 +66,7 @@ impl SandboxShared {
         {
             return Ok(pool.clone());
         }
-        // The machines that were kept ready are of no use either.
+        // Its ready machines are unusable as well.
         *current = None;
         let pool = self.start_pool(wanted, urgency).await?;
         *current = Some(pool.clone());
@@ -95,7 +96,7 @@ impl SandboxShared {
         Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
     }
 
-    /// Has a pool retired when nobody uses it.
+    /// Starts the task that retires an unused pool.
     fn watch(&self, slot: &Slot, pool: &Arc<Pool>) {
         if let Some(idle) = self.idle {
             tokio::spawn(retire_idle(Arc::downgrade(pool), slot.clone(), idle));
@@ -115,7 +116,8 @@ pub(super) async fn replace_brief(shared: Weak<SandboxShared>) {
     }
 }
 
-/// Retires a pool when no machine of it was taken for `idle`. Machines that are in use live on, and with them its zygote.
+/// Retires a pool if no machine of it was taken for `idle`. Machines that are in use continue, and so does their
+/// zygote.
 async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
     while let Some(used) = pool.upgrade() {
         let left = idle.saturating_sub(used.unused_for());

@@ -28,7 +28,7 @@ pub(super) async fn prelude(shared: &SandboxShared) -> Result<(Arc<File>, Arc<Fi
         return Ok((main, trampoline));
     }
     report(shared, 0, 1, "the interpreter");
-    // Whatever else is to be done, nothing can be done before.
+    // Everything else depends on these modules.
     let _need = shared.compilers.need();
     let _lock = lock(shared).await?;
     let compiled = compile_prelude(shared).await?;
@@ -95,11 +95,11 @@ async fn all_at_once(shared: &SandboxShared, missing: &[&NativeModule]) -> Resul
     futures::future::try_join_all(jobs).await.map(drop)
 }
 
-/// Compiles modules that nobody waits for yet. A run that waits for others is let in between.
+/// Compiles modules that no run waits for yet. A run that waits for others goes first.
 pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), Error> {
     let mut at = 0;
     while let Some(module) = missing.get(at) {
-        // Before the lock: whoever comes now needs it.
+        // Before the lock: a run that arrives now needs it.
         shared.compilers.until_free().await;
         let _lock = lock(shared).await?;
         tokio::select! {
@@ -108,7 +108,7 @@ pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]
                 compiled?;
                 at += 1;
             }
-            // What was begun is begun again later: a run that waits has the processors now.
+            // The compilation is started again later: a waiting run needs the CPUs now.
             () = shared.compilers.until_needed() => {}
         }
     }
@@ -117,7 +117,7 @@ pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]
 
 /// Compiles a module of the bundle, unless another task or process has done so meanwhile.
 async fn compile_module(shared: &SandboxShared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
-    // Before it is unpacked.
+    // Checked before the module is unpacked.
     if shared.compilers.cached_for(&module.key, urgency).is_some() {
         return Ok(());
     }
@@ -164,14 +164,14 @@ pub(super) async fn find(shared: &SandboxShared, image: &Image) -> Result<Option
     found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
-/// As [`find`], by what the image is.
+/// As [`find`], by the image's id.
 pub(super) async fn find_by_id(shared: &SandboxShared, id: [u8; 32]) -> Result<Option<Verified>, Error> {
     let images = shared.images.clone();
     let found = tokio::task::spawn_blocking(move || images.find(&id)).await;
     found.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
-/// Keeps other processes from compiling the same at the same time.
+/// Keeps other processes from compiling the same modules at the same time.
 async fn lock(shared: &SandboxShared) -> Result<std::os::fd::OwnedFd, Error> {
     let cache = shared.cache.clone();
     let locked = tokio::task::spawn_blocking(move || cache.lock()).await;

@@ -1,4 +1,4 @@
-//! Asking a jailed process what its walls hold off: `brumate doctor`.
+//! Tests of the jail from inside: `brumate doctor`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Progress of compiling, for whoever wants to show it.
+//! Progress of compiling, for callers that show it.
 
 use std::sync::Arc;
 
-/// How far compiling has come.
+/// Progress of compiling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -10,14 +10,14 @@ pub struct Progress {
     pub done: usize,
     /// Modules in all.
     pub total: usize,
-    /// What is being compiled.
+    /// Name of the module that is being compiled.
     pub name: String,
 }
 
 /// Receives progress of long work.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Reports progress, if somebody listens.
+/// Reports progress if a callback is set.
 pub(super) fn report_to(progress: Option<&ProgressFn>, done: usize, total: usize, name: &str) {
     if let Some(progress) = progress {
         progress(Progress { done, total, name: name.to_owned() });

@@ -1,9 +1,9 @@
 //! Sessions: machines that keep their state from cell to cell, whatever a cell does.
 //!
-//! After each cell, as soon as its answer is sent, the machine sees to its checkpoint: a paused copy of itself, that follows from
-//! cell to cell or is forked anew. A cell that crashes, is killed or runs out of memory takes the machine with it; the
-//! checkpoint takes over, and the session is as it was before that cell, files included. In a transaction
-//! ([`Session::begin`]) the checkpoint stays as it is until the caller has decided.
+//! After each cell, as soon as its answer is sent, the machine updates its checkpoint, a paused copy of itself, or
+//! forks it again. If a cell crashes, is killed or runs out of memory, its machine ends. The checkpoint replaces it,
+//! and the session is as it was before that cell, files included. In a transaction ([`Session::begin`]) the checkpoint
+//! is not updated until the caller commits.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,49 +24,51 @@ use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
 #[derive(Debug)]
 pub struct Session {
     state: Arc<tokio::sync::Mutex<SessionState>>,
-    /// Stops the machine that runs at present.
+    /// Stops the current machine.
     interrupt_handle: Arc<Mutex<InterruptHandle>>,
 }
 
 #[derive(Debug)]
 pub(super) struct SessionState {
     pub(super) machine: Machine,
-    /// The session as it was after the last cell.
+    /// The session after the last cell.
     pub(super) checkpoint: Option<PausedMachine>,
-    /// The machine sees to it by itself, and says how.
-    pub(super) expected: bool,
-    /// The one before: it follows, or its state counts no more. Ending its process takes time that nobody should wait for.
+    /// Whether a checkpoint report from the machine is outstanding.
+    pub(super) report_pending: bool,
+    /// Previous checkpoint. Reused if the machine updated it, otherwise dropped in the background.
     outdated: Option<PausedMachine>,
-    /// Counts what has changed the state; the task that sees to the checkpoint hears it.
+    /// Counts state changes and notifies the checkpoint task.
     changes: watch::Sender<u64>,
-    /// A task sees to the checkpoint while nobody waits.
-    kept: bool,
-    /// Nothing has changed since the machine was forked from its image: another one is as good as a checkpoint.
+    /// Whether a background task updates the checkpoint.
+    has_checkpoint_task: bool,
+    /// Whether nothing has changed since the machine was forked from its image. Another machine then replaces a
+    /// checkpoint.
     pub(super) fresh: bool,
-    /// The checkpoint stays that of the state before it.
+    /// The open transaction. The checkpoint has the state before it.
     pub(super) transaction: Option<Transaction>,
-    /// Last, so that it is dropped when nobody is left who could write it.
+    /// Last, so that it is dropped after the processes that could write it.
     pub(super) crash_snapshot: Option<CrashSnapshotFiles>,
 }
 
 impl SessionState {
-    /// Waits for the checkpoint that the machine sees to by itself, if it does. One that has not come to be is asked for again.
+    /// Waits for the checkpoint report, if one is outstanding. If the checkpoint failed, `checkpoint` forks another
+    /// one.
     pub(super) async fn await_checkpoint(&mut self) {
-        if !self.expected {
+        if !self.report_pending {
             return;
         }
-        match self.machine.receive_checkpoint_report(&mut self.expected).await {
+        match self.machine.receive_checkpoint_report(&mut self.report_pending).await {
             Ok(None) => self.checkpoint = self.outdated.take(),
             Ok(Some(checkpoint)) => {
                 self.checkpoint = Some(checkpoint);
-                // Both states have these layers now.
+                // Machine and checkpoint have the same layers now.
                 self.machine.remember_exactly().await;
             }
             Err(error) => tracing::debug!(%error, "no checkpoint yet"),
         }
     }
 
-    /// Makes the checkpoint if there is none of the present state, and it needs one.
+    /// Forks a checkpoint if there is none of the current state and one is needed.
     async fn checkpoint(&mut self) -> Result<(), Error> {
         self.await_checkpoint().await;
         drop(self.outdated.take());
@@ -77,10 +79,11 @@ impl SessionState {
         Ok(())
     }
 
-    /// What there is to do while nobody waits; returns when to ask again. A session in use is left alone: the next cell comes first.
+    /// Runs one step of the background task. Returns the delay before the next step; `None` ends the task. While the
+    /// session is in use, its next cell makes the checkpoint.
     async fn keep(&mut self, quiet: &mut IdleObservation) -> Result<Option<Duration>, Error> {
         if self.transaction.is_some() {
-            return Ok(Some(LOOK_AGAIN));
+            return Ok(Some(RETRY_INTERVAL));
         }
         let changes = *self.changes.borrow();
         let before = std::mem::replace(quiet, IdleObservation { changes, checkpoint: false });
@@ -96,10 +99,10 @@ impl SessionState {
             quiet.checkpoint = true;
         }
         self.machine.let_follow().await?;
-        Ok(Some(if quiet.checkpoint { SETTLE_AFTER } else { LOOK_AGAIN }))
+        Ok(Some(if quiet.checkpoint { SHARE_MEMORY_AFTER } else { RETRY_INTERVAL }))
     }
 
-    /// Makes a checkpoint anew that shares with the machine all memory it can.
+    /// Replaces the checkpoint by one that shares as much memory as possible with the machine.
     async fn share_memory(&mut self) -> Result<(), Error> {
         drop(self.checkpoint.take());
         self.checkpoint = Some(self.machine.checkpoint(true).await?);
@@ -107,25 +110,25 @@ impl SessionState {
     }
 }
 
-/// What was seen of a session that may not be in use.
+/// What the background task saw in its last step.
 struct IdleObservation {
-    /// As in [`SessionState`].
+    /// State changes, as in [`SessionState`].
     changes: u64,
-    /// There is a checkpoint of that state.
+    /// Whether there is a checkpoint of that state.
     checkpoint: bool,
 }
 
-/// The checkpoint is seen to so long after a change: the next cell may come before, and does it then.
+/// Delay before a background checkpoint. The next cell may come earlier and fork the checkpoint itself.
 const CHECKPOINT_AFTER: Duration = Duration::from_millis(2);
 
-/// Where it does, one looks again after so long.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Delay before the next step while the session is in use.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A session that is not used for so long gives memory back: its next cell begins a little later.
-const SETTLE_AFTER: Duration = Duration::from_secs(2);
+/// Delay before an idle session shares memory with its checkpoint. Its next cell starts a little later then.
+const SHARE_MEMORY_AFTER: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Makes a session of a machine.
+    /// Returns a session with this machine.
     pub fn new(machine: Machine) -> Session {
         Session::of(machine, false)
     }
@@ -135,9 +138,18 @@ impl Session {
         let changes = watch::Sender::default();
         let seen = changes.subscribe();
         let (checkpoint, outdated, crash_snapshot) = (None, None, None);
-        let (expected, kept, transaction) = (false, !fresh, None);
-        let state =
-            SessionState { machine, checkpoint, expected, outdated, changes, kept, fresh, transaction, crash_snapshot };
+        let (report_pending, has_checkpoint_task, transaction) = (false, !fresh, None);
+        let state = SessionState {
+            machine,
+            checkpoint,
+            report_pending,
+            outdated,
+            changes,
+            has_checkpoint_task,
+            fresh,
+            transaction,
+            crash_snapshot,
+        };
         let session = Session { state: Arc::new(tokio::sync::Mutex::new(state)), interrupt_handle };
         if !fresh {
             session.maintain_checkpoint(seen);
@@ -148,17 +160,17 @@ impl Session {
     /// Runs a cell. Events arrive while it runs.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] when the cell ended the machine: the session is as it was before. [`Error::MachineExited`] when the
-    /// session is lost.
+    /// [`Error::RolledBack`] if the cell ended the machine: the session is as it was before. [`Error::MachineExited`]
+    /// if the session is lost.
     pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
         Ok(self.run(request, events, None).await?.0)
     }
 
-    /// As [`Session::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does, before the state it left
-    /// counts: when the machine ends meanwhile, the cell has not happened.
+    /// As [`Session::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. If the machine
+    /// ends while it lists them, the cell is rolled back.
     ///
     /// # Errors
-    /// As [`Session::execute`]. That the directory cannot be listed is not one of them.
+    /// As [`Session::execute`]. A directory that cannot be listed is no error of the call.
     pub async fn execute_and_list(
         &self,
         request: Execute,
@@ -182,7 +194,7 @@ impl Session {
         };
         match ran {
             Ok((outcome, listed)) => {
-                state.expected = !in_transaction;
+                state.report_pending = !in_transaction;
                 self.state_changed(state);
                 Ok((outcome, listed))
             }
@@ -200,24 +212,24 @@ impl Session {
         self.roll_back_if_ended(&mut state, result).await
     }
 
-    /// The session with a checkpoint of its present state; no cell runs as long as the guard lives.
+    /// Locks the session with a checkpoint of its current state. No cell runs while the guard lives.
     pub(super) async fn ready(&self) -> Result<MutexGuard<'_, SessionState>, Error> {
         let mut state = self.state.lock().await;
         state.check_transaction()?;
         match state.transaction {
-            // Its checkpoint is the one that it began with.
+            // In a transaction the checkpoint is the one that it began with.
             Some(_) => state.await_checkpoint().await,
             None => state.checkpoint().await?,
         }
         Ok(state)
     }
 
-    /// The session, whatever it does; for what needs no checkpoint.
+    /// Locks the session, without making a checkpoint.
     pub(super) async fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().await
     }
 
-    /// The state is another one from now on. The old checkpoint follows, or the next is forked, while nobody waits.
+    /// Records a state change and schedules the checkpoint update.
     pub(super) fn state_changed(&self, mut state: MutexGuard<'_, SessionState>) {
         if let Some(transaction) = &mut state.transaction {
             transaction.change();
@@ -227,17 +239,17 @@ impl Session {
         self.renew_checkpoint(state);
     }
 
-    /// The present checkpoint is none any more; it follows, or another one is forked, if the session needs one, while nobody
-    /// waits.
+    /// Marks the checkpoint as outdated and schedules its update, if the session needs a checkpoint.
     pub(super) fn renew_checkpoint(&self, mut state: MutexGuard<'_, SessionState>) {
         state.outdated = state.checkpoint.take().or(state.outdated.take());
         state.changes.send_modify(|changes| *changes += 1);
-        if !state.fresh && !std::mem::replace(&mut state.kept, true) {
+        if !state.fresh && !std::mem::replace(&mut state.has_checkpoint_task, true) {
             self.maintain_checkpoint(state.changes.subscribe());
         }
     }
 
-    /// After an attempt to change something: the state is another now, also when files were changed in part only.
+    /// Records the result of a change. A failed file operation may have changed files in part, so it counts as a
+    /// change.
     pub(super) async fn changed(
         &self,
         mut state: MutexGuard<'_, SessionState>,
@@ -252,7 +264,7 @@ impl Session {
         }
     }
 
-    /// Rolls back when the machine has ended.
+    /// Rolls back if the machine has ended.
     pub(super) async fn roll_back_if_ended<T>(
         &self,
         state: &mut SessionState,
@@ -274,7 +286,8 @@ impl Session {
         }
     }
 
-    /// The checkpoint takes over from a machine that has ended, or whose state counts no more; false when that fails.
+    /// Replaces a machine that has ended, or whose state is discarded, by the checkpoint. Returns `false` if that
+    /// fails.
     pub(super) async fn take_over(&self, state: &mut SessionState) -> bool {
         state.await_checkpoint().await;
         let machine = match state.checkpoint.take() {
@@ -288,18 +301,18 @@ impl Session {
             None => return false,
         };
         let Ok(machine) = machine else { return false };
-        // The crash snapshot may name what the cell had installed.
+        // The crash snapshot may name the layers that the cell had installed.
         machine.mounted.mark_wide();
         *self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupt_handle();
         state.machine = machine;
-        // A fork is its first sign of life: what is told is true.
+        // Fork once to verify that the resumed machine responds.
         !matches!(state.checkpoint().await, Err(Error::MachineExited { .. }))
     }
 
-    /// Forks the session: the other one goes on from this one's present state.
+    /// Forks the session: the new session has this one's current state.
     ///
     /// # Errors
-    /// When the system has no process left, or as [`Session::execute`] when the machine has ended.
+    /// If the system has no process left, or as [`Session::execute`] if the machine has ended.
     pub async fn fork(&self) -> Result<Session, Error> {
         let mut state = self.state.lock().await;
         state.check_transaction()?;
@@ -310,7 +323,8 @@ impl Session {
         Ok(Session::new(paused.resume().await?))
     }
 
-    /// Puts the session to sleep in the file `path`; see [`Machine::hibernate`]. The session itself goes on; drop it.
+    /// Hibernates the session in the file `path`; see [`Machine::hibernate`]. The session itself continues; the caller
+    /// drops it.
     ///
     /// # Errors
     /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
@@ -322,19 +336,19 @@ impl Session {
         self.roll_back_if_ended(&mut state, size).await
     }
 
-    /// Estimates how many bytes [`Session::hibernate`] would write, rather too many: it compresses. `None` where the kernel does not
-    /// tell.
+    /// Estimates how many bytes [`Session::hibernate`] would write. The file is usually smaller, because it is
+    /// compressed. `None` if the kernel does not report the memory.
     pub async fn estimated_bytes(&self) -> Option<u64> {
         self.state.lock().await.machine.changed_bytes()
     }
 
-    /// Stops the cell that runs now, or the next one: KeyboardInterrupt, then SIGKILL and a roll-back.
+    /// Returns a handle that stops the current cell, or the next one: KeyboardInterrupt, then SIGKILL and a rollback.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner).present()
     }
 
-    /// Sees to the checkpoint in the background, until the session has not been used for a while. A failure is met again, and
-    /// told, by the next cell.
+    /// Starts the task that updates the checkpoint in the background, until the session has not been used for a while.
+    /// The task does not report failures; the next cell gets the same error.
     fn maintain_checkpoint(&self, mut changes: watch::Receiver<u64>) {
         let state = Arc::downgrade(&self.state);
         tokio::spawn(async move {
@@ -356,7 +370,7 @@ impl Session {
                     None
                 });
                 changes.mark_unchanged();
-                present.kept = pause.is_some();
+                present.has_checkpoint_task = pause.is_some();
             }
         });
     }
@@ -368,7 +382,7 @@ impl Sandbox {
     /// # Errors
     /// Those of [`Sandbox::machine`].
     pub async fn session(&self, spec: MachineSpec) -> Result<Session, Error> {
-        // Standard input that was read cannot be given again.
+        // Standard input that was read cannot be provided again.
         let fresh = spec.stdin.is_none();
         let machine = self.machine(spec).await?;
         Ok(if fresh { Session::of(machine, true) } else { Session::new(machine) })

@@ -34,23 +34,23 @@ const MAX_KNOWN: usize = 2 * MAX_LAYERS;
 
 const MAGIC: [u8; 8] = *b"brumate\x1c";
 
-/// What tells sessions apart. A checkpoint is the session it is one of; a fork is another.
+/// Identifies a session. A checkpoint has the id of its session; a fork has another one.
 pub(super) type SessionId = [u8; 16];
 
-/// What the server vouches for.
+/// Data about a session that the server writes itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Header {
     magic: [u8; 8],
     format: u32,
-    /// Version of the Brumate that wrote it.
+    /// Version of Brumate that wrote it.
     version: String,
     /// Modules of the base image.
     pub(super) modules: Vec<String>,
     /// SHA-256 of the base image.
     pub(super) base: [u8; 32],
-    /// Whose state it is.
+    /// The session of the state.
     pub(super) session: SessionId,
-    /// Wheels that are mounted; in a crash snapshot perhaps also those that were, or were about to be.
+    /// Wheels that are mounted. In a crash snapshot there may also be wheels from before a change, or after it.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_KNOWN>")]
     pub(super) layers: Vec<LayerId>,
     /// Wheels that are mounted in the base image.
@@ -71,21 +71,21 @@ pub(super) fn new_session() -> Result<SessionId, Error> {
 /// Makes `path` the file of a session whose machine wrote `payload`. Returns its size once it is durable.
 ///
 /// # Errors
-/// When the payload is too large, or the disk refuses; what `path` was before is untouched.
+/// If the payload is too large, or the disk refuses; `path` is unchanged then.
 pub(super) fn store(path: &Path, header: &Header, mut payload: File, generation: u64) -> io::Result<u64> {
     let length = payload.seek(SeekFrom::End(0))?;
     if length > MAX_SESSION {
         return Err(io::Error::other("the session is too large to be kept"));
     }
     payload.rewind()?;
-    // The machine may still hold its descriptor: what counts is what is read here, once.
+    // The machine may still have its descriptor, so the payload is read only once, here.
     complete(path, header, &mut payload.take(length), generation)
 }
 
 /// Makes `path` a hibernated session: header, payload, trailer. Returns its size once it is durable.
 ///
 /// # Errors
-/// When the disk refuses; what `path` was before is untouched.
+/// If the disk refuses; `path` is unchanged then.
 pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, generation: u64) -> io::Result<u64> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = temporary::file(directory)?;
@@ -101,7 +101,7 @@ pub(super) fn complete(path: &Path, header: &Header, payload: &mut dyn Read, gen
 }
 
 impl Header {
-    /// The header of a session on machines of `pool`.
+    /// Returns the header of a session on machines of `pool`.
     pub(super) fn new(pool: &Pool, session: SessionId, layers: Vec<LayerId>) -> Header {
         Header {
             magic: MAGIC,
@@ -115,7 +115,7 @@ impl Header {
         }
     }
 
-    /// Length, and content.
+    /// Encodes the header: length, then content.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut bytes = postcard::to_extend(self, vec![0; 4]).map_err(io::Error::other)?;
         let length = (bytes.len() - 4) as u32;
@@ -123,10 +123,10 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Reads one; what follows it is not touched.
+    /// Reads a header; the bytes after it are not read.
     ///
     /// # Errors
-    /// [`Error::Image`] when it is none, [`Error::Outdated`] when it is of another format.
+    /// [`Error::Image`] if it is no header, [`Error::Outdated`] if it is of another format.
     pub(super) fn read(from: &mut impl Read) -> Result<Header, Error> {
         let mut length = [0; 4];
         from.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
@@ -146,21 +146,21 @@ impl Header {
         Ok(header)
     }
 
-    /// Says that this Brumate cannot resume the session.
+    /// Returns the error for a session that this version cannot resume.
     pub(super) fn outdated(&self, why: &str) -> Error {
-        // The text comes out of a file.
+        // The text comes from a file.
         let version: String = self.version.escape_debug().take(MAX_VERSION).collect();
         let own = env!("CARGO_PKG_VERSION");
         Error::Outdated(format!("Brumate {version} put it to sleep, {why}; this is Brumate {own}"))
     }
 }
 
-/// Characters of a version that are shown.
+/// Most characters of a version that are shown.
 const MAX_VERSION: usize = 32;
 
 #[cfg(test)]
 impl Header {
-    /// The header of some session.
+    /// Returns an example header of `session`.
     pub(super) fn example(session: SessionId) -> Header {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (modules, layers) = (Vec::new(), Vec::new());
@@ -173,10 +173,11 @@ fn damaged(what: &str) -> Error {
     Error::Image(format!("the sleeping session is damaged: {what}"))
 }
 
-/// Reads the trailer of a payload that begins at `start` of `file`, and leaves `file` there. Its bytes are not checked yet.
+/// Reads the trailer of a payload that begins at `start` of `file`, and seeks to the payload's start. Does not check
+/// the payload.
 ///
 /// # Errors
-/// When the payload is not of the length it should be, or longer than any may be.
+/// If the payload has another length than the trailer states, or is too long.
 pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut bytes = [0; TRAILER_BYTES];
@@ -193,7 +194,7 @@ pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
     Ok(trailer)
 }
 
-/// Copies a payload, which begins where `file` stands, and checks it.
+/// Copies a payload, which begins at the position of `file`, and checks it.
 ///
 /// # Errors
 /// When it is damaged, or `to` refuses.
@@ -205,7 +206,7 @@ pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -
     if copied == *trailer { Ok(()) } else { Err(damaged("its checksum is wrong")) }
 }
 
-/// Opens a hibernated session and reads its header; what follows comes next.
+/// Opens a hibernated session and reads its header; the payload is the next to read.
 pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), Error> {
     let opened = tokio::task::spawn_blocking(move || {
         let mut file = File::open(path)?;
@@ -214,7 +215,8 @@ pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), Err
     opened.await.map_err(io::Error::other)?
 }
 
-/// Reads and checks what follows the header; returns what the machine wrote, in memory, and how many changes it had seen.
+/// Reads and checks the payload and the trailer after a header. Returns the payload in memory, and the number of
+/// changes.
 pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
     let start = file.stream_position()?;
     let trailer = trailer(&mut file, start)?;
@@ -224,7 +226,7 @@ pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
     Ok((payload, trailer.generation))
 }
 
-/// The id of the base image of the session hibernated in `path`.
+/// Returns the id of the base image of the session hibernated in `path`.
 ///
 /// # Errors
 /// [`Error::Image`] when the file is damaged, [`Error::Outdated`] when it is of another format, [`Error::Io`] when it cannot be read.
@@ -232,7 +234,7 @@ pub(super) fn base_of(path: &Path) -> Result<[u8; 32], Error> {
     Ok(Header::read(&mut File::open(path)?)?.base)
 }
 
-/// Whose state sleeps in `path`, and how many changes it had seen; `None` when it is not whole.
+/// Returns the session hibernated in `path` and its number of changes; `None` if the file is not complete.
 pub(super) fn look(path: &Path) -> Option<(SessionId, u64)> {
     let mut file = File::open(path).ok()?;
     let header = Header::read(&mut file).ok()?;

@@ -27,7 +27,7 @@ impl Session {
         self.roll_back_if_ended(&mut state, result).await
     }
 
-    /// As [`Machine::write_file`], while no cell runs. What has been written stays when a later cell is rolled back.
+    /// As [`Machine::write_file`], while no cell runs. The written data stays if a later cell is rolled back.
     ///
     /// # Errors
     /// Those of [`Machine::write_file`] and [`Session::analyze`].

@@ -1,4 +1,4 @@
-//! Starting our own binary again as a process to be jailed.
+//! Starts this program again as a process that is jailed.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -30,14 +30,15 @@ pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<C
 const COMPILE_STACK: u64 = 64 << 20;
 
 impl Child {
-    /// Waits for its end; returns the signal that ended it, if one did. `None` as well when it takes too long.
+    /// Waits for its end. Returns the signal that ended it; `None` if there was none, or if it takes too long.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
         use std::os::unix::process::ExitStatusExt;
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         status.ok()?.ok()?.signal()
     }
 
-    /// Sets the `nice` value of a process that has just been started. A system that refuses lets it compete.
+    /// Sets the `nice` value of a process that has just been started. If the system refuses, the process runs with the
+    /// normal value.
     pub(crate) fn let_others_go_first(&self, nice: i32) {
         let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         if let Some(pid) = pid

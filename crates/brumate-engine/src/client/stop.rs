@@ -1,4 +1,4 @@
-//! What ends a machine from outside: its time limits, and whoever holds an [`InterruptHandle`].
+//! Ends a machine from outside: by its time limits, or through an [`InterruptHandle`].
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,11 +14,11 @@ use super::mounted::Mounted;
 use super::{footprint, page_map};
 use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
 
-/// A KeyboardInterrupt is sent again after this time, and again: guest code may have swallowed it. Before the second one half of the grace
-/// time passes, if that is longer: guest code may be busy with what it does about the first.
+/// Delay after which a KeyboardInterrupt is sent again, repeatedly, because guest code may have swallowed it. Before
+/// the second one it is at least half of the grace time, because guest code may be busy handling the first.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 
-/// The machine's process, by a handle that cannot be mistaken for another's. Dropping it kills the process.
+/// The machine's process, by a handle that never refers to another process. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: Pid,
@@ -26,7 +26,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// A handle of a process that is known to live.
+    /// Opens a handle of a running process.
     ///
     /// # Errors
     /// When it has ended.
@@ -39,26 +39,27 @@ impl Process {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// Which pages of its memory it has to itself, for it to read; `None` where that cannot be had.
+    /// Opens the page map of the process, for it to read; `None` if that is not available.
     pub(super) fn page_map(&self) -> Option<File> {
-        // What lives now was the one with this number then, too.
+        // It is alive, so `pid` was its number when the file was opened.
         page_map::open(self.pid).filter(|_| self.is_alive())
     }
 
-    /// Bytes of memory that it has beside files; `None` where that cannot be had.
+    /// Returns its bytes of memory except files; `None` if that is not available.
     pub(super) fn anonymous_bytes(&self) -> Option<u64> {
         // As above.
         footprint::anonymous_bytes(self.pid).filter(|_| self.is_alive())
     }
 
-    /// False once it has ended.
+    /// Returns `false` once it has ended.
     pub(super) fn is_alive(&self) -> bool {
         let mut entry = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(rustix::event::poll(&mut entry, Some(&now)), Ok(0))
     }
 
-    /// Asks for the stop of one of its executions. A process that is too full of these gets the next one.
+    /// Queues the signal that stops one of its executions. If the process has too many queued signals, this one is lost
+    /// and the next one is sent later.
     fn stop(&self, execution: u64) {
         let _ = crate::signals::queue(self.pidfd.as_fd(), execution);
     }
@@ -70,7 +71,7 @@ impl Drop for Process {
     }
 }
 
-/// What an [`InterruptHandle`] has asked for.
+/// Request of an [`InterruptHandle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     None,
@@ -87,56 +88,57 @@ enum PendingRequest {
     Answered(GuestAnswer),
 }
 
-/// What it is told.
+/// Answer to the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum GuestAnswer {
     /// A line, or the end of the input.
     Input(Option<String>),
-    /// What comes of its wish for packages.
+    /// Result of an install request.
     Install(Result<InstallAnswer, String>),
 }
 
-/// What was asked of a machine during one of its executions, or before it.
+/// Requests and answers of the handles for one execution, or for the next one.
 #[derive(Debug)]
-struct Asked {
-    /// Which one, counted from 0.
+struct HandleState {
+    /// Number of the execution, counted from 0.
     execution: u64,
     request: Request,
     question: PendingRequest,
 }
 
-/// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that ran when it
-/// was made, or else to the next one: what comes too late for that one does not concern those after it.
+/// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that runs
+/// when the handle is created, or else to the next one. It has no effect on later executions.
 #[derive(Debug, Clone)]
 pub struct InterruptHandle {
-    asked: watch::Sender<Asked>,
+    state: watch::Sender<HandleState>,
     execution: u64,
     mounted: Mounted,
 }
 
 impl InterruptHandle {
-    /// One of a machine with these layers.
+    /// Returns a handle of a machine with these layers.
     pub(super) fn of(mounted: Mounted) -> InterruptHandle {
-        let asked = Asked { execution: 0, request: Request::None, question: PendingRequest::Nothing };
-        InterruptHandle { asked: watch::Sender::new(asked), execution: 0, mounted }
+        let state = HandleState { execution: 0, request: Request::None, question: PendingRequest::Nothing };
+        InterruptHandle { state: watch::Sender::new(state), execution: 0, mounted }
     }
 
-    /// One that nobody has.
+    /// Returns a new handle without layers.
     pub(super) fn new() -> InterruptHandle {
         InterruptHandle::of(Mounted::default())
     }
 
-    /// Wheels that its machine has mounted at present.
+    /// Returns the wheels that its machine has mounted now.
     pub fn layers(&self) -> Vec<Layer> {
         self.mounted.get()
     }
 
-    /// Raises KeyboardInterrupt in the guest; sends SIGKILL when it has not ended after [`Limits::grace`](crate::api::Limits::grace).
+    /// Raises KeyboardInterrupt in the guest; sends SIGKILL if it has not ended after
+    /// [`Limits::grace`](crate::api::Limits::grace).
     pub fn interrupt(&self) {
-        self.change(|asked| {
-            let change = asked.request == Request::None;
+        self.change(|state| {
+            let change = state.request == Request::None;
             if change {
-                asked.request = Request::Interrupt;
+                state.request = Request::Interrupt;
             }
             change
         });
@@ -144,14 +146,14 @@ impl InterruptHandle {
 
     /// Kills the machine at once (SIGKILL).
     pub fn kill(&self) {
-        self.change(|asked| {
-            asked.request = Request::Kill;
+        self.change(|state| {
+            state.request = Request::Kill;
             true
         });
     }
 
-    /// Answers an [`InputRequest`](crate::api::Event::InputRequest) with a line, without its end; `None` is the end of the
-    /// input. False when the guest waits for no answer, or the line is longer than [`MAX_INPUT`].
+    /// Answers an [`InputRequest`](crate::api::Event::InputRequest) with a line, without its end; `None` is the end of
+    /// the input. Returns `false` if the guest waits for no line, or the line is longer than [`MAX_INPUT`].
     pub fn answer(&self, line: Option<String>) -> bool {
         if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
             return false;
@@ -159,67 +161,70 @@ impl InterruptHandle {
         self.reply(&PendingRequest::Input, GuestAnswer::Input(line))
     }
 
-    /// Answers an [`Install`](crate::api::Event::Install) with what is to be mounted, or with the text of a refusal. False when
-    /// the guest waits for no such answer.
+    /// Answers an [`Install`](crate::api::Event::Install) with the layers to mount, or with the text of a refusal.
+    /// Returns `false` if the guest waits for no such answer.
     pub fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
         self.reply(&PendingRequest::Install, GuestAnswer::Install(answer))
     }
 
     fn reply(&self, question: &PendingRequest, answer: GuestAnswer) -> bool {
-        self.change(|asked| {
-            let change = asked.question == *question;
+        self.change(|state| {
+            let change = state.question == *question;
             if change {
-                asked.question = PendingRequest::Answered(answer);
+                state.question = PendingRequest::Answered(answer);
             }
             change
         })
     }
 
-    /// Changes what is asked, if its execution is not over.
-    fn change(&self, change: impl FnOnce(&mut Asked) -> bool) -> bool {
-        self.asked.send_if_modified(|asked| asked.execution == self.execution && change(asked))
+    /// Changes the state if the execution of this handle has not ended.
+    fn change(&self, change: impl FnOnce(&mut HandleState) -> bool) -> bool {
+        self.state.send_if_modified(|state| state.execution == self.execution && change(state))
     }
 
-    /// One for the execution that runs now, or the next one.
+    /// Returns a handle for the current execution, or the next one.
     pub(super) fn present(&self) -> InterruptHandle {
-        InterruptHandle { execution: self.asked.borrow().execution, ..self.clone() }
+        InterruptHandle { execution: self.state.borrow().execution, ..self.clone() }
     }
 
-    /// The present execution is over; nobody can stop it any more.
+    /// Ends the current execution: its handles have no effect any more.
     pub(super) fn execution_ended(&self) {
-        self.asked.send_modify(|asked| {
-            *asked =
-                Asked { execution: asked.execution + 1, request: Request::None, question: PendingRequest::Nothing };
+        self.state.send_modify(|state| {
+            *state = HandleState {
+                execution: state.execution + 1,
+                request: Request::None,
+                question: PendingRequest::Nothing,
+            };
         });
     }
 
-    /// Number of its execution, as its machine counts: from 1.
+    /// Returns the number of its execution, as the machine counts: from 1.
     pub(super) fn number(&self) -> u64 {
         self.execution + 1
     }
 
-    /// The guest waits for an answer from now on: for packages, or else for a line.
+    /// Marks that the guest waits for an answer: for packages, or else for a line.
     pub(super) fn ask(&self, install: bool) {
         let question = if install { PendingRequest::Install } else { PendingRequest::Input };
-        self.asked.send_modify(|asked| asked.question = question);
+        self.state.send_modify(|state| state.question = question);
     }
 
-    /// Nobody will answer the present question.
+    /// Clears the current question; it gets no answer.
     pub(super) fn clear(&self) {
-        self.asked.send_modify(|asked| asked.question = PendingRequest::Nothing);
+        self.state.send_modify(|state| state.question = PendingRequest::Nothing);
     }
 
-    /// Waits for the answer, and takes it.
+    /// Waits for the answer, and removes it from the state.
     pub(super) async fn answered(&self) -> GuestAnswer {
-        let mut asked = self.asked.subscribe();
+        let mut state = self.state.subscribe();
         loop {
-            // `self` holds the sender: it never ends.
-            let _ = asked.wait_for(|asked| matches!(asked.question, PendingRequest::Answered(_))).await;
+            // `self` holds the sender, so the channel stays open.
+            let _ = state.wait_for(|state| matches!(state.question, PendingRequest::Answered(_))).await;
             let mut answer = None;
-            self.asked.send_if_modified(|asked| {
-                if let PendingRequest::Answered(_) = asked.question
+            self.state.send_if_modified(|state| {
+                if let PendingRequest::Answered(_) = state.question
                     && let PendingRequest::Answered(given) =
-                        std::mem::replace(&mut asked.question, PendingRequest::Nothing)
+                        std::mem::replace(&mut state.question, PendingRequest::Nothing)
                 {
                     answer = Some(given);
                 }
@@ -232,54 +237,54 @@ impl InterruptHandle {
     }
 }
 
-/// The time of one conversation with a machine or a zygote.
+/// The time limit of one conversation with a machine or a zygote.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// `None` while it stands still.
+    /// `None` while the clock is paused.
     deadline: watch::Sender<Option<Instant>>,
     stopped: OnceLock<StopReason>,
 }
 
-/// A clock that stands still.
+/// A paused clock; see [`Clock::resume`].
 #[derive(Debug)]
-pub(super) struct StandsStill {
+pub(super) struct PausedClock {
     deadline: Option<Instant>,
     since: Instant,
 }
 
 impl Clock {
-    /// Starts; a time beyond all measure is none.
+    /// Starts the clock. On overflow there is no deadline.
     pub(super) fn start(wall: Duration) -> Clock {
         Clock { deadline: watch::Sender::new(Instant::now().checked_add(wall)), stopped: OnceLock::new() }
     }
 
-    /// Why the guest was interrupted, if it was.
+    /// Returns why the guest was interrupted, if it was.
     pub(super) fn stopped(&self) -> Option<StopReason> {
         self.stopped.get().copied()
     }
 
-    /// Does `work`, which does not count as the guest's time.
+    /// Does `work`. Its time does not count as the guest's.
     pub(super) async fn paused<T>(&self, work: impl Future<Output = T>) -> T {
-        let still = self.stand_still();
+        let paused = self.pause();
         let done = work.await;
-        self.go_on(still);
+        self.resume(paused);
         done
     }
 
-    /// Stands still from now on; gives what [`Clock::go_on`] wants.
-    pub(super) fn stand_still(&self) -> StandsStill {
-        StandsStill { deadline: self.deadline.send_replace(None), since: Instant::now() }
+    /// Pauses the clock. [`Clock::resume`] needs the returned value.
+    pub(super) fn pause(&self) -> PausedClock {
+        PausedClock { deadline: self.deadline.send_replace(None), since: Instant::now() }
     }
 
-    /// Goes on: what passed meanwhile does not count as the guest's time.
-    pub(super) fn go_on(&self, still: StandsStill) {
-        self.deadline.send_replace(still.deadline.and_then(|at| at.checked_add(still.since.elapsed())));
+    /// Resumes the clock. The time of the pause does not count as the guest's.
+    pub(super) fn resume(&self, paused: PausedClock) {
+        self.deadline.send_replace(paused.deadline.and_then(|at| at.checked_add(paused.since.elapsed())));
     }
 
-    /// Interrupts the guest when its time is up or, in an execution, when asked to. Returns when the process has to be killed,
-    /// and why.
+    /// Interrupts the guest at the deadline or, in an execution, on request. Returns the reason when the process has to
+    /// be killed.
     ///
-    /// To be asked before the machine is told of the execution: what was asked for already is on its way first.
+    /// Must be polled before the execution request is sent, so that an earlier interrupt is sent first.
     pub(super) async fn guard(
         &self,
         process: &Process,
@@ -287,14 +292,14 @@ impl Clock {
         execution: Option<u64>,
         grace: Duration,
     ) -> StopReason {
-        let mut requests = interrupt_handle.asked.subscribe();
-        // What was asked before this conversation counts as well.
+        let mut requests = interrupt_handle.state.subscribe();
+        // Requests from before this conversation count as well.
         requests.mark_changed();
-        // What else a machine does cannot be interrupted: a stop is kept for the execution it is meant for.
+        // Only executions can be interrupted. During other requests an interrupt is kept for its execution.
         let least = if execution.is_some() { Request::Interrupt } else { Request::Kill };
         let reason = tokio::select! {
             biased;
-            request = asked(&mut requests, least) => {
+            request = requested(&mut requests, least) => {
                 if request == Request::Kill {
                     return StopReason::Cancelled;
                 }
@@ -313,7 +318,7 @@ impl Clock {
             pause = INTERRUPT_AGAIN;
             tokio::select! {
                 biased;
-                _ = asked(&mut requests, Request::Kill) => return StopReason::Cancelled,
+                _ = requested(&mut requests, Request::Kill) => return StopReason::Cancelled,
                 () = sleep_until(kill_at.into_iter().chain(again).min()) => {}
             }
             if kill_at.is_some_and(|at| Instant::now() >= at) {
@@ -322,14 +327,14 @@ impl Clock {
         }
     }
 
-    /// Waits until the deadline has passed, wherever it is moved meanwhile.
+    /// Waits until the deadline has passed, even if it is moved meanwhile.
     pub(super) async fn passes(&self) {
         let mut deadline = self.deadline.subscribe();
         loop {
             let at = *deadline.borrow_and_update();
             tokio::select! {
                 biased;
-                // `self` holds the sender: it never ends.
+                // `self` holds the sender, so the channel stays open.
                 _ = deadline.changed() => {}
                 () = sleep_until(at) => return,
             }
@@ -337,10 +342,10 @@ impl Clock {
     }
 }
 
-/// Waits until at least `least` is asked for.
-async fn asked(requests: &mut watch::Receiver<Asked>, least: Request) -> Request {
+/// Waits for the request `least`, or [`Request::Kill`].
+async fn requested(requests: &mut watch::Receiver<HandleState>, least: Request) -> Request {
     loop {
-        // The guard borrows an interrupt_handle, hence a sender: it never ends.
+        // The guard borrows the handle and with it the sender, so the channel stays open.
         let _ = requests.changed().await;
         let request = requests.borrow_and_update().request;
         if request == Request::Kill || request == least {
@@ -349,7 +354,7 @@ async fn asked(requests: &mut watch::Receiver<Asked>, least: Request) -> Request
     }
 }
 
-/// Sleeps until `at`; for ever when there is none.
+/// Sleeps until `at`; forever if it is `None`.
 async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

@@ -1,7 +1,7 @@
-//! Files that are being written, and those that a killed process never finished.
+//! Files that are being written, and files that a killed process left unfinished.
 //!
-//! Whoever writes one holds a lock on it, which the kernel takes back when the process ends, however it ends. One that nobody
-//! holds is rubbish.
+//! A process that writes a file holds a lock on it. The kernel releases the lock when the process ends. Unlocked files
+//! are stale and are removed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,16 +12,16 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use tempfile::NamedTempFile;
 
-/// How the names begin.
+/// Prefix of the names.
 const PREFIX: &str = ".sleeping-";
 
-/// Directories that are remembered as clean.
+/// Most directories that are remembered as clean.
 const MAX_CLEAN: usize = 4096;
 
-/// Those this process has cleaned: what it writes itself, it also removes.
+/// Directories that this process has cleaned. It removes its own files itself.
 static CLEAN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// A new file in `directory`, removed when it is dropped. The first time, removes those that were left behind there.
+/// Creates a file in `directory`, removed when it is dropped. The first time, removes stale files in the directory.
 ///
 /// # Errors
 /// When the disk refuses.
@@ -31,14 +31,14 @@ pub(super) fn file(directory: &Path) -> io::Result<NamedTempFile> {
     }
     loop {
         let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(directory)?;
-        // Who cleans may have come between, and have taken it for rubbish: then it has no name any more.
+        // A cleanup may have unlinked it before it was locked.
         if lock(file.as_file()) && rustix::fs::fstat(&file)?.st_nlink > 0 {
             return Ok(file);
         }
     }
 }
 
-/// Whether this process has cleaned the directory before; from now on it has.
+/// Returns whether this process has cleaned the directory before, and marks it as clean.
 fn is_clean(directory: &Path) -> bool {
     let mut clean = CLEAN.lock().unwrap_or_else(PoisonError::into_inner);
     let clean = clean.get_or_insert_default();
@@ -48,7 +48,7 @@ fn is_clean(directory: &Path) -> bool {
     !clean.insert(directory.to_owned())
 }
 
-/// Removes what nobody writes. Failures are no reason not to write a new file.
+/// Removes stale files. Failures are only logged, because the new file can still be written.
 fn clean(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -67,7 +67,7 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
     if !lock(&file) {
         return Ok(());
     }
-    // While it is locked nobody finishes it: if the name is its own now, it stays so until it is removed.
+    // While it is locked no process renames it: if the name refers to it now, it still does when the name is removed.
     let (held, named) = (rustix::fs::fstat(&file)?, rustix::fs::lstat(path)?);
     if (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino) {
         std::fs::remove_file(path)?;
@@ -75,7 +75,7 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a file for as long as it is open; false when someone else has.
+/// Locks a file for as long as it is open. Returns `false` if another process has locked it.
 fn lock(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
@@ -102,7 +102,7 @@ mod tests {
         let mut expected = vec![".sleeping-link".to_owned(), own, "session".to_owned()];
         expected.sort();
         assert_eq!(names(), expected);
-        // One that is being written stays, whoever cleans.
+        // A file that is being written stays.
         clean(directory.path());
         assert_eq!(names(), expected);
         written.persist(directory.path().join("session")).unwrap();

@@ -17,12 +17,12 @@ use crate::wire::ModuleKey;
 /// Whether modules of wheels that a run waits for are compiled to baseline code first, in half the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tiers {
-    /// No: all code is optimized.
+    /// All code is optimized.
     #[default]
     Optimized,
-    /// Yes; this sandbox optimizes them in the background.
+    /// Baseline code first; this sandbox optimizes it in the background.
     Background,
-    /// Yes; another process is to call [`Sandbox::optimize`] when [`Sandbox::uses_baseline_code`].
+    /// Baseline code first; another process is to call [`Sandbox::optimize`] if [`Sandbox::uses_baseline_code`].
     Deferred,
 }
 
@@ -32,13 +32,13 @@ impl Sandbox {
         self.shared.compilers.unoptimized().is_some_and(|unoptimized| !unoptimized.is_empty())
     }
 
-    /// Optimizes the modules of which the cache has baseline code alone. Runs that wait for a compiler go first.
+    /// Optimizes the modules that have only baseline code in the cache. Runs that wait for a compiler go first.
     ///
     /// # Errors
     /// When one does not compile, or the cache cannot be used.
     pub async fn optimize(&self) -> Result<(), Error> {
         let cache = &self.shared.cache;
-        // In this order: what is found is read.
+        // In this order, because a module that is found is read.
         let is_baseline = |key: &ModuleKey| cache.get(&baseline_key(key)).is_some() && cache.get(key).is_none();
         let missing: Vec<_> = bundle::native_modules().iter().filter(|module| is_baseline(&module.key)).collect();
         let done = prepare::one_by_one(&self.shared, &missing).await;
@@ -56,7 +56,7 @@ pub(super) async fn optimize(shared: Weak<SandboxShared>, mut keys: mpsc::Receiv
             if let Some(module) = bundle::native_module(&key)
                 && let Err(error) = prepare::one_by_one(&shared, &[module]).await
             {
-                // Its baseline code stays in use.
+                // The module's baseline code stays in use.
                 tracing::warn!(module = module.name(), %error, "a module is not optimized");
             }
             next = keys.try_recv().ok();

@@ -1,7 +1,8 @@
-//! Transactions of sessions: changes that count once the caller has said so, or never were.
+//! Transactions of sessions: changes that the caller commits or rolls back.
 //!
-//! The caller may have to store what a cell did before it counts, and storing may fail. Between [`Session::begin`] and
-//! [`Session::commit`] the checkpoint stays that of the state before; [`Session::roll_back`] lets it take over.
+//! The caller may have to store the results of a cell before it commits, and storing may fail. Between
+//! [`Session::begin`] and [`Session::commit`] the checkpoint keeps the state from before the transaction;
+//! [`Session::roll_back`] restores it.
 
 use super::error::Error;
 use super::session::{Session, SessionState};
@@ -17,23 +18,23 @@ pub(super) struct Transaction {
 
 #[derive(Debug)]
 enum Progress {
-    /// Nothing.
+    /// No changes yet.
     Unchanged,
-    /// The state is another one.
+    /// The state has changed.
     Changed,
-    /// The machine has ended, for this reason, and the state before the transaction is back.
+    /// The machine has ended, for this reason, and the state before the transaction has been restored.
     Failed(ExitReason),
 }
 
 impl Transaction {
-    /// The state is another one from now on.
+    /// Marks it changed.
     pub(super) fn change(&mut self) {
         if matches!(self.progress, Progress::Unchanged) {
             self.progress = Progress::Changed;
         }
     }
 
-    /// The state before is back.
+    /// Marks it failed; the checkpoint has been restored.
     pub(super) fn fail(&mut self, reason: ExitReason) {
         self.progress = Progress::Failed(reason);
     }
@@ -49,10 +50,10 @@ fn rolled_back(reason: ExitReason) -> Error {
 }
 
 impl SessionState {
-    /// Checks that no transaction has failed: whoever goes on in it would work on the state before.
+    /// Checks that the transaction has not failed: a further cell would run on the state before it.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] when one has.
+    /// [`Error::RolledBack`] if it has failed.
     pub(super) fn check_transaction(&self) -> Result<(), Error> {
         match &self.transaction {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason.clone())),
@@ -62,8 +63,8 @@ impl SessionState {
 }
 
 impl Session {
-    /// Begins a transaction: until [`Session::commit`] or [`Session::roll_back`], the present state stays at hand. One that was
-    /// not ended is committed first.
+    /// Begins a transaction: the current state is kept until [`Session::commit`] or [`Session::roll_back`]. A
+    /// transaction that is still open is committed first.
     ///
     /// # Errors
     /// Those of [`Session::execute`].
@@ -80,18 +81,18 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a transaction: what was done counts. The checkpoint is seen to in the background.
+    /// Commits the transaction. The checkpoint is updated in the background.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] when the machine ended in the transaction: the session is as it was before. Those of
-    /// [`Session::execute`] when the session is lost.
+    /// [`Error::RolledBack`] if the machine ended in the transaction: the session is as it was before. Those of
+    /// [`Session::execute`] if the session is lost.
     pub async fn commit(&self) -> Result<(), Error> {
         let mut state = self.state().await;
         match state.transaction.take() {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason)),
             Some(Transaction { progress: Progress::Changed, .. }) => {
-                // A machine that cannot be told has ended, which the next request finds out.
-                state.expected = state.machine.keep_checkpoint().await.is_ok();
+                // If the message cannot be sent, the machine has ended; the next request reports that.
+                state.report_pending = state.machine.keep_checkpoint().await.is_ok();
                 self.state_changed(state);
                 Ok(())
             }
@@ -99,10 +100,10 @@ impl Session {
         }
     }
 
-    /// Ends a transaction: what was done never was, files included.
+    /// Rolls back the transaction, files included.
     ///
     /// # Errors
-    /// [`Error::MachineExited`] when the state before cannot be had: the session is lost.
+    /// [`Error::MachineExited`] if the state before cannot be restored: the session is lost.
     pub async fn roll_back(&self) -> Result<(), Error> {
         let mut state = self.state().await;
         match state.transaction.as_ref().map(|transaction| &transaction.progress) {

@@ -1,15 +1,15 @@
-//! Places for work that several principals want done, given in turn.
+//! Places for the work of several principals.
 //!
-//! Each principal has one queue. Free places go to the principals that wait, one after the other, and to the work of one principal in its
-//! order. So a principal that asks for a thousand things waits for a thousand, and others do not. What waits is bounded by the number of
-//! machines: each asks for one thing at a time.
+//! Each principal has one queue. Places are given round-robin, so that one principal cannot delay others; the work of
+//! one principal keeps its order. The queues are bounded by the number of machines, because each machine requests one
+//! thing at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The places. Clones are the same places.
+/// The places. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     shared: Arc<TurnQueue>,
@@ -17,9 +17,9 @@ pub(super) struct Turns {
 
 #[derive(Debug)]
 struct TurnQueue {
-    /// Places in all.
+    /// Number of places.
     places: usize,
-    /// Places that one principal may have at a time.
+    /// Most places of one principal at a time.
     each: usize,
     state: Mutex<QueueState>,
 }
@@ -28,7 +28,7 @@ struct TurnQueue {
 struct QueueState {
     taken: usize,
     queues: HashMap<Arc<str>, Queue>,
-    /// Principals that wait and may have one more place; the first one is next.
+    /// Principals that wait and may have one more place, in the order of their turns.
     turns: VecDeque<Arc<str>>,
 }
 
@@ -46,18 +46,18 @@ pub(super) struct TurnGuard {
 }
 
 impl Turns {
-    /// So many places, of which one principal may have `each` at a time.
+    /// Returns `places` places, of which one principal may have `each` at a time.
     pub(super) fn new(places: usize, each: usize) -> Turns {
         let shared = TurnQueue { places: places.max(1), each: each.max(1), state: Mutex::default() };
         Turns { shared: Arc::new(shared) }
     }
 
-    /// Waits for a place. Who stops waiting takes none.
+    /// Waits for a place. A caller that is cancelled takes none.
     pub(super) async fn enter(&self, principal: &str) -> TurnGuard {
         loop {
             let (sender, receiver) = oneshot::channel();
             self.shared.ask(principal, sender);
-            // The sender is dropped only with these places, which `self` holds.
+            // The sender is dropped only with these places, and `self` holds them.
             if let Ok(place) = receiver.await {
                 return place;
             }
@@ -86,7 +86,7 @@ impl TurnQueue {
         self.give();
     }
 
-    /// Gives free places to those whose turn it is.
+    /// Gives free places to the next principals.
     fn give(self: &Arc<Self>) {
         let mut given = Vec::new();
         {
@@ -95,7 +95,7 @@ impl TurnQueue {
             while state.taken < self.places {
                 let Some(name) = state.turns.pop_front() else { break };
                 let Some(queue) = state.queues.get_mut(&name) else { continue };
-                // Who does not wait any more is passed over.
+                // Skip cancelled waiters.
                 let next = std::iter::from_fn(|| queue.waiting.pop_front()).find(|sender| !sender.is_closed());
                 if let Some(sender) = next {
                     queue.taken += 1;
@@ -109,7 +109,7 @@ impl TurnQueue {
                 }
             }
         }
-        // Outside of the lock: a place that nobody waits for any more comes back at once.
+        // Outside of the lock: if the waiter was cancelled, the place is dropped and given again at once.
         for (sender, place) in given {
             drop(sender.send(place));
         }
@@ -141,7 +141,7 @@ impl Drop for TurnGuard {
 mod tests {
     use super::*;
 
-    /// Who has got a place, in order; each leaves at once.
+    /// Returns the principals in the order in which they got a place; each leaves at once.
     async fn order(turns: &Turns, first: TurnGuard, wanted: &[&'static str]) -> Vec<&'static str> {
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
@@ -177,10 +177,10 @@ mod tests {
         let turns = Turns::new(2, 1);
         let first = turns.enter("a").await;
         let second = tokio::time::timeout(std::time::Duration::from_millis(10), turns.enter("a")).await;
-        assert!(second.is_err(), "the other place is for somebody else");
+        assert!(second.is_err(), "the other place is for another principal");
         let other = turns.enter("b").await;
         drop(first);
-        // The one that stopped waiting is passed over.
+        // The cancelled waiter is skipped.
         let again = turns.enter("a").await;
         drop((again, other));
         assert!(turns.shared.state().queues.is_empty());

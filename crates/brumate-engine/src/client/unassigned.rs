@@ -1,4 +1,4 @@
-//! A forked process that is nobody's yet.
+//! A forked machine without an owner.
 
 use rustix::process::Pid;
 use tokio::sync::oneshot;
@@ -9,7 +9,7 @@ use super::stop::Process;
 use super::zygote::{Exit, Zygote};
 use crate::wire::FromMachine;
 
-/// A machine that has said hello and has not been told what it is for.
+/// A machine that has sent its hello and has not received `Start`.
 #[derive(Debug)]
 pub(crate) struct UnassignedMachine {
     pub(crate) process: Process,
@@ -21,7 +21,7 @@ impl UnassignedMachine {
     /// Forks a machine from `zygote`.
     ///
     /// # Errors
-    /// When the zygote is gone or the machine does not say hello.
+    /// If the zygote has ended or the machine does not send its hello.
     pub(crate) async fn fork(zygote: &Zygote) -> Result<UnassignedMachine, Error> {
         let (mut channel, theirs) = pair()?;
         zygote.fork(theirs).await?;
@@ -30,16 +30,16 @@ impl UnassignedMachine {
         Ok(UnassignedMachine { channel, exit, process })
     }
 
-    /// False once its process has ended.
+    /// Returns `false` once its process has ended.
     pub(crate) fn is_alive(&self) -> bool {
         self.process.is_alive()
     }
 }
 
-/// Waits for a new machine's hello; returns its process, and its number as it sees it itself.
+/// Waits for the hello of a new machine. Returns its process, and its process number inside the jail.
 ///
 /// # Errors
-/// When it ends or says something else.
+/// If it ends or sends another message.
 pub(crate) async fn greet(channel: &mut AsyncChannel) -> Result<(Process, i32), Error> {
     let unavailable = |reason: String| Error::Unavailable(format!("a new machine {reason}"));
     let (pid, inner): (Option<Pid>, i32) = match channel.receive::<FromMachine>().await {

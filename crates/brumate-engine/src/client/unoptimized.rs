@@ -1,4 +1,4 @@
-//! Modules of which baseline code is in use.
+//! Modules whose baseline code is in use.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 use crate::wire::ModuleKey;
 
-/// Modules that may wait to be optimized. The bundle has fewer; what is beyond keeps its baseline code.
+/// Most modules that may wait to be optimized. The bundle has fewer; any others keep their baseline code.
 const MAX_UNOPTIMIZED: usize = 4096;
 
 /// Modules that are in use in the baseline tier. At most those of the bundle.
 #[derive(Debug)]
 pub(crate) struct Unoptimized {
     known: Mutex<BTreeSet<ModuleKey>>,
-    /// Sends them to the task that optimizes them.
+    /// Sends the modules to the task that optimizes them.
     keys: mpsc::Sender<ModuleKey>,
 }
 
@@ -25,12 +25,12 @@ impl Unoptimized {
         (Unoptimized { known: Mutex::default(), keys }, receiver)
     }
 
-    /// Whether no baseline code was handed out.
+    /// Whether no baseline code is in use.
     pub(super) fn is_empty(&self) -> bool {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Adds a module whose baseline code is handed out. It is sent once.
+    /// Adds a module whose baseline code is used. It is sent once.
     pub(super) fn add(&self, key: ModuleKey) {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
             // The receiver ends with the sandbox.

@@ -1,4 +1,4 @@
-//! The server's side of a zygote: start it, ask it for machines, hear how they end.
+//! The server's side of a zygote: starts it, requests machines, and receives exit reports.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,7 +22,7 @@ use crate::api::{Layer, LayerId};
 use crate::code::compile;
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
-/// Whose turn it is when an image's code brings modules.
+/// Principal of modules that an image's own code brings.
 const OPERATOR: &str = "";
 
 /// Requests waiting for a zygote.
@@ -32,18 +32,18 @@ const QUEUE: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) signal: Option<i32>,
-    /// Most memory that it had resident, in bytes, with what it shared with others.
+    /// Largest resident memory, in bytes, including shared memory.
     pub(crate) peak_memory_bytes: Option<u64>,
 }
 
-/// No process here has more, in bytes: whoever says so is mistaken.
+/// Largest plausible peak memory, in bytes. Larger reported values are discarded.
 const MAX_PEAK: u64 = 1 << 40;
 
-/// What a zygote, or the first process of its jail, is asked for.
+/// A request to a zygote, or to the first process of its jail.
 enum ZygoteRequest {
-    /// A machine, that speaks on this socket.
+    /// Fork a machine with this socket.
     Fork(OwnedFd),
-    /// News of the end of a machine.
+    /// Report the end of a machine.
     Watch { pid: i32, exit: oneshot::Sender<Exit> },
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) layers: &'a [Layer],
 }
 
-/// Starts the jailed process, gives it its first message, and serves it until it says that it is done.
+/// Starts the jailed process, sends its first message, and serves it until it is ready.
 async fn start(
     ingredients: Ingredients<'_>,
     first: ToZygote,
@@ -86,15 +86,15 @@ async fn start(
     let mut fds = vec![ingredients.main.as_fd(), ingredients.trampoline.as_fd(), image.as_fd()];
     fds.extend(crate::bundle::pack::file().map(AsFd::as_fd));
     fds.extend(reports.as_ref().map(AsFd::as_fd));
-    // One that has ended already may have left word why: a failure to send shows when receiving.
+    // A failed send is ignored: the process may have ended and sent the reason, which is received below.
     let _ = channel.send(&first, &fds).await;
     for (layers, fds) in mounted::messages(ingredients.layers) {
         let _ = channel.send(&ToZygote::Layers(layers), &fds).await;
     }
-    // Its end is to be seen.
+    // Closed so that the end of the process is detected.
     drop(fds);
     drop(reports);
-    // Beside the whole of it: a zygote that keeps asking, or reads no answer, has no more time.
+    // The limit includes all requests: a zygote that keeps sending them, or reads no answer, gets no more time.
     let clock = Clock::start(ingredients.startup_timeouts.boot);
     let done = tokio::select! {
         biased;
@@ -108,13 +108,13 @@ fn unavailable(reason: String) -> Error {
     Error::Unavailable(reason)
 }
 
-/// Memory that compiling a module takes at most which an image's own code brings, in bytes.
+/// Most memory for compiling a module that an image's own code brings, in bytes.
 const BUILD_MEMORY: u64 = 1 << 30;
 
-/// CPU time that compiling such modules takes at most while one image is built. No run pays for it.
+/// Most CPU time for compiling such modules while one image is built. No run is charged.
 const BUILD_CPU: Duration = Duration::from_secs(60);
 
-/// Serves a zygote's questions until it says that it is done.
+/// Serves a zygote's requests until it is ready.
 async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock: &Clock) -> Result<FromZygote, Error> {
     let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
     let mut pauses = crate::bundle::native_modules().len();
@@ -148,7 +148,7 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
 /// Boots an interpreter with `modules` imported and writes its image to `output`.
 ///
 /// # Errors
-/// When it does not start; the text says why.
+/// If it does not start; the text has the reason.
 pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
     let (require_jail, layers) = (ingredients.require_jail, ingredients.layers.len() as u32);
     let first = ToZygote::Build { require_jail, preload: modules.to_vec(), layers };
@@ -162,7 +162,7 @@ impl Zygote {
     /// Starts a zygote and waits until it has loaded its image.
     ///
     /// # Errors
-    /// When it does not start; the text says why.
+    /// If it does not start; the text has the reason.
     pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
         let layers = ingredients.layers.len() as u32;
         let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief, layers };
@@ -179,7 +179,7 @@ impl Zygote {
         Ok(Zygote { requests, alive, missing_walls })
     }
 
-    /// False once its process has ended.
+    /// Returns `false` once its process has ended.
     pub(crate) fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)
     }
@@ -189,7 +189,7 @@ impl Zygote {
         &self.missing_walls
     }
 
-    /// Asks for a machine that speaks on `socket`. A zygote that is gone closes it.
+    /// Requests a machine with `socket`. If the zygote has ended, the socket is closed.
     ///
     /// # Errors
     /// When its jail is gone.
@@ -197,7 +197,7 @@ impl Zygote {
         self.request(ZygoteRequest::Fork(socket)).await
     }
 
-    /// Hears how a process of the jail ends, which has the number `pid` there.
+    /// Returns a receiver for the exit of the process with the number `pid` in the jail.
     ///
     /// # Errors
     /// When the jail is gone.
@@ -213,15 +213,15 @@ impl Zygote {
     }
 }
 
-/// Who waits for news of which process.
+/// The receivers of exit reports, by process.
 #[derive(Default)]
 struct ExitListeners {
     by_pid: HashMap<i32, oneshot::Sender<Exit>>,
-    /// Ends nobody has asked for yet.
+    /// Exits that were reported before [`Zygote::watch`].
     early: HashMap<i32, Exit>,
 }
 
-/// Ends that are remembered before they are asked for.
+/// Most exits that are kept before they are requested.
 const MAX_EARLY: usize = 1024;
 
 impl ExitListeners {
@@ -229,7 +229,7 @@ impl ExitListeners {
         match self.early.remove(&pid) {
             Some(exit) => drop(sender.send(exit)),
             None => match self.by_pid.entry(pid) {
-                // A machine says itself which number it has: none gets another's news.
+                // The machine reports its own number: it must not get the report of another one.
                 Entry::Occupied(entry) if !entry.get().is_closed() => {}
                 entry => drop(entry.insert_entry(sender)),
             },
@@ -258,7 +258,7 @@ impl ExitListeners {
 
 /// A zygote, its machines, and the first process of their jail.
 struct Jail {
-    /// `None` when it has ended: machines live on.
+    /// `None` if it has ended: its machines continue.
     zygote: Option<AsyncChannel>,
     reports: AsyncChannel,
     child: Child,
@@ -266,11 +266,11 @@ struct Jail {
 }
 
 impl Jail {
-    /// Serves it until it ends, or until nobody wants machines of it and those it has are given up.
+    /// Serves requests until the jail ends, or until all handles of the zygote are dropped and no machine is in use.
     async fn supervise(mut self, mut requests: mpsc::Receiver<ZygoteRequest>) {
         let mut waiting = ExitListeners::default();
         let mut retired = false;
-        // Machines that it was asked for: it may fail to fork so many.
+        // Machines that were requested: at most so many forks can fail.
         let mut asked = 0_u64;
         loop {
             tokio::select! {
@@ -283,13 +283,13 @@ impl Jail {
                     }
                 },
                 () = waiting.given_up(), if retired => break,
-                said = hear(&mut self.zygote) => match said {
+                said = receive_from(&mut self.zygote) => match said {
                     Ok(FromZygote::ForkFailed(reason)) if asked > 0 => {
                         asked -= 1;
                         tracing::error!(reason = cut(reason), "a machine could not be forked");
                     }
                     Err(WireError::Closed | WireError::Io(_)) => self.lose_zygote(),
-                    // It was taken over, and its machines may have been.
+                    // It is compromised, and its machines may be as well.
                     Ok(_) | Err(_) => break,
                 },
                 report = self.reports.receive::<FromInit>() => match report {
@@ -308,7 +308,7 @@ impl Jail {
         let _ = tokio::time::timeout(super::error::EXIT_TIMEOUT, child.wait()).await;
     }
 
-    /// Asks the zygote for a machine. Where there is none, the machine's socket is closed.
+    /// Requests a machine from the zygote. If that fails, the machine's socket is closed.
     async fn fork(&mut self, socket: OwnedFd) {
         if let Some(zygote) = &self.zygote
             && zygote.send(&ToZygote::Fork, &[socket.as_fd()]).await.is_err()
@@ -323,15 +323,15 @@ impl Jail {
     }
 }
 
-/// What the zygote says; nothing when it is gone.
-async fn hear(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError> {
+/// Receives the next message of the zygote; waits forever if it has ended.
+async fn receive_from(zygote: &mut Option<AsyncChannel>) -> Result<FromZygote, WireError> {
     match zygote {
         Some(zygote) => zygote.receive().await,
         None => std::future::pending().await,
     }
 }
 
-/// Whether answering means to compile a module of the bundle.
+/// Whether the answer requires compiling a module of the bundle.
 pub(crate) fn compiles_bundle(compilers: &Compilers, request: &ModuleRequest) -> bool {
     match request {
         ModuleRequest::Key(key) => compilers.cached(key).is_none() && crate::bundle::native_module(key).is_some(),
@@ -339,8 +339,8 @@ pub(crate) fn compiles_bundle(compilers: &Compilers, request: &ModuleRequest) ->
     }
 }
 
-/// Answers a question for a module: from the cache, or by compiling what a layer has or a guest brought. `find` knows the
-/// layers of who asks. Also returns the CPU time that compiling the guest's own took.
+/// Answers a request for a module: from the cache, or by compiling a layer's or a guest's module. `find` has the layers
+/// of the machine. Also returns the CPU time for the guest's own module.
 pub(crate) async fn answer(
     compilers: &Compilers,
     find: &(dyn Fn(&LayerId) -> Option<Layer> + Sync),
@@ -365,7 +365,7 @@ pub(crate) async fn answer(
                 Some(layer) => module_of(&layer, &origin.path).await.ok().filter(|bytes| compile::key(bytes) == key),
                 None => None,
             };
-            // Otherwise the guest has another file there, or says so.
+            // Otherwise the guest has another file there, or claims so.
             let Some(bytes) = bytes else { return (ModuleReply::Unknown, None, Duration::ZERO) };
             compilers.of_wheel(&bytes, &origin.path, requester.principal).await
         }

@@ -1,8 +1,8 @@
 //! Compiled modules on disk.
 //!
-//! One directory per engine fingerprint, one file per module. A file's name carries the key of the wasm bytes, the CRC-32
-//! and the length of its content, and appears by `rename` after `fsync`: it is complete or not there, and damage is
-//! noticed when it is opened. Compiled code is trusted, so the directory must belong to this user alone.
+//! One directory per engine fingerprint, one file per module. A file's name has the key of the wasm bytes, and the
+//! CRC-32 and the length of its content. It appears by `rename` after `fsync`, so it is complete or missing; damage is
+//! detected when it is opened. Compiled code is trusted, so the directory must belong to this user alone.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -60,7 +60,7 @@ impl ModuleCache {
         None
     }
 
-    /// Removes the compiled module of `key`. Whoever has mapped it keeps it.
+    /// Removes the compiled module of `key`. Processes that have mapped it keep it.
     pub(crate) fn remove(&self, key: &ModuleKey) {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         for name in self.names(key) {
@@ -84,7 +84,7 @@ impl ModuleCache {
         tempfile::Builder::new().prefix(".compiling-").tempfile_in(&self.path).map_err(|source| self.refused(source))
     }
 
-    /// Returns the error for a disk that refuses.
+    /// Returns the error for a disk that refuses an operation.
     pub(crate) fn refused(&self, source: std::io::Error) -> CacheError {
         CacheError::of(&self.path, source)
     }
@@ -95,7 +95,7 @@ impl ModuleCache {
     /// When the disk refuses.
     pub(crate) fn commit(&self, key: &ModuleKey, file: tempfile::NamedTempFile) -> Result<Arc<File>, CacheError> {
         let io = |source: std::io::Error| self.refused(source);
-        // Read through the descriptor that is handed out, which cannot write: the name may soon be another file's.
+        // Read through the descriptor that is returned, which cannot write: the name may refer to another file later.
         let mut reader = File::open(file.path()).map_err(io)?;
         let name = content_name(key, &mut reader).map_err(io)?;
         publish(file, &self.path.join(&name), &self.directory).map_err(io)?;
@@ -104,7 +104,7 @@ impl ModuleCache {
         Ok(reader)
     }
 
-    /// Waits for other processes that compile the bundle, and keeps them waiting while the lock lives.
+    /// Waits until no other process compiles the bundle, and keeps others from compiling while the lock lives.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -113,7 +113,7 @@ impl ModuleCache {
     }
 }
 
-/// The name a file of this content has.
+/// Returns the file name for this content.
 fn content_name(key: &ModuleKey, file: &mut File) -> std::io::Result<String> {
     file.rewind()?;
     let mut crc = crc32fast::Hasher::new();

@@ -1,4 +1,4 @@
-//! From wasm bytes to machine code.
+//! Compiles wasm bytes to machine code.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,7 +11,7 @@ use crate::engine::common_features;
 use crate::wire::ModuleKey;
 use brumate_module::{Options, dylink, gate, translate};
 
-/// Changed whenever translation or patches change what is compiled.
+/// Increment it whenever translation or patches change what is compiled.
 pub(crate) const TRANSLATION: u32 = 1;
 
 /// Largest module accepted, in bytes.
@@ -24,7 +24,7 @@ pub(crate) enum ModuleKind {
     Main,
     /// A side module (a wheel's extension, or what a guest brings).
     Side,
-    /// Our own helper, compiled as it is.
+    /// The call trampoline, compiled unchanged.
     Helper,
 }
 
@@ -33,15 +33,15 @@ pub(crate) enum ModuleKind {
 pub(crate) enum Trust {
     /// Of the bundle.
     Bundle,
-    /// Of a wheel that the operator lets in: strangers' bytes, but the same for everyone who asks for them, and as large as the
-    /// cache of wheels allows. What comes of them is kept.
+    /// Bytes of a wheel that the operator allows: untrusted, but the same for all principals, and no larger than the
+    /// cache of wheels allows. The compiled code is cached.
     Layer,
-    /// A guest's.
+    /// Bytes that a guest brings.
     Guest,
 }
 
 impl Trust {
-    /// Returns the bounds of a side module, which are checked before it is compiled.
+    /// Returns the limits of a side module, which are checked before it is compiled.
     fn bounds(self) -> Option<&'static gate::Counts> {
         match self {
             Trust::Bundle => None,
@@ -73,7 +73,7 @@ pub(crate) fn baseline_key(key: &ModuleKey) -> ModuleKey {
 /// Translates and compiles a module.
 ///
 /// # Errors
-/// A text for the user: what is wrong with the bytes, or which bound they exceed.
+/// A text for the user: what is wrong with the bytes, or which limit they exceed.
 pub(crate) fn compile(engine: &Engine, kind: ModuleKind, trust: Trust, bytes: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.len() > MAX_MODULE {
         return Err(format!("a module of {} bytes is larger than allowed ({MAX_MODULE})", bytes.len()));
@@ -92,7 +92,7 @@ pub(crate) fn compile(engine: &Engine, kind: ModuleKind, trust: Trust, bytes: &[
     engine.precompile_module(&translated).map_err(|error| format!("it does not compile: {error:#}"))
 }
 
-/// Names everything compiled code depends on: engine version and settings, CPU, our translation.
+/// Returns a name for everything that compiled code depends on: engine version and settings, CPU, the translation.
 pub(crate) fn fingerprint(engine: &Engine) -> String {
     let mut feed = version_feed(engine);
     cpu_features().hash(&mut feed);
@@ -133,7 +133,7 @@ fn version_feed(engine: &Engine) -> Feed {
     feed
 }
 
-/// CPU features Cranelift may use: code for more of them does not load elsewhere.
+/// Returns the CPU features that Cranelift may use. Code that uses more of them does not load elsewhere.
 fn cpu_features() -> Vec<bool> {
     #[allow(unused_mut, reason = "other architectures add nothing")]
     let mut features: Vec<bool> = common_features().into_iter().map(|(_, is_here)| is_here).collect();

@@ -1,4 +1,4 @@
-//! The process that compiles, and what the server tells it.
+//! The process that compiles, and the server's messages to it.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -37,13 +37,13 @@ struct ReceivedOrder {
 /// Compiler → server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CompileReply {
-    /// Why there is no code.
+    /// Why compiling failed.
     pub(crate) failed: Option<String>,
     /// CPU time of the process so far.
     pub(crate) cpu: Duration,
 }
 
-/// `brumate internal compile`: compiles what it is given until the connection ends.
+/// Runs `brumate internal compile`: compiles each order until the connection ends.
 pub(crate) fn main(socket: OwnedFd) -> ExitCode {
     let channel = Channel::new(socket);
     match serve(&channel) {
@@ -53,7 +53,7 @@ pub(crate) fn main(socket: OwnedFd) -> ExitCode {
 }
 
 fn serve(channel: &Channel) -> Result<(), WireError> {
-    // From the server, before anything of a stranger's.
+    // Sent by the server before any untrusted bytes.
     let (limits, _): (CompileLimits, _) = channel.receive()?;
     if limits.one_core {
         share_a_core();
@@ -94,12 +94,12 @@ impl Engines {
     }
 }
 
-/// Runs this process, which has one thread, on the last of its cores: all that compile for guests share that one.
+/// Binds this process, which has one thread, to the last of its cores. All processes that compile for guests share it.
 fn share_a_core() {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
     let mut one = CpuSet::new();
     one.set(last);
-    // Refused where somebody else decides which processors there are; then the other limits hold alone.
+    // Fails if this system does not allow processes to choose their CPUs; the other limits still hold.
     let _ = sched_setaffinity(None, &one);
 }

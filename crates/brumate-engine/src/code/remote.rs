@@ -1,4 +1,5 @@
-//! Compiled modules over the wire: a jailed process asks the server, which owns the cache and the compilers.
+//! Compiled modules over the wire: a jailed process requests them from the server, which owns the cache and the
+//! compilers.
 
 #![expect(unsafe_code, reason = "maps machine code that the server has sent")]
 
@@ -17,14 +18,14 @@ use brumate_module::gate;
 /// Sends a request and waits for the answer and its descriptor.
 pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;
 
-/// Asks the server for each module.
+/// Requests each module from the server.
 pub(crate) struct RemoteModules {
     ask: Ask,
     meter: Arc<Meter>,
 }
 
 impl RemoteModules {
-    /// A source that sends its questions through `ask`. What compiling takes is taken from `meter`.
+    /// Returns a source that sends its requests through `ask`. CPU time of compiling is charged to `meter`.
     pub(crate) fn new(ask: Ask, meter: Arc<Meter>) -> RemoteModules {
         RemoteModules { ask, meter }
     }
@@ -37,9 +38,9 @@ impl RemoteModules {
         }
     }
 
-    /// Has a module of the guest's own compiled.
+    /// Gets a module of the guest's own compiled.
     fn own(&mut self, engine: &Engine, bytes: &[u8], memory: u64) -> Result<Compiled, String> {
-        // Here first: counting is the guest's time, and a module that is refused starts no compiler.
+        // Checked here first: the check counts as the guest's time, and a refused module starts no compiler.
         let counts = gate::check(bytes, &gate::GUEST).map_err(|error| error.to_string())?;
         if self.meter.is_used_up() {
             return Err("no CPU time is left to compile it".to_owned());
@@ -95,8 +96,9 @@ fn gone(error: WireError) -> String {
 /// # Errors
 /// When it was compiled for another engine or CPU.
 pub(crate) fn load(engine: &Engine, fd: OwnedFd) -> Result<Module, String> {
-    // SAFETY: `deserialize` trusts its input. The descriptor comes from the server alone (a guest cannot put one on this
-    // connection). It is a file of the server's owner-only cache, checked against the name it got when it was compiled, or
-    // a sealed file in memory that a compiler has just written; nobody can change either while it is mapped.
+    // SAFETY: `deserialize` trusts its input. The descriptor comes from the server alone (a guest cannot send one on
+    // this connection). It is a file of the server's owner-only cache, checked against the name it got when it was
+    // compiled, or a sealed file in memory that a compiler has just written; no process can change either while it is
+    // mapped.
     unsafe { Module::deserialize_open_file(engine, File::from(fd)) }.map_err(|error| format!("{error:#}"))
 }

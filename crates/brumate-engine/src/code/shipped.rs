@@ -1,7 +1,9 @@
-//! Compiled code that comes with the program, for the common processors. The first start does not wait for a compiler then.
+//! Compiled code that comes with the program, for the common CPUs, so that the first start does not wait for a
+//! compiler.
 //!
-//! A release is built twice: the first program compiles modules of the bundle ([`precompile`]), the second has the result inside, among
-//! the files of the bundle. Code of another version, or for a processor that lacks a feature, is passed over.
+//! A release is built twice: the first program compiles modules of the bundle ([`precompile`]), and the second program
+//! includes the result among the files of the bundle. Code of another version, or for a CPU that lacks a feature, is
+//! ignored.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -13,7 +15,7 @@ use crate::code::trampoline::trampoline_module;
 use crate::engine::{COMMON_PROCESSORS, Purpose, engine, is_common_processor};
 use crate::wire::ModuleKey;
 
-/// Name of the file beside the code that says what it was compiled for.
+/// Name of the file beside the code that names the version and CPU it was compiled for.
 const MADE_FOR: &str = "made-for";
 
 /// Returns the compiled code of a module, if the program has it and this processor runs it.
@@ -26,17 +28,17 @@ pub(crate) fn code(key: &ModuleKey) -> Option<&'static [u8]> {
     found.filter(|_| *IS_USABLE).map(|(_, content)| content.bytes())
 }
 
-/// Names what portable code of this version depends on.
+/// Returns the name of what portable code of this version depends on.
 fn made_for_here() -> Result<String, String> {
     let engine = engine(Purpose::CompilePortable).map_err(|error| format!("{error:#}"))?;
     Ok(format!("{COMMON_PROCESSORS} {}", compile::version(&engine)))
 }
 
-/// Compiles the interpreter, and the native modules of the bundle with these names (`numpy/_core/_multiarray_umath`), for the common
-/// processors. Writes them to `directory`, for a build that is to have them inside.
+/// Compiles the interpreter, and the native modules of the bundle with these names (`numpy/_core/_multiarray_umath`),
+/// for the common CPUs. Writes them to `directory`, for a build that includes them.
 ///
 /// # Errors
-/// When there is no such module, one does not compile, or the directory cannot be written.
+/// If there is no such module, one does not compile, or the directory cannot be written.
 pub fn precompile(directory: &Path, names: &[&str]) -> Result<(), String> {
     let engine = engine(Purpose::CompilePortable).map_err(|error| format!("{error:#}"))?;
     let write = |name: &str, bytes: &[u8]| {

@@ -9,7 +9,7 @@ use crate::wire::{ModuleKey, Origin};
 pub(crate) struct ModuleQuery<'a> {
     /// Content key of `bytes`.
     pub(crate) key: ModuleKey,
-    /// Where the server finds the module, if it is a layer's.
+    /// The layer's file that the server reads, if the module is a layer's.
     pub(crate) origin: Option<&'a Origin>,
     /// The module.
     pub(crate) bytes: &'a [u8],
@@ -17,7 +17,7 @@ pub(crate) struct ModuleQuery<'a> {
     pub(crate) memory: u64,
 }
 
-/// Hands out compiled modules for wasm bytes.
+/// Provides compiled modules for wasm bytes.
 pub(crate) trait ModuleSource {
     /// Returns the compiled form of a side module.
     ///
@@ -35,6 +35,7 @@ pub(crate) trait ModuleSource {
 /// A compiled side module.
 pub(crate) struct Compiled {
     pub(crate) module: Module,
-    /// Bytes of memory that its code and its instance take and nobody shares. 0 for a module of the bundle or of a wheel.
+    /// Bytes of memory for its code and its instance that no other machine shares. 0 for a module of the bundle or of a
+    /// wheel.
     pub(crate) own_bytes: u64,
 }

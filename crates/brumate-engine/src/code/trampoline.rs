@@ -1,8 +1,8 @@
 //! The call trampoline, inside wasm.
 //!
 //! CPython calls C methods whose real arity may be 0 to 3 through `_PyEM_TrampolineCall`. Without this helper each call
-//! would go through the host (4 times slower on method-heavy code). The helper asks the function's type with `ref.test`
-//! and calls it with the arguments it takes. Its own signature: `(success*, fn, self, args, kw) -> result`.
+//! would go through the host (4 times slower on method-heavy code). The helper tests the function's type with
+//! `ref.test` and calls it with the arguments it takes. Its own signature: `(success*, fn, self, args, kw) -> result`.
 
 use wasm_encoder::{
     BlockType, CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, HeapType, ImportSection,

@@ -28,8 +28,8 @@ pub(crate) fn mount_host_directories(
     }
 }
 
-/// Joins the host directories of a file system that was hibernated with what is granted now, and mounts what is new. Returns
-/// the paths that are no longer granted; they answer `ESTALE`.
+/// Joins the host directories of a file system that was hibernated with the current grants, and mounts the new ones.
+/// Returns the paths that are no longer granted; they return `ESTALE`.
 pub(crate) fn join_host_directories(
     vfs: &mut Vfs,
     mounts: &[(String, bool)],
@@ -88,15 +88,15 @@ impl HostDir for Revoked {
     }
 }
 
-/// Bytes that count for a file or directory that is made.
+/// Bytes that are charged for a new file or directory.
 const FILE_COST: u64 = 4096;
 
-/// Bytes that a guest may still write to granted directories. What it removes does not come back.
+/// Bytes that a guest may still write to granted directories. Removing files does not give bytes back.
 #[derive(Debug, Default)]
 pub(crate) struct Quota(AtomicU64);
 
 impl Quota {
-    /// Begins anew with so many bytes.
+    /// Resets the quota to `bytes`.
     pub(crate) fn set(&self, bytes: u64) {
         self.0.store(bytes, Ordering::Relaxed);
     }
@@ -129,7 +129,7 @@ struct Granted {
     index: u32,
     read_only: bool,
     channel: Arc<Channel>,
-    /// Of all granted directories together.
+    /// Shared by all granted directories.
     quota: Arc<Quota>,
 }
 
@@ -158,7 +158,7 @@ fn timestamp(nanoseconds: i64) -> Timestamp {
     Timestamp { secs: nanoseconds.div_euclid(1_000_000_000), nanos: nanoseconds.rem_euclid(1_000_000_000) as u32 }
 }
 
-/// What the server is to set; `None` leaves a time.
+/// Returns the time that the server is to set; `None` keeps the old one.
 fn nanoseconds(time: SetTime) -> Option<i64> {
     match time {
         SetTime::Omit => None,

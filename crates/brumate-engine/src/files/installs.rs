@@ -1,4 +1,4 @@
-//! A guest that waits for packages: what the server gives is mounted before the guest reads the answer.
+//! Installs during an execution: the layers from the server are mounted before the guest reads the answer.
 
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use crate::wire::{FromMachine, InstallReply, LayerProblem, ToMachine};
 use brumate_abi::errno::Errno;
 use brumate_vfs::Vfs;
 
-/// Packages over the machine's connection.
+/// Installs packages over the machine's connection.
 pub(crate) struct Installs {
     output: Arc<Mutex<GuestOutput>>,
     channel: Arc<Channel>,
 }
 
-/// What the guest reads: one line of JSON.
+/// The answer that the guest reads: one line of JSON.
 #[derive(Serialize)]
 struct InstallReplyLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,38 +38,38 @@ impl Installs {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// If the guest waits for packages, waits for the answer, interruptibly, and does what it says. Then the answer can be
-    /// read from the event channel. Returns whether layers came or went.
+    /// If the guest waits for packages, waits for the answer, interruptibly, and mounts or unmounts its layers. After
+    /// that the guest can read the answer from the event channel. Returns whether layers were mounted or unmounted.
     ///
     /// # Errors
-    /// `EINTR` when the guest is interrupted, `EIO` when the server is gone.
+    /// `EINTR` if the guest is interrupted, `EIO` if the server has disconnected.
     pub(crate) fn finish(&self, vfs: &mut Vfs) -> Result<bool, Errno> {
         let Some(GuestRequest::Install(question)) = self.output().question() else { return Ok(false) };
         let (given, remove, reply) = self.wait(question)?;
         let changes = !given.is_empty() || !remove.is_empty();
-        let mut told = None;
+        let mut answer = None;
         if let InstallReply::Done { installed, satisfied } = &reply {
             let done = layers::mount(vfs, given, &remove);
             let text =
                 done.as_ref().err().map(|LayerProblem { name, reason }| format!("cannot mount {name}: {reason}"));
-            told = Some(match &text {
+            answer = Some(match &text {
                 None => line(&InstallReplyLine { error: None, installed, satisfied }),
                 Some(text) => line(&InstallReplyLine { error: Some(text), installed: &[], satisfied: &[] }),
             });
             self.channel.send(&FromMachine::Mounted(done)).map_err(|_| Errno::EIO)?;
         }
-        let told = match (told, &reply) {
-            (Some(told), _) => told,
+        let answer = match (answer, &reply) {
+            (Some(answer), _) => answer,
             (None, InstallReply::Refused(text)) => {
                 line(&InstallReplyLine { error: Some(text), installed: &[], satisfied: &[] })
             }
             (None, _) => line(&()),
         };
-        self.output().answer(told?);
+        self.output().answer(answer?);
         Ok(changes)
     }
 
-    /// Waits for the answer to `question`; answers to older ones are passed over.
+    /// Waits for the answer to `question`; answers to older questions are skipped.
     fn wait(&self, question: u64) -> Result<(Vec<GivenLayer>, Vec<LayerId>, InstallReply), Errno> {
         let mut given = Vec::new();
         loop {
@@ -95,7 +95,7 @@ impl Installs {
     }
 }
 
-/// JSON, and the end of a line.
+/// Returns JSON and a line end.
 fn line(value: &impl Serialize) -> Result<Vec<u8>, Errno> {
     let mut line = serde_json::to_vec(value).map_err(|_| Errno::EIO)?;
     line.push(b'\n');

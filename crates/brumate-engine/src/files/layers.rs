@@ -1,4 +1,5 @@
-//! Wheels that the server gives a machine: mapped from their descriptors, mounted, taken away, joined again after sleep.
+//! Wheels that the server sends to a machine: maps their descriptors, mounts them, unmounts them, and joins them again
+//! when a session resumes.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -10,7 +11,7 @@ use crate::memory::Mapped;
 use crate::wire::{LayerInfo, LayerProblem, Origin};
 use brumate_vfs::{Archive, ArchiveLimits, Vfs, Wheel};
 
-/// A layer's archives, mapped, or why one is none.
+/// A layer's archives, mapped, or the error of the archive.
 #[derive(Debug)]
 pub(crate) struct GivenLayer {
     id: LayerId,
@@ -22,7 +23,7 @@ impl GivenLayer {
     pub(crate) fn receive(info: LayerInfo, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<GivenLayer> {
         let archive = fds.next()?;
         let bytecode = if info.bytecode { Some(fds.next()?) } else { None };
-        // Bytecode is nothing but speed: one that cannot be read is none.
+        // Bytecode only saves time: if it cannot be read, it is not used.
         let archives = open(archive).map(|archive| (archive, bytecode.and_then(|fd| open(fd).ok())));
         Some(GivenLayer { id: info.id, archives })
     }
@@ -32,7 +33,7 @@ fn open(fd: OwnedFd) -> Result<Archive, String> {
     let file = File::from(fd);
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let mapped = Mapped::new(&file, 0, length).map_err(|error| error.to_string())?;
-    // The cache has checked it; a machine that opens twenty for one run reads no more of them than it needs.
+    // The cache has checked it. A machine that opens many archives for one run reads only the pages it needs.
     Archive::listed(Arc::new(mapped), &ArchiveLimits::default()).map_err(|error| error.to_string())
 }
 
@@ -50,7 +51,7 @@ fn bytecode_name(id: &LayerId) -> Vec<u8> {
     format!("{BYTECODE}{}", hex(&id.sha256)).into_bytes()
 }
 
-/// The layer of that name in saved state.
+/// Returns the layer with that name in saved state.
 fn parse_name(name: &[u8]) -> Option<LayerId> {
     let (digest, name) = std::str::from_utf8(name).ok()?.strip_prefix(WHEEL)?.split_once('/')?;
     let mut sha256 = [0; 32];
@@ -63,10 +64,11 @@ fn parse_name(name: &[u8]) -> Option<LayerId> {
     Some(LayerId { name: name.to_owned(), sha256 })
 }
 
-/// Takes the layers `remove` away and mounts the others.
+/// Unmounts the layers `remove` and mounts the others.
 ///
 /// # Errors
-/// The first that cannot be mounted; the tree is as before then, save for files of `remove` that another wheel had replaced.
+/// For the first layer that cannot be mounted. The tree is as before then, except for files of `remove` that another
+/// wheel had replaced.
 pub(crate) fn mount(vfs: &mut Vfs, given: Vec<GivenLayer>, remove: &[LayerId]) -> Result<(), LayerProblem> {
     let mut wheels = Vec::new();
     for GivenLayer { id, archives } in given {
@@ -86,7 +88,7 @@ pub(crate) fn mount(vfs: &mut Vfs, given: Vec<GivenLayer>, remove: &[LayerId]) -
                 unmount(vfs, wheel);
             }
             for wheel in &gone {
-                // What was there fits.
+                // It was mounted before, so it fits.
                 let _ = vfs.mount_wheel(PACKAGES.as_bytes(), wheel);
             }
             return Err(LayerProblem { name: id.name.clone(), reason: error.to_string() });
@@ -95,7 +97,7 @@ pub(crate) fn mount(vfs: &mut Vfs, given: Vec<GivenLayer>, remove: &[LayerId]) -
     Ok(())
 }
 
-/// A wheel that is mounted.
+/// Returns the mounted wheel with this id.
 fn mounted(vfs: &Vfs, id: &LayerId) -> Option<Wheel> {
     let (name, bytecode) = (wheel_name(id), bytecode_name(id));
     let archive = vfs.mounted_archive(&name)?;
@@ -104,7 +106,7 @@ fn mounted(vfs: &Vfs, id: &LayerId) -> Option<Wheel> {
 }
 
 fn unmount(vfs: &mut Vfs, wheel: &Wheel) {
-    // The tree is sound: nothing of it can be missing.
+    // The tree is consistent, so nothing of the wheel can be missing.
     let _ = vfs.unmount_wheel(PACKAGES.as_bytes(), &wheel.name);
     if let Some((name, _)) = &wheel.bytecode {
         let _ = vfs.unmount_wheel(PACKAGES.as_bytes(), name);
@@ -114,7 +116,7 @@ fn unmount(vfs: &mut Vfs, wheel: &Wheel) {
 /// Joins a file system that was hibernated with the layers it had.
 ///
 /// # Errors
-/// The first that is missing, or is none.
+/// For the first layer that is missing or damaged.
 pub(crate) fn join(vfs: &mut Vfs, given: &[GivenLayer]) -> Result<(), LayerProblem> {
     for GivenLayer { id, archives } in given {
         match archives {
@@ -131,9 +133,9 @@ pub(crate) fn join(vfs: &mut Vfs, given: &[GivenLayer]) -> Result<(), LayerProbl
     for name in unattached {
         match parse_name(&name) {
             Some(id) => return Err(LayerProblem { name: id.name, reason: "it is not there".to_owned() }),
-            // Python takes the source.
+            // Python uses the source.
             None if name.starts_with(BYTECODE.as_bytes()) => vfs.abandon_layer(&name),
-            // The bundle's: who opens the file system says so.
+            // A layer of the bundle: opening the file system reports it.
             None => {}
         }
     }
@@ -145,7 +147,7 @@ pub(crate) fn present(vfs: &Vfs) -> Vec<LayerId> {
     vfs.layer_names().filter_map(parse_name).collect()
 }
 
-/// The layer, and the path in it, of the file at `path`, if it still is a layer's.
+/// Returns the layer, and the path in it, of the file at `path`, if it is still the layer's file.
 pub(crate) fn origin(vfs: &Vfs, path: &str) -> Option<Origin> {
     let (name, entry) = vfs.layer_of(path.as_bytes())?;
     Some(Origin { layer: parse_name(&name)?, path: String::from_utf8(entry).ok()? })

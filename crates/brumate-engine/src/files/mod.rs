@@ -1,4 +1,4 @@
-//! The guest's file system as Brumate arranges it: what is mounted where, standard streams, granted host directories.
+//! The layout of the guest's file system: mounts, standard streams, granted host directories.
 
 mod granted;
 mod installs;
@@ -28,13 +28,13 @@ pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 pub(crate) const DRIVER: &str = "/lib/brumate";
 /// Home and working directory of the guest.
 pub(crate) const HOME: &str = "/home/user";
-/// Home and working directory of sessions: the driver goes there with the first of them.
+/// Home and working directory of sessions. The driver changes to it with the first session.
 pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// Files of the driver, by the names of their layers.
 pub(crate) type GuestFiles = Vec<(String, Vec<u8>)>;
 
-/// Saved files that contradict themselves, or were made from another bundle; says what is wrong.
+/// Saved files that are inconsistent, or of another bundle; the text has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("files: {0}")]
 pub(crate) struct DamagedFiles(String);
@@ -64,7 +64,7 @@ pub(crate) fn restored(saved: &[u8], output: &Arc<Mutex<GuestOutput>>) -> Result
     attached(vfs, output)
 }
 
-/// The file system of a session, by what it differs by from `base`, before [`reopen`]; as [`restored`].
+/// Returns the file system of a session from its difference to `base`, before [`reopen`]; as [`restored`].
 ///
 /// # Errors
 /// As [`restored`].
@@ -73,7 +73,7 @@ pub(crate) fn continued(base: Vfs, saved: &[u8], output: &Arc<Mutex<GuestOutput>
     attached(vfs, output)
 }
 
-/// The driver's files that came with the image of this process, which another Brumate may have made.
+/// The driver's files of this process's image, which another version of Brumate may have made.
 static OF_IMAGE: OnceLock<Vec<(String, LayerBytes)>> = OnceLock::new();
 
 /// Lets file systems of this process be joined with the driver's files of its image. For a zygote, which has one image; its forks
@@ -81,7 +81,7 @@ static OF_IMAGE: OnceLock<Vec<(String, LayerBytes)>> = OnceLock::new();
 pub(crate) fn set_guest_files(files: GuestFiles) {
     let own = |name: &str, content: &[u8]| bundle::GUEST.iter().any(|(path, bytes)| *path == name && *bytes == content);
     let others = files.into_iter().filter(|(name, content)| !own(name, content));
-    // There is none yet: a zygote loads one image.
+    // It is not set yet: a zygote loads one image.
     let _ = OF_IMAGE.set(others.map(|(name, content)| (name, Arc::new(content) as LayerBytes)).collect());
 }
 
@@ -96,7 +96,7 @@ fn attached(mut vfs: Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Damag
         vfs.attach_file(path.as_bytes(), embedded(content));
     }
     vfs.attach_file(INSTALLER_LAYER, embedded(INSTALLER));
-    // What this Brumate has as well is joined already.
+    // Files that this version has too are attached already.
     for (path, content) in OF_IMAGE.get().into_iter().flatten() {
         vfs.attach_file(path.as_bytes(), content.clone());
     }
@@ -110,13 +110,12 @@ fn attached(mut vfs: Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Damag
 
 /// The archives of the bundle.
 struct Layers {
-    /// Where each is mounted, its name, and the archive; what comes later does not replace what is there already, except
-    /// for wheels.
+    /// Mount point, name and archive of each. A later archive does not replace existing files, except for wheels.
     archives: Vec<(&'static str, &'static str, Archive)>,
 }
 
 impl Layers {
-    /// The bundle's archives are read once; forks inherit what was read.
+    /// The bundle's archives are read once; forks inherit the result.
     fn of_bundle() -> Result<&'static Layers, String> {
         static LAYERS: OnceLock<Result<Layers, String>> = OnceLock::new();
         let layers = LAYERS.get_or_init(|| Layers::read().map_err(|error| error.to_string()));
@@ -124,7 +123,7 @@ impl Layers {
     }
 
     fn read() -> Result<Layers, Box<dyn std::error::Error>> {
-        // Whoever built this program has checked them.
+        // The build has checked them.
         let listed = |bytes| Archive::listed(embedded(bytes), &ArchiveLimits::default());
         let mut archives = vec![(STDLIB, "stdlib", listed(bundle::STDLIB.content.bytes())?)];
         for wheel in bundle::wheels() {
@@ -161,7 +160,7 @@ fn build(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Box<dyn std::error::Er
             vfs.create_directories(format!("{STDLIB}/lib-dynload").as_bytes(), 0o755)?;
         }
     }
-    // Layers are merged into it later, and are as little the guest's to change.
+    // Layers are merged into it later, and the guest must not change them either.
     vfs.create_directories(PACKAGES.as_bytes(), 0o755)?;
     vfs.seal(STDLIB.as_bytes())?;
 

@@ -32,7 +32,7 @@ pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) {
     vfs.attach_device(EVENTS, Box::new(Events::new(output, None)));
 }
 
-/// Lets the guest's driver ask the server, over `channel`, for lines of input.
+/// Enables the guest's driver to request lines of input from the server over `channel`.
 pub(crate) fn connect_events(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>, channel: &Arc<Channel>) {
     vfs.attach_device(EVENTS, Box::new(Events::new(output, Some(channel.clone()))));
 }
@@ -55,10 +55,10 @@ fn sinks(output: &Arc<Mutex<GuestOutput>>) -> [(i32, &'static [u8], Box<dyn Devi
     [(1, b"stdout", stream(StreamName::Stdout)), (2, b"stderr", stream(StreamName::Stderr))]
 }
 
-/// What the driver writes is events; what it reads are the answers to those that ask.
+/// The driver's event channel: it writes events, and reads the answers to its questions.
 struct Events {
     output: Arc<Mutex<GuestOutput>>,
-    /// `None` before the machine is anyone's: nobody answers.
+    /// `None` before `Start`: questions get no answer.
     channel: Option<Arc<Channel>>,
 }
 
@@ -73,9 +73,8 @@ impl Events {
 }
 
 impl Device for Events {
-    /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python looks at its signals. `EBADF` when
-    /// nothing was asked: there is nothing to read then. A question for packages has been answered before
-    /// ([`Installs`](super::Installs)).
+    /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python checks its signals. `EBADF`
+    /// if there is no question. A question for packages has been answered before ([`Installs`](super::Installs)).
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
         if let Some(count) = self.output().read_answer(buf) {
             return Ok(count);
@@ -101,7 +100,7 @@ impl Device for Events {
     }
 }
 
-/// Waits until the server answers `question`. Answers to older ones are passed over.
+/// Waits until the server answers `question`. Answers to older questions are skipped.
 fn answer(channel: &Channel, question: u64) -> Result<Option<String>, Errno> {
     loop {
         wait_readable(channel.socket().as_raw_fd())?;
@@ -128,7 +127,7 @@ pub(super) fn wait_readable(fd: RawFd) -> Result<(), Errno> {
     }
 }
 
-/// Makes a descriptor given by the server the guest's standard input.
+/// Makes a descriptor from the server the guest's standard input.
 pub(crate) fn set_stdin(vfs: &mut Vfs, fd: OwnedFd) {
     vfs.attach_device(STDIN, Box::new(Stdin { fd }));
 }
@@ -146,7 +145,7 @@ impl Stdin {
 }
 
 impl Device for Stdin {
-    /// Waits in the host for input; an interrupt ends the wait with `EINTR`, and Python looks at its signals.
+    /// Waits in the host for input; an interrupt ends the wait with `EINTR`, and Python checks its signals.
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
         if buf.is_empty() {
             return Ok(0);
@@ -176,8 +175,8 @@ impl Device for Stdin {
     }
 }
 
-/// Sends events to the server as they come; a result, which comes last, with the end of its execution. A server that is gone
-/// is noticed by the next request.
+/// Sends events to the server as they come; a result, which comes last, is sent with the end of its execution. If the
+/// server has disconnected, the next request finds out.
 pub(crate) fn event_sink(channel: Arc<Channel>) -> EventSink {
     Box::new(move |event| {
         let soon = matches!(event, Event::ExecuteResult { .. });

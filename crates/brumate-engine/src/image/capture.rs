@@ -1,4 +1,4 @@
-//! Writing down what a guest is, beside its memory and files.
+//! Captures the state of a guest beside its memory and files.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ pub(crate) fn capture(store: &mut StoreContextMut<'_, Host>, driver: Driver) -> 
     })
 }
 
-/// Functions in the slots that were appended one by one.
+/// Returns the functions in the slots that were appended one by one.
 fn functions(store: &mut StoreContextMut<'_, Host>) -> Result<Vec<(u32, Function)>, ImageError> {
     let handles = guest(store)?;
     let sources = sources(store)?;
@@ -75,7 +75,7 @@ fn functions(store: &mut StoreContextMut<'_, Host>) -> Result<Vec<(u32, Function
     Ok(found)
 }
 
-/// Every function that can have got a slot, by identity.
+/// Returns every function that can be in a slot, by identity.
 fn sources(store: &mut StoreContextMut<'_, Host>) -> Result<HashMap<usize, Function>, ImageError> {
     let mut sources = HashMap::new();
     let main = guest(store)?.instance;
@@ -121,7 +121,7 @@ fn library(store: &mut StoreContextMut<'_, Host>, index: usize) -> Result<Librar
     let mut bytes = library.bytes.as_ref().map(|bytes| bytes.to_vec());
     let mut origin = library.origin.clone();
     if let Some(gone) = origin.take_if(|origin| !layers::present(&host.vfs).contains(&origin.layer)) {
-        // Whoever resumes has no such layer.
+        // A process that resumes the session has no such layer.
         bytes = Some(layers::read(&host.vfs, &gone).map_err(ImageError::Unsupported)?);
     }
     Ok(LibraryRecord {
@@ -162,7 +162,7 @@ fn globals(store: &mut StoreContextMut<'_, Host>, instance: Instance) -> Vec<(St
     values
 }
 
-/// Tables that a module keeps to itself hold references of the JavaScript interface, which does not exist here.
+/// Private tables of a module hold references of the JavaScript interface, which does not exist here.
 fn check_tables(store: &mut StoreContextMut<'_, Host>, instance: Instance) -> Result<(), ImageError> {
     let tables: Vec<_> = instance
         .exports(&mut *store)

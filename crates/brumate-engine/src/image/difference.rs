@@ -1,8 +1,8 @@
-//! What a session is more than its base image: the pages, functions and files that differ.
+//! The difference between a session and its base image: the pages, functions and files that differ.
 //!
-//! One zstd stream: the length of the head, the head ([`Head`]), then the changed pages in the order of the head's runs. It is
-//! written by the session's own machine and read by the machine that continues it, both in the jail; the server only
-//! keeps it, with a checksum of its own.
+//! One zstd stream: the length of the head, the head ([`Head`]), then the changed pages in the order of the head's
+//! runs. It is written by the session's own machine and read by the machine that continues it, both in the jail; the
+//! server only stores it, with a checksum of its own.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use super::{Base, ImageError, Record, SavedState};
 use crate::memory::{Mapped, PAGE_BYTES};
 use crate::page_map::{Entries, Entry};
 
-/// Compression level: fast, because a session is written while someone may wait for its memory.
+/// Compression level: fast, because a request may wait for the session's memory.
 const LEVEL: i32 = 1;
 
 /// Largest head, in bytes.
@@ -33,8 +33,8 @@ fn failed(error: io::Error) -> ImageError {
     ImageError::Engine(format!("the session's image: {error}"))
 }
 
-/// Writes the difference between `memory` and `saved` and their base. `page_map`, this process's own, spares comparing what it
-/// has not written to.
+/// Writes the difference between `memory` and `saved` and their base. `page_map` is this process's own: pages that it
+/// has not written are not compared.
 ///
 /// # Errors
 /// When the base cannot be mapped or the file not written.
@@ -63,8 +63,8 @@ pub(crate) fn write(
     stream().map_err(failed)
 }
 
-/// For each page of `memory`, which lies over a private mapping of the base, whether it may be another than the base's.
-/// `None` when the kernel does not tell.
+/// Returns for each page of `memory`, which lies over a private mapping of the base, whether it may differ from the
+/// base's. `None` if the kernel does not report it.
 fn private_pages(page_map: &File, memory: &[u8]) -> Option<Vec<bool>> {
     let start = memory.as_ptr() as usize;
     let mut buffer = Entries::default();
@@ -73,8 +73,8 @@ fn private_pages(page_map: &File, memory: &[u8]) -> Option<Vec<bool>> {
     (own.len() == memory.len() / PAGE_BYTES).then_some(own)
 }
 
-/// Runs of pages in which `memory` differs from `base`, or, beyond its end, from zeros. Only those are looked at for which
-/// `own`, if given, has true.
+/// Returns the runs of pages in which `memory` differs from `base` or, beyond its end, from zeros. If `own` is given,
+/// only pages for which it is `true` are compared.
 fn changed(memory: &[u8], base: &[u8], own: Option<&[bool]>) -> Vec<(u32, u32)> {
     const ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
     let mut runs: Vec<(u32, u32)> = Vec::new();

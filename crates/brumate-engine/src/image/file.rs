@@ -41,7 +41,7 @@ const MAGIC: [u8; 8] = *b"brumate\x1a";
 pub(crate) struct Header {
     magic: [u8; 8],
     format: u32,
-    /// What it was made from.
+    /// Key of what it was made from.
     pub(crate) key: [u8; 32],
     /// SHA-256 of its content: a hibernated session names its base by this.
     pub(crate) id: [u8; 32],
@@ -49,13 +49,15 @@ pub(crate) struct Header {
     pub(crate) memory: u64,
     /// Bytes after that.
     metadata: u64,
-    /// Bytes after those, which say what a fork will probably touch ([`Pages`]); not part of what the image is.
+    /// Bytes of the page lists after the metadata ([`Pages`]): what a fork will probably touch. Not part of the image's
+    /// id.
     pages: u64,
-    /// CRC-32 of all that.
+    /// CRC-32 of all these bytes.
     crc: u32,
     /// What its state was made with and needs again ([`super::Runtime`]). Brumate 0.1.0 wrote zeros here and below.
     pub(crate) runtime: [u8; 32],
-    /// Bytes after the pages: a copy of the driver's files, which another Brumate has not. Not part of what the image is.
+    /// Bytes of the copy of the driver's files after the pages. Other versions may not have these files. Not part of
+    /// the image's id.
     guest: u64,
 }
 
@@ -90,7 +92,7 @@ pub(crate) fn write(file: &File, memory: &[u8], saved: &SavedState) -> Result<()
     write_lengths(file, [memory.len() as u64, metadata.len() as u64, 0]).map_err(failed)
 }
 
-/// What a builder leaves in the header's place: bytes of memory, metadata, pages.
+/// Writes the lengths to the header's page, as a builder does: bytes of memory, metadata, pages.
 fn write_lengths(file: &File, lengths: [u64; 3]) -> io::Result<()> {
     file.write_all_at(&lengths.map(u64::to_le_bytes).concat(), 0)
 }
@@ -116,8 +118,9 @@ pub(crate) fn write_pages(file: &File, pages: &Pages) -> io::Result<()> {
     write_lengths(file, [memory, metadata, bytes.len() as u64])
 }
 
-/// Copies what a builder wrote into `to` and completes it with the driver's files and a header. The builder is not trusted with
-/// the copy. Pages of zeros take their place on the disk as well: one that is full refuses now, not when they are mapped.
+/// Copies what a builder wrote into `to` and completes it with the driver's files and a header. The copy is not left to
+/// the builder, because it is not trusted. Pages of zeros are written as well: a full disk then refuses now, not when
+/// the file is mapped.
 ///
 /// # Errors
 /// When the builder's file is malformed, or the disk refuses.
@@ -137,7 +140,7 @@ pub(crate) fn complete(from: &File, to: &File, origin: Origin, guest: &GuestFile
         from.read_exact_at(part, at)?;
         sha.update(&part[..length.min(identity.saturating_sub(at) as usize)]);
         crc.update(part);
-        // Zeros as well: all of the file is allocated before anyone maps it.
+        // Zeros are written as well, so that all of the file is allocated before it is mapped.
         to.write_all_at(part, at)?;
         at += length as u64;
     }
@@ -207,7 +210,7 @@ pub(crate) fn read(file: &File) -> Result<(Header, SavedState, Pages, GuestFiles
     let saved = postcard::from_bytes(&metadata).map_err(|error| ImageError::Damaged(error.to_string()))?;
     let mut pages = vec![0; header.pages as usize];
     file.read_exact_at(&mut pages, HEADER_BYTES + header.memory + header.metadata).map_err(damaged)?;
-    // A guess that is missing costs time only.
+    // Without the page lists forks are only slower.
     let pages = postcard::from_bytes(&pages).unwrap_or_default();
     let mut guest = vec![0; header.guest as usize];
     file.read_exact_at(&mut guest, header.end() - header.guest).map_err(damaged)?;

@@ -1,12 +1,12 @@
 //! Images: an interpreter's whole state, outside of the process that ran it.
 //!
-//! What a guest is consists of its linear memory and of what the host keeps beside it: globals, the function table, loaded
-//! side modules, closures, files and descriptors. [`capture`](capture::capture) writes the second part down as a
+//! A guest consists of its linear memory and the state that the host keeps beside it: globals, the function table,
+//! loaded side modules, closures, files and descriptors. [`capture`](capture::capture) writes the second part as a
 //! [`Record`]; [`restore`](restore::apply) makes a machine that continues from one. Instances are made again from the
-//! recorded modules in the recorded order without running their constructors, and the memory is laid over afterwards.
+//! recorded modules in the recorded order, without running their constructors, and the memory is restored afterwards.
 //!
-//! Everything in a record may come from a machine that was taken over: indices and names are checked when they are used,
-//! and whatever does not fit is an error.
+//! A record may come from a compromised machine: indices and names are checked when they are used, and a mismatch is an
+//! error.
 
 pub(crate) mod capture;
 pub(crate) mod difference;
@@ -104,11 +104,11 @@ pub(crate) struct Driver {
     pub(crate) module: u32,
     /// Its functions, in the order of the constant that lists them.
     pub(crate) functions: Vec<u32>,
-    /// Where generators keep their state. None when they have to be asked.
+    /// Addresses of the generators' state. `None` if the guest has to reseed them itself.
     pub(crate) places: Option<IdentityAddresses>,
 }
 
-/// What every fork of an image has of its own in memory, by address.
+/// Addresses of the memory that each fork of an image needs for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IdentityAddresses {
     pub(crate) twisters: Vec<Twister>,
@@ -131,7 +131,7 @@ pub(crate) struct Base {
     pub(crate) header: file::Header,
     /// The file system in it.
     pub(crate) vfs: Vec<u8>,
-    /// What a machine will probably touch of its memory.
+    /// Pages of its memory that a machine will probably touch.
     pub(crate) pages: Pages,
     /// Layers that are mounted in it.
     pub(crate) layers: Vec<GivenLayer>,

@@ -1,4 +1,4 @@
-//! Making a guest what a record says it was.
+//! Restores a guest from a record.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ fn damaged<T>(what: impl Into<String>) -> Result<T, ImageError> {
     Err(ImageError::Damaged(what.into()))
 }
 
-/// Brings a guest to the recorded state, all but its memory's content and its files, which the caller puts in place
-/// afterwards: instantiating writes to memory.
+/// Restores the guest's recorded state except the content of its memory and its files. The caller restores these
+/// afterwards, because instantiating writes to memory.
 ///
-/// The guest must be one whose libraries the record begins with: a fresh instance of the main module, or a machine of the
-/// image that the record's machine was forked from.
+/// The guest must be one whose libraries the record begins with: a fresh instance of the main module, or a machine of
+/// the image that the record's machine was forked from.
 ///
 /// # Errors
-/// When the record does not fit. The guest is unusable then.
+/// If the record does not fit. The guest is unusable then.
 pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> Result<(), ImageError> {
     let handles = guest(store)?;
     let loaded = store.data().libraries.loaded.len();
@@ -89,7 +89,7 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
     let of_layer = recorded.origin.as_ref().map(|origin| files::layers::read(&store.data().vfs, origin)).transpose();
     let of_layer = of_layer.map_err(ImageError::Damaged)?;
     let host = store.data_mut();
-    // What the session has now leaves nothing for the compiler's short life when it was full; its limit is the whole of it then.
+    // A full session leaves no memory for the short-lived compiler, so the compiler gets the session's whole limit.
     let memory = host.account.max_bytes;
     let Compiled { module, own_bytes } = match of_layer.as_ref().or(recorded.bytes.as_ref()) {
         Some(bytes) => {

@@ -1,8 +1,8 @@
-//! How a session on disk ends: so that half of one is never taken for a whole.
+//! The trailer of a session on disk: it shows that the file is complete.
 //!
-//! Behind the payload, which a machine wrote, lies a trailer of [`TRAILER_BYTES`]: a session without one that fits its
-//! length and its bytes is none. Machines write trailers, too: one proves that what was meant to be written was, not that it
-//! is harmless.
+//! A machine writes the payload; after it follows a trailer of [`TRAILER_BYTES`]. A session without a trailer that
+//! matches its length and its bytes is invalid. Machines write trailers too: a trailer proves that the payload is
+//! complete, not that it is harmless.
 
 use std::io::{self, Write};
 
@@ -11,10 +11,10 @@ pub(crate) const TRAILER_BYTES: usize = 32;
 
 const MAGIC: [u8; 8] = *b"brumate\x1d";
 
-/// The end of a session on disk.
+/// The trailer of a session on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trailer {
-    /// Changes of the session up to then: of two that are the same session's, the higher one is newer.
+    /// Number of changes of the session so far: of two files of one session, the one with the higher number is newer.
     pub(crate) generation: u64,
     /// Bytes of payload.
     pub(crate) payload: u64,
@@ -34,7 +34,7 @@ impl Trailer {
         bytes
     }
 
-    /// `None` when it is none, or damaged.
+    /// Decodes a trailer. `None` if it is none, or damaged.
     pub(crate) fn decode(bytes: &[u8; TRAILER_BYTES]) -> Option<Trailer> {
         let word = |at: usize| {
             let mut word = [0; 8];
@@ -47,7 +47,7 @@ impl Trailer {
     }
 }
 
-/// Counts and sums what is written through it.
+/// Counts and checksums what is written through it.
 pub(crate) struct Sealing<W> {
     to: W,
     payload: u64,
@@ -59,12 +59,12 @@ impl<W: Write> Sealing<W> {
         Sealing { to, payload: 0, crc: crc32fast::Hasher::new() }
     }
 
-    /// What the trailer says after what has been written until now, and where that went.
+    /// Returns the trailer for the bytes written so far, and the writer.
     pub(crate) fn finish(self, generation: u64) -> (Trailer, W) {
         (Trailer { generation, payload: self.payload, crc: self.crc.finalize() }, self.to)
     }
 
-    /// Writes the trailer behind it.
+    /// Writes the trailer after the payload.
     ///
     /// # Errors
     /// Those of writing.

@@ -40,7 +40,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Grows the memory to hold at least `bytes`; false when the limit forbids it (Python then raises `MemoryError`).
+/// Grows the memory to at least `bytes`. Returns `false` if the limit forbids it (Python then raises `MemoryError`).
 fn grow(caller: &mut Caller<'_, Host>, bytes: u64) -> bool {
     let Ok(handles) = guest(&caller.as_context_mut()) else { return false };
     let limit = caller.data().account.memory_limit();

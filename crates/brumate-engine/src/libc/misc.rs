@@ -1,4 +1,4 @@
-//! Odds and ends: logging hooks of Emscripten and the few library functions that live in JavaScript there.
+//! Various imports: logging hooks of Emscripten and the few library functions that are JavaScript there.
 
 use wasmtime::{Caller, ExternRef, Linker, Rooted};
 
@@ -14,7 +14,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_log_impl_js", |_: u32| {})?;
     linker.func_wrap("env", "emscripten_debugger", || {})?;
     linker.func_wrap("env", "emscripten_set_up_async_input_device_js", || -> i32 { 0 })?;
-    // Names that only side modules ask for.
+    // Imported by side modules only.
     linker.func_wrap("env", "_Unwind_Backtrace", |_: u32, _: u32| -> i32 { URC_END_OF_STACK })?;
     linker.func_wrap("env", "_Unwind_GetIPInfo", |_: u32, _: u32| -> u32 { 0 })?;
     linker.func_wrap("env", "_Unwind_FindEnclosingFunction", |_: u32| -> u32 { 0 })?;
@@ -22,7 +22,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_notify_memory_growth", |_: u32| {})?;
     linker.func_wrap("env", "emscripten_random", |_: Caller<'_, Host>| -> f32 {
         let mut bytes = [0; 4];
-        // Without randomness from the kernel, zero is as good a number as any other.
+        // Without randomness from the kernel the result is zero.
         let _ = crate::caps::random(&mut bytes);
         (u32::from_le_bytes(bytes) >> 8) as f32 / (1u32 << 24) as f32
     })?;

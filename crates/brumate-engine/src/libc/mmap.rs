@@ -40,7 +40,7 @@ pub(crate) fn mmap_prepare(
     vfs.prepare_mapping(fd, offset, length, shared, prot & PROT_WRITE != 0)
 }
 
-/// Gives a prepared mapping up because its memory could not be allocated (`ENOMEM` for the guest).
+/// Cancels a prepared mapping whose memory could not be allocated (`ENOMEM` for the guest).
 pub(crate) fn mmap_cancel(vfs: &mut Vfs, mapping: Mapping) {
     vfs.cancel_mapping(&mapping);
 }
@@ -76,8 +76,8 @@ fn write_back(vfs: &mut Vfs, mem: &GuestMemory<'_>, address: u32, length: u32, m
     vfs.write_back(mapping, mem.slice(address, length.min(mapping.length))?)
 }
 
-/// `_msync_js`. Its other arguments (protection, flags, descriptor, offset) are what libc remembers of the mapping. The record of the
-/// file system is used instead: the descriptor may be closed by now, or another file's.
+/// `_msync_js`. Its other arguments (protection, flags, descriptor, offset) are libc's copy of the mapping's data. The
+/// record of the file system is used instead, because the descriptor may be closed by now, or refer to another file.
 pub(crate) fn msync(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, address: u32, length: u32) -> i32 {
     syscall_unit((|| {
         let mapping = vfs.mapping_at(address).ok_or(Errno::EINVAL)?;
@@ -85,8 +85,8 @@ pub(crate) fn msync(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, address: u32, leng
     })())
 }
 
-/// `_munmap_js`: writes back and forgets the mapping. Like Linux's it does not fail because the file system is full;
-/// `msync` is where a program learns that. libc frees the memory afterwards.
+/// `_munmap_js`: writes back and removes the mapping. As on Linux, it does not fail if the file system is full; a
+/// program learns that from `msync`. libc frees the memory afterwards.
 pub(crate) fn munmap(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, address: u32, length: u32) -> i32 {
     syscall_unit((|| {
         let mapping = vfs.mapping_at(address).ok_or(Errno::EINVAL)?;

@@ -1,4 +1,4 @@
-//! Readiness of descriptors. Waiting is the engine's matter: it calls this again after it has waited.
+//! Readiness of descriptors. The engine does the waiting and calls this again afterwards.
 
 use std::os::fd::RawFd;
 
@@ -7,8 +7,8 @@ use brumate_abi::memory::GuestMemory;
 use brumate_vfs::limits::OPEN_FILES_MAX;
 use brumate_vfs::{Readiness, Vfs};
 
-/// Returns the host's descriptors whose readiness the guest waits for: only they can end the wait, besides time and an
-/// interrupt. Entries that cannot be read are skipped.
+/// Returns the host's descriptors whose readiness the guest waits for. Besides time and interrupts, only these can end
+/// the wait. Entries that cannot be read are skipped.
 pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds: u32) -> Vec<RawFd> {
     let entries = (0..nfds).map(|index| fds + index * POLLFD_SIZE);
     let waits_for_input = |entry: u32, mem: &mut GuestMemory<'_>| {
@@ -21,8 +21,8 @@ pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds:
 /// Size of `struct pollfd`.
 const POLLFD_SIZE: u32 = 8;
 
-/// What `__syscall_poll` would answer now, without waiting: writes every `revents` and returns how many descriptors
-/// have one, or a negated error number.
+/// Returns what `__syscall_poll` returns without waiting: writes every `revents`, and returns how many descriptors have
+/// one, or a negated error number.
 pub(crate) fn poll_ready(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds: u32) -> i32 {
     syscall((|| {
         // select() is built on poll() and may name every descriptor.

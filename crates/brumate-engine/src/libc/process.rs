@@ -7,13 +7,13 @@ use wasmtime::{AsContextMut, Caller, Linker, Ref};
 use crate::host::{GuestExit, Host, guest, split};
 use brumate_abi::errno::Errno;
 
-/// Largest request answered by `random_get` at once, in bytes (`getentropy` asks for 256 at most).
+/// Largest request of `random_get`, in bytes (`getentropy` requests 256 at most).
 const MAX_RANDOM: u32 = 1 << 20;
 
 /// Defines the family's imports.
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "exit", |mut caller: Caller<'_, Host>, status: i32| -> wasmtime::Result<()> {
-        // What C's `exit` promises: handlers, then buffers.
+        // C's `exit` runs the handlers, then flushes the buffers.
         let instance = guest(&caller.as_context_mut())?.instance;
         for name in ["__funcs_on_exit", "__stdio_exit"] {
             if let Some(func) = instance.get_func(&mut caller, name) {
@@ -97,8 +97,8 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// `raise()` inside the guest: calls the handler through the table, whatever its arity.
-/// Sets the timer of `SIGALRM` (seconds; a negative delay only asks), and writes what was set before to `old`, two doubles.
+/// Sets the timer of `SIGALRM` (seconds; a negative delay changes nothing), and writes the previous setting to `old`,
+/// two doubles.
 fn set_timer(mut caller: Caller<'_, Host>, delay: f64, interval: f64, old: u32) -> i32 {
     use crate::signals::timer;
     let (mut memory, _) = split(&mut caller);
@@ -114,6 +114,7 @@ fn set_timer(mut caller: Caller<'_, Host>, delay: f64, interval: f64, old: u32) 
     }
 }
 
+/// Calls the handler of `raise()` through the table, whatever its arity.
 fn call_signal_handler(mut caller: Caller<'_, Host>, handler: u32, signal: i32) -> wasmtime::Result<()> {
     let table = guest(&caller.as_context_mut())?.table;
     let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(handler)) else {

@@ -1,4 +1,4 @@
-//! Sockets: there are none. Every answer is an error number that Python turns into an `OSError`.
+//! Sockets: none exist. Every call returns an error number that Python turns into an `OSError`.
 
 use wasmtime::{Caller, ExternRef, Linker, Rooted};
 

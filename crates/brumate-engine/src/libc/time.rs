@@ -1,4 +1,4 @@
-//! Time: clocks and the calendar. The sandbox lives in UTC.
+//! Time: clocks and the calendar. The sandbox uses UTC.
 
 use wasmtime::{Caller, Linker};
 

@@ -1,4 +1,4 @@
-//! `poll`: the one place where a guest waits for descriptors. `select`, `selectors` and asyncio all end here.
+//! `poll`: the only place where a guest waits for descriptors. `select`, `selectors` and asyncio all use it.
 
 use std::time::{Duration, Instant};
 

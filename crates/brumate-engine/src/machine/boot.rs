@@ -1,4 +1,4 @@
-//! From nothing to a running interpreter.
+//! Boots an interpreter.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -106,7 +106,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Imports packages and runs what makes their first use quick; then collects garbage for good.
+    /// Imports packages and runs code that makes their first use fast; then collects garbage.
     ///
     /// # Errors
     /// When one cannot be imported.
@@ -127,7 +127,7 @@ impl Machine {
     fn make_immortal(&mut self) -> Result<(), MachineError> {
         for address in self.call_driver("mortals", "")?.split_terminator(',') {
             let address = usize::from_str_radix(address, 16).map_err(|_| fault())?;
-            // An object begins with its reference count.
+            // An object starts with its reference count.
             self.memory.write(&mut self.store, address, &IMMORTAL.to_le_bytes()).map_err(|_| fault())?;
         }
         Ok(())
@@ -192,7 +192,7 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
     Ok(())
 }
 
-/// Collects what the guest prints while it boots; the function returned gives the text.
+/// Collects what the guest prints while it boots. The returned function returns the text.
 fn capture(output: &Arc<Mutex<GuestOutput>>) -> impl Fn() -> String + use<> {
     const BOOT_TEXT: u64 = 64 << 10;
     let text = Arc::new(Mutex::new(String::new()));

@@ -1,4 +1,4 @@
-//! A new identity after a fork: no two machines share a random number.
+//! A new identity after a fork, so that no two machines share a random number.
 
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ const DIGITS: usize = 12;
 struct PlacesReply {
     twisters: Vec<TwisterReply>,
     start: Option<StartReply>,
-    /// There is more than can be written from outside.
+    /// Whether some generators cannot be seeded by writing to memory.
     others: bool,
 }
 
@@ -43,7 +43,7 @@ struct StartReply {
 }
 
 impl Machine {
-    /// New identity of a machine that may have run anything.
+    /// Gives a new identity to a machine that may have run any code.
     ///
     /// # Errors
     /// When the kernel has no randomness, or the guest traps.
@@ -56,8 +56,8 @@ impl Machine {
         self.call_driver_bytes("reseed", &entropy)
     }
 
-    /// New identity of a fork of a base image, whose guest has not run since: what [`Machine::refresh`] does, by writing to
-    /// the memory where that is possible.
+    /// Gives a new identity to a fork of a base image whose guest has not run since. Does the same as
+    /// [`Machine::refresh`], but writes to the memory where that is possible.
     ///
     /// # Errors
     /// As [`Machine::refresh`].
@@ -70,7 +70,7 @@ impl Machine {
         for twister in &places.twisters {
             fill(&mut state)?;
             self.write(twister.words as usize, &state)?;
-            // All of them used: the next number mixes them first.
+            // Marks all words as used: the next number mixes them first.
             self.write(twister.index as usize, &(WORDS as u32).to_le_bytes())?;
         }
         if let Some(start) = places.start {
@@ -80,8 +80,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Looks up where [`Machine::refresh_fork`] writes. To be called when an image is complete and not yet written; the
-    /// identity that it has then is its own.
+    /// Looks up where [`Machine::refresh_fork`] writes. Must be called when an image is complete and not yet written;
+    /// the machine gets an identity of its own then.
     ///
     /// # Errors
     /// When the driver fails.
@@ -104,7 +104,7 @@ impl Machine {
         self.memory.write(&mut self.store, address, bytes).map_err(|_| fault())
     }
 
-    /// Seeds the generators of C code. What draws from the host is fresh already.
+    /// Seeds the generators of C code. Generators that read from the host need no seed.
     fn seed_c(&mut self, entropy: &[u8; ENTROPY]) -> Result<(), MachineError> {
         let (words, _) = entropy.as_chunks::<4>();
         for (seed, word) in self.python.seeds.iter().zip(words) {
@@ -122,7 +122,7 @@ fn word(memory: &[u8], address: usize) -> Option<u32> {
     memory.get(address..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Where to write; nowhere, when that is not enough.
+/// Returns the addresses to write; `None` if writing to them is not enough.
 fn places(memory: &[u8], reply: &PlacesReply) -> Option<IdentityAddresses> {
     let twisters = reply.twisters.iter().map(|reply| find(memory, reply)).collect::<Option<_>>()?;
     let start = match &reply.start {
@@ -132,7 +132,7 @@ fn places(memory: &[u8], reply: &PlacesReply) -> Option<IdentityAddresses> {
     (!reply.others).then_some(IdentityAddresses { twisters, start })
 }
 
-/// Where the state of a generator lies in the object that holds it. CPython keeps the index before the words, numpy after
+/// Returns the state of a generator in the object that holds it. CPython keeps the index before the words, numpy after
 /// them.
 fn find(memory: &[u8], reply: &TwisterReply) -> Option<Twister> {
     let object = reply.object as usize;
@@ -147,14 +147,14 @@ fn find(memory: &[u8], reply: &TwisterReply) -> Option<Twister> {
     Some(Twister { words: u32::try_from(words).ok()?, index: u32::try_from(index).ok()? })
 }
 
-/// Where the digits of an integer begin.
+/// Returns the address of an integer's digits.
 fn find_digits(memory: &[u8], reply: &StartReply) -> Option<u32> {
     let address = reply.object as usize + DIGITS;
     let known = digits(reply.value);
     (memory.get(address..address + known.len())? == known).then_some(u32::try_from(address).ok()?)
 }
 
-/// Digits of a time, the lowest first.
+/// Returns the digits of a time, the lowest first.
 fn digits(value: u64) -> [u8; 4 * TIME_DIGITS] {
     let mut bytes = [0; 4 * TIME_DIGITS];
     for (number, digit) in bytes.as_chunks_mut::<4>().0.iter_mut().enumerate() {

@@ -31,7 +31,7 @@ pub(crate) enum MachineError {
     /// Python raised where our driver should not have; the text is what it printed.
     #[error("the Python driver failed: {0}")]
     Driver(String),
-    /// The driver answered what it never does: guest code has replaced it or written to its objects.
+    /// The driver returned an invalid answer: guest code has replaced it or written to its objects.
     #[error("the code damaged its interpreter: its answer makes no sense")]
     Damaged,
 }
@@ -69,12 +69,12 @@ impl Machine {
         self.store.data_mut()
     }
 
-    /// Where output goes.
+    /// Returns where output goes.
     pub(crate) fn output(&self) -> &Arc<Mutex<GuestOutput>> {
         &self.output
     }
 
-    /// Present size of the linear memory, in bytes.
+    /// Returns the current size of the linear memory, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory.data_size(&self.store) as u64
     }
@@ -91,7 +91,7 @@ impl Machine {
         self.take_string(name, result)
     }
 
-    /// Calls a function of the driver that takes a string and whose result does not matter.
+    /// Calls a function of the driver that takes a string; its result is ignored.
     ///
     /// # Errors
     /// As [`Machine::call_driver`].
@@ -103,7 +103,7 @@ impl Machine {
         self.release(name, result)
     }
 
-    /// Calls a function of the driver that takes bytes and whose result does not matter.
+    /// Calls a function of the driver that takes bytes; its result is ignored.
     ///
     /// # Errors
     /// As [`Machine::call_driver`].
@@ -118,7 +118,7 @@ impl Machine {
         self.release(name, result)
     }
 
-    /// Gives a result back; null is an exception.
+    /// Releases a result; null is an exception.
     fn release(&mut self, name: &str, object: u32) -> Result<(), MachineError> {
         if object == 0 {
             return Err(self.raised(name));
@@ -155,7 +155,7 @@ impl Machine {
         Ok(buffer)
     }
 
-    /// The text of a Python `str`, whose reference is given back.
+    /// Returns the text of a Python `str` and releases its reference.
     fn take_string(&mut self, name: &str, object: u32) -> Result<String, MachineError> {
         if object == 0 {
             return Err(self.raised(name));
@@ -184,7 +184,7 @@ impl Machine {
         }
     }
 
-    /// Tells the signal handlers where CPython looks for interrupts.
+    /// Sends the signal handlers the addresses where CPython checks for interrupts.
     fn set_signal_words(&mut self) -> Result<(), MachineError> {
         let instance = guest(&self.store.as_context_mut())?.instance;
         let mut address = |name: &str| -> Result<*mut u8, MachineError> {

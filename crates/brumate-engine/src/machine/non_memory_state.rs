@@ -1,38 +1,38 @@
-//! Everything of a machine beside its linear memory, in a form that is quickly compared.
+//! Everything of a machine except its linear memory, in a form that is compared fast.
 //!
-//! Most cells change nothing but memory. Of a fork that was made before such a cell, its pages make what the machine is
-//! after it.
+//! Most cells change nothing but memory. A fork from before such a cell equals the machine after it once the changed
+//! pages are copied.
 
 use wasmtime::{AsContextMut, Global, Mutability, Val};
 
 use super::Machine;
 use crate::host::guest;
 
-/// What a machine is beside its linear memory. Two that are equal were taken of one process, or one of a process and one of
-/// its fork, between which nothing of this has changed.
+/// State of a machine except its linear memory. If two values of one process, or of a process and its fork, are equal,
+/// none of this state has changed between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NonMemoryState {
     /// Bytes of the memory and slots of the table.
     sizes: (u64, u64),
     globals: Vec<u128>,
-    /// Libraries that are loaded, that have a path, and how often one was opened.
+    /// Number of loaded libraries, number of library paths, and number of opens.
     libraries: (usize, usize, u64),
-    /// Functions that got a slot.
+    /// Number of functions that got a slot.
     slots: usize,
     closures: u64,
     files: brumate_vfs::FileSystemState,
 }
 
-/// Mutable globals of a machine's modules: there are many exports, and looking through them takes milliseconds.
+/// Mutable globals of a machine's modules. They are cached, because searching the many exports takes milliseconds.
 #[derive(Debug, Default)]
 pub(super) struct Globals {
     known: Vec<Global>,
-    /// Instances that were looked through: the main module's, then the libraries'.
+    /// Number of instances that were searched: the main module's, then the libraries'.
     instances: usize,
 }
 
 impl Machine {
-    /// Looks for globals in modules that have been loaded since. Machines that are forked afterwards know them.
+    /// Finds the globals of modules that have been loaded since the last call. Later forks inherit them.
     pub(crate) fn find_globals(&mut self) -> wasmtime::Result<()> {
         let main = guest(&self.store.as_context_mut())?.instance;
         let libraries = self.store.data().libraries.loaded.iter().map(|library| library.instance);
@@ -46,8 +46,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns what this machine is at present beside its linear memory. `None` when that cannot be told: a module that the guest brought
-    /// may have changed the function table by itself.
+    /// Returns the current state except the linear memory. `None` if it is not known: a module that the guest brought
+    /// may change the function table by itself.
     pub(crate) fn non_memory_state(&mut self) -> Option<NonMemoryState> {
         let loaded = &self.store.data().libraries.loaded;
         if loaded.iter().any(|library| library.bytes.is_some()) {

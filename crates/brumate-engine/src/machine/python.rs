@@ -6,7 +6,8 @@ use super::MachineError;
 use crate::host::{Host, guest};
 use crate::image::{Driver, IdentityAddresses, ImageError};
 
-/// Functions of the driver that the host calls. Fetched before any guest code runs, which could put others in their place.
+/// Functions of the driver that the host calls. They are looked up before any guest code runs, because guest code could
+/// replace them.
 pub(super) const DRIVER_FUNCTIONS: [&str; 9] =
     ["boot", "preload", "settle", "mortals", "places", "reseed", "analyze", "execute", "packages_changed"];
 
@@ -28,7 +29,7 @@ pub(super) struct Python {
     pub(super) driver: u32,
     /// Functions of the driver, in the order of [`DRIVER_FUNCTIONS`].
     pub(super) functions: [u32; DRIVER_FUNCTIONS.len()],
-    /// Where the generators' states lie, in an image.
+    /// Addresses of the generators' states, in an image.
     pub(super) places: Option<IdentityAddresses>,
 }
 
@@ -104,15 +105,14 @@ impl Python {
         Ok(())
     }
 
-    /// What an image keeps of it.
+    /// Returns what an image stores of it.
     pub(super) fn record(&self) -> Driver {
         Driver { module: self.driver, functions: self.functions.to_vec(), places: self.places.clone() }
     }
 
     /// The driver's function of that name.
     pub(super) fn function(&self, name: &str) -> u32 {
-        // Every name is one of the constant's: null would be a mistake of this crate, and Python's answer to it is an
-        // exception.
+        // Every name is in the constant. Null would be a mistake of this crate; Python raises an exception for it.
         DRIVER_FUNCTIONS.iter().position(|known| *known == name).map_or(0, |position| self.functions[position])
     }
 

@@ -1,4 +1,4 @@
-//! A machine out of an image, and an image of a machine.
+//! Restores a machine from an image, and saves an image of a machine.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};
@@ -30,16 +30,16 @@ pub(crate) fn join(vfs: &mut Vfs, layers: &[GivenLayer]) -> Result<(), ImageErro
     joined.map_err(|LayerProblem { name, reason }| ImageError::Layer(name, reason))
 }
 
-/// What a machine runs first, when it is found out what a run touches.
+/// The first code that a machine runs while the pages of a run are traced.
 const FIRST_RUNS: [&str; 2] = ["1+1", "x = 1\nprint(x)"];
 
-/// What a session runs later on, and how often that is traced: what is allocated moves on from page to page.
+/// Code that a session runs later, and the number of traced rounds: allocations move from page to page.
 const LATER_RUNS: [&str; 3] = ["1+1", "x = 1\nprint(x)", "y = [i * 2 for i in range(10)]\ny"];
 const LATER_ROUNDS: usize = 4;
 
 impl Machine {
-    /// A machine that goes on where the one in an image was. Its memory is `file` from `offset` on, shared with every
-    /// other process that maps it until it is written to.
+    /// Returns a machine that continues from an image. Its memory is `file` from `offset` on, shared with every other
+    /// process that maps it until it is written to.
     ///
     /// # Errors
     /// When the image does not fit this version of Brumate.
@@ -67,17 +67,17 @@ impl Machine {
         Ok(machine)
     }
 
-    /// What an image keeps of this machine beside its memory.
+    /// Returns what an image stores of this machine except its memory.
     ///
     /// # Errors
-    /// When it holds something that no image can.
+    /// If it has something that no image can hold.
     pub(crate) fn snapshot(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = postcard::to_allocvec(&self.store.data().vfs);
         Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
     }
 
-    /// As [`Machine::snapshot`] for a session: of the files only what differs from the base's.
+    /// As [`Machine::snapshot`], for a session: of the files only the difference to the base's.
     ///
     /// # Errors
     /// As [`Machine::snapshot`].
@@ -92,11 +92,11 @@ impl Machine {
         image::capture::capture(&mut self.store.as_context_mut(), driver)
     }
 
-    /// Makes this machine what a session's image describes. It must be a machine of the image's base. `join` gives the file
-    /// system its host directories back; what it returns is returned.
+    /// Restores the session in an image into this machine, which must be a machine of the image's base. `join` attaches
+    /// the host directories to the file system; its result is returned.
     ///
     /// # Errors
-    /// When the image does not fit, or `join` says so. The machine is of no use then.
+    /// If the image does not fit, or `join` fails. The machine is unusable then.
     pub(crate) fn restore_session<T>(
         &mut self,
         from: &File,
@@ -107,7 +107,7 @@ impl Machine {
         let mut vfs = files::continued(self.base_files(base)?, &saved.vfs, &self.output)?;
         let joined = join(&mut vfs)?;
         files::reopen(&mut vfs)?;
-        // Before the modules, which may be files of it.
+        // Before the modules, because these may be files of it.
         self.store.data_mut().vfs = vfs;
         image::restore::apply(&mut self.store.as_context_mut(), &saved.record)?;
         self.python.set_driver(&saved.record.driver)?;
@@ -116,13 +116,13 @@ impl Machine {
         memory::reset(&mut self.store, self.memory, &base.file, offset, length).map_err(failed)?;
         let memory = self.memory.data_mut(&mut self.store);
         pages.pages(memory)?;
-        // As a fork of the base has them.
+        // As in a fork of the base.
         memory::populate(memory, &base.pages.written);
         memory::populate_for_reading(memory, &base.pages.read);
         Ok(joined)
     }
 
-    /// The base image's files: this machine's own, when it has changed none.
+    /// Returns the base image's files: this machine's own, if it has changed none.
     fn base_files(&mut self, base: &Base) -> Result<Vfs, ImageError> {
         let own = &mut self.store.data_mut().vfs;
         if own.is_unchanged() {
@@ -134,7 +134,8 @@ impl Machine {
         Ok(vfs)
     }
 
-    /// What a usual run, or cell of a notebook with `shell`, touches of the memory. For a process that ends afterwards.
+    /// Returns the pages of memory that a usual run touches, or a cell of a notebook with `shell`. For a process that
+    /// ends afterwards.
     ///
     /// # Errors
     /// When the run fails.
@@ -143,7 +144,7 @@ impl Machine {
         let (start, length) = (memory.as_mut_ptr(), memory.len());
         crate::trace::begin_memory(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
         self.refresh_fork()?;
-        // As a server of sessions asks for them.
+        // As a server of sessions requests them.
         let cell = |code: &str| Execute {
             code: code.to_owned(),
             file_name: "cell_1.py".to_owned(),
@@ -160,7 +161,7 @@ impl Machine {
             self.trace_execution(&if shell { cell(code) } else { run() })?;
         }
         let mut pages = crate::trace::pages();
-        // What happens once is not part of it.
+        // Work that is done only once is not traced.
         for code in LATER_RUNS {
             self.trace_execution(&cell(code))?;
         }
@@ -180,18 +181,19 @@ impl Machine {
         Ok(())
     }
 
-    /// Makes pages of the memory this process's own, without changing them: forks inherit the mapping.
+    /// Gives this process its own copies of these pages, without changing them. Forks inherit the mapping.
     pub(crate) fn touch(&mut self, pages: &[u32]) {
-        // Without reading first: the kernel maps what lies around a page that is read, and every fork would pay for that.
+        // Pages are not read first: the kernel would map the pages around them too, and every fork would copy these
+        // mappings.
         memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
-    /// Copies pages of the memory that are about to be written to, all at once.
+    /// Copies pages of the memory that will be written soon, all at once.
     pub(crate) fn prefault(&mut self, pages: &[u32]) {
         memory::populate(self.memory.data_mut(&mut self.store), pages);
     }
 
-    /// Gives back the pages, among those that runs and later cells write, that are as in the base's file again.
+    /// Gives back pages that runs and later cells write, if they equal the base's file again.
     pub(crate) fn give_back(&mut self, base: &Base) {
         if let Ok(original) = memory::Mapped::new(&base.file, image::file::HEADER_BYTES, base.header.memory) {
             let memory = self.memory.data_mut(&mut self.store);
@@ -201,12 +203,12 @@ impl Machine {
         }
     }
 
-    /// The linear memory.
+    /// Returns the linear memory.
     pub(crate) fn memory(&self) -> &[u8] {
         self.memory.data(&self.store)
     }
 
-    /// The linear memory, of a machine that is at rest.
+    /// Returns the linear memory of a machine at rest.
     pub(crate) fn memory_mut(&mut self) -> &mut [u8] {
         self.memory.data_mut(&mut self.store)
     }

@@ -1,4 +1,4 @@
-//! An interpreter in this very process.
+//! Tests with an interpreter in this process.
 
 use std::sync::{Arc, Mutex};
 
@@ -76,7 +76,7 @@ impl MachineKit {
         Machine::boot(&self.engine, &self.prelude, self.modules()).unwrap()
     }
 
-    /// The machine that goes on where `machine` is now.
+    /// Returns a machine that continues from the current state of `machine`.
     fn copy(&self, machine: &mut Machine) -> Machine {
         let saved = machine.snapshot().unwrap();
         let saved = postcard::to_allocvec(&saved).unwrap();
@@ -136,7 +136,7 @@ fn an_image_goes_on_where_its_machine_was() {
         for machine in [&mut third, &mut first, &mut second] {
             assert_eq!(run(machine, after), expected);
         }
-        // Libraries that were loaded after the copy are in the next one.
+        // Libraries that were loaded after the copy are in the next copy.
         assert_eq!(run(&mut kit.copy(&mut third), "print(next(g), pd.Series([2, 3]).sum())"), "9 5\n");
     });
 }

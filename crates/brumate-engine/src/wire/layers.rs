@@ -23,19 +23,19 @@ pub struct LayerProblem {
     pub reason: String,
 }
 
-/// What a guest that wanted packages is told.
+/// Reply to a guest's install request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InstallReply {
-    /// Nobody installs anything here.
-    Nobody,
-    /// They cannot be had, and why.
+    /// The server installs no packages.
+    Unavailable,
+    /// Refused, with the reason.
     Refused(String),
-    /// They are there: names and versions.
+    /// Done: names and versions.
     Done {
-        /// What is new.
+        /// New packages.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         installed: Vec<(String, String)>,
-        /// What was there.
+        /// Packages that were there before.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         satisfied: Vec<(String, String)>,
     },

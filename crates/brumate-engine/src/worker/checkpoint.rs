@@ -1,8 +1,8 @@
-//! A machine's checkpoint: what takes over when the machine ends.
+//! A machine's checkpoint: the paused fork that replaces the machine when it ends.
 //!
-//! It is a paused fork. After a cell that has changed nothing but some pages of the linear memory it follows: the machine
-//! copies those pages to a file in memory, from which the checkpoint takes them should it be resumed. After any other
-//! the machine forks it anew.
+//! After a cell that changed only some pages of the linear memory, the machine updates the checkpoint: it copies those
+//! pages to a shared file in memory, and the checkpoint reads them when it is resumed. After any other cell the machine
+//! forks the checkpoint again.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -14,32 +14,32 @@ use super::written::Written;
 use crate::machine::NonMemoryState;
 use crate::wire::{FromMachine, WireError};
 
-/// Pages that an increment may have more than the first one after a fork. A fork costs as much as copying some thousand pages; small
-/// cells grow by one or two pages each, so they fork once in about a hundred.
+/// Largest growth of an increment over the first one after a fork, in pages. A fork costs as much as copying some
+/// thousand pages; small cells grow by one or two pages each, so they fork once in about a hundred cells.
 const MAX_GROWTH: usize = 160;
 
-/// Where a checkpoint finds what it lacks; it inherits that.
+/// Shared file with the pages that changed after the fork, and the page map that finds them.
 #[derive(Debug)]
 pub(super) struct CheckpointUpdates {
     increments: Increments,
-    /// In the machine.
+    /// The page map. `None` in a checkpoint.
     written: Option<Written>,
 }
 
 impl CheckpointUpdates {
-    /// Takes over what the server gave; `None` when something is missing.
+    /// Takes the descriptors from the server. Returns `None` if one is missing.
     pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<CheckpointUpdates> {
         let mut files = fds.into_iter().map(File::from);
         let increments = Increments::new(files.next()?);
         Some(CheckpointUpdates { increments, written: Some(Written::new(files.next()?)) })
     }
 
-    /// In a checkpoint, right after it was forked: the page map is another process's.
+    /// Drops the page map in a new checkpoint: it is the page map of another process.
     pub(super) fn inherited(&mut self) {
         self.written = None;
     }
 
-    /// Before a fork with this number, in the machine.
+    /// Prepares the machine for checkpoint `fork`, before the fork.
     pub(super) fn begin(&mut self, fork: u64) -> std::io::Result<()> {
         if let Some(written) = &mut self.written {
             written.forget();
@@ -48,11 +48,11 @@ impl CheckpointUpdates {
     }
 }
 
-/// What the machine was when it forked its checkpoint.
+/// State of the machine when it forked its checkpoint.
 #[derive(Debug)]
 pub(super) struct CheckpointBase {
     non_memory_state: NonMemoryState,
-    /// Pages of the first increment, with those that cells usually write to.
+    /// Pages of the first increment, or the number of pages that cells usually write if that is larger.
     first: Option<usize>,
 }
 
@@ -63,38 +63,40 @@ impl CheckpointBase {
 }
 
 impl Worker {
-    /// After a cell: lets the checkpoint follow, or forks it anew.
+    /// Updates the checkpoint after a cell, or forks it again.
     pub(super) fn keep_checkpoint(&mut self) -> Result<(), WireError> {
-        if self.follow() {
+        if self.update_checkpoint() {
             return self.channel.send(&FromMachine::Followed);
         }
         self.learn();
-        match self.spare.take() {
+        match self.next_checkpoint_socket.take() {
             Some(socket) => self.fork(socket, true, false),
             None => self.channel.send(&FromMachine::Forked(Some("there is no socket for it".to_owned()))),
         }
     }
 
-    /// Writes what the checkpoint lacks, if that is all it needs.
-    fn follow(&mut self) -> bool {
-        let (Some(since), Some(following)) = (&mut self.since, &mut self.following) else { return false };
-        if self.machine.non_memory_state().as_ref() != Some(&since.non_memory_state) {
+    /// Tries an incremental update. Returns `false` if a new fork is needed.
+    fn update_checkpoint(&mut self) -> bool {
+        let (Some(base), Some(updates)) = (&mut self.checkpoint_base, &mut self.checkpoint_updates) else {
+            return false;
+        };
+        if self.machine.non_memory_state().as_ref() != Some(&base.non_memory_state) {
             return false;
         }
         let memory = self.machine.memory_mut();
-        let Some(pages) = following.written.as_mut().and_then(|written| written.pages(memory)) else { return false };
-        // A next cell may come before all pages are copied ahead that cells write to; they are no growth.
+        let Some(pages) = updates.written.as_mut().and_then(|written| written.pages(memory)) else { return false };
+        // The next cell may start before all of these pages are prefaulted. They do not count as growth.
         let usual = self.base.pages.later.len() + self.hot.pages_of_guest();
-        let first = *since.first.get_or_insert(pages.len().max(usual));
+        let first = *base.first.get_or_insert(pages.len().max(usual));
         if pages.len() > MAX_PAGES.min(first.saturating_add(MAX_GROWTH)) {
             return false;
         }
-        following.increments.write(self.forks, self.generation, memory, pages).is_ok()
+        updates.increments.write(self.forks, self.generation, memory, pages).is_ok()
     }
 
-    /// What this cell, and those before it since the last fork, wrote to, the next ones will write to as well.
+    /// Records the written pages, to prefault them after the next fork.
     fn learn(&mut self) {
-        let map = self.following.as_ref().and_then(|following| following.written.as_ref()).map(Written::map);
+        let map = self.checkpoint_updates.as_ref().and_then(|updates| updates.written.as_ref()).map(Written::map);
         if let Some(map) = map
             && learns_after(self.forks)
         {
@@ -102,15 +104,15 @@ impl Worker {
         }
     }
 
-    /// In a checkpoint that takes over: becomes what its machine was after the last cell.
-    pub(super) fn catch_up(&mut self) -> Result<(), TornIncrement> {
-        if let Some(following) = &self.following
-            && let Some(generation) = following.increments.apply(self.forks, self.machine.memory_mut())?
+    /// Applies the last increment to memory.
+    pub(super) fn apply_increment(&mut self) -> Result<(), TornIncrement> {
+        if let Some(updates) = &self.checkpoint_updates
+            && let Some(generation) = updates.increments.apply(self.forks, self.machine.memory_mut())?
         {
             self.generation = generation;
         }
-        // From here on it is a machine, which is given a file of its own.
-        self.following = None;
+        // It is a machine now, and the server sends it a file of its own.
+        self.checkpoint_updates = None;
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! A machine's crash snapshot: what it writes of itself when its server vanishes.
+//! A machine's crash snapshot: the state that it writes after its server has disconnected.
 //!
-//! The server gives three descriptors, once per session; forks inherit them. Two are files, one for the machine and one for
-//! its checkpoint: whoever takes over writes to its own, and its next checkpoint gets the other one back. The third is a byte
-//! of memory by which the machine tells its checkpoint what it is doing. A machine that is idle when its connection ends
-//! writes, and the checkpoint, which holds the same state, leaves it to it. One that is in the middle of a request holds
-//! a state that nobody was told of: then the checkpoint writes.
+//! The server sends three descriptors, once per session; forks inherit them. Two are files, one for the machine and one
+//! for its checkpoint. A checkpoint that replaces its machine writes to its own file, and its next checkpoint gets the
+//! other one. The third is a byte of memory in which the machine stores its [`Phase`] for the checkpoint. If the
+//! machine is idle when its connection ends, it writes its snapshot; the checkpoint has the same state and writes none.
+//! If the machine is in the middle of a request, its state was never acknowledged, and the checkpoint writes the
+//! snapshot.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -15,19 +16,19 @@ use std::time::{Duration, Instant};
 use crate::image::ImageError;
 use crate::image::sealed::Sealing;
 
-/// A checkpoint writes itself when its machine has written nothing for so long.
+/// A checkpoint writes the snapshot itself when its machine's file has not grown for this time.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// How often a checkpoint looks what its machine is doing.
+/// How often a checkpoint reads the phase of its machine.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What the machine of a session is doing.
+/// Phase of a session's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
-    /// It works at something that changes its state, or it has failed.
+    /// It handles a request that changes its state, or it has failed.
     Busy = 0,
-    /// It waits, or it writes its crash snapshot.
+    /// It waits for a request, or it writes its crash snapshot.
     Idle = 1,
     /// Its crash snapshot is written.
     Written = 2,
@@ -37,30 +38,32 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct CrashSnapshot {
     own: File,
-    /// The checkpoint's; in a checkpoint, its machine's.
+    /// The checkpoint's file; in a checkpoint, its machine's.
     other: File,
     phase: File,
 }
 
 impl CrashSnapshot {
-    /// Takes over what the server gave; `None` when something is missing.
+    /// Takes the descriptors from the server. Returns `None` if one is missing.
     pub(super) fn new(fds: impl IntoIterator<Item = OwnedFd>) -> Option<CrashSnapshot> {
         let mut files = fds.into_iter().map(File::from);
         Some(CrashSnapshot { own: files.next()?, other: files.next()?, phase: files.next()? })
     }
 
-    /// In a checkpoint, right after it was forked.
+    /// Swaps the files in a new checkpoint.
     pub(super) fn swap(&mut self) {
         std::mem::swap(&mut self.own, &mut self.other);
     }
 
-    /// Tells the checkpoint.
+    /// Stores the phase for the checkpoint.
     pub(super) fn set_phase(&self, phase: Phase) {
-        // One byte of memory: should that fail, the checkpoint does too much at worst, and the newer snapshot is taken.
+        // This is one byte of memory. If it fails, the checkpoint writes a snapshot that is not needed, and the newer
+        // one is used.
         let _ = self.phase.write_all_at(&[phase as u8], 0);
     }
 
-    /// In a checkpoint whose server has vanished: waits until its machine has written; false when that will not be.
+    /// Waits in a checkpoint, after the server has disconnected, until its machine has written its snapshot. Returns
+    /// `false` if the machine is busy, or its file does not grow for [`STALLED`].
     pub(super) fn is_left_to_machine(&self) -> bool {
         let length = || self.other.metadata().map_or(0, |metadata| metadata.len());
         let (mut written, mut since) = (length(), Instant::now());
@@ -82,7 +85,7 @@ impl CrashSnapshot {
         }
     }
 
-    /// Writes what `write` writes, and what proves that it is all.
+    /// Writes the output of `write`, and the trailer that marks it complete.
     ///
     /// # Errors
     /// When the disk refuses, or the machine holds what no image can.
@@ -96,7 +99,7 @@ impl CrashSnapshot {
         let mut sealing = Sealing::new(&self.own);
         write(&mut sealing)?;
         sealing.flush().and_then(|()| sealing.seal(generation)).map_err(failed)?;
-        // It is whole already for whoever reads it; this is for a machine that loses power next.
+        // The file is complete for readers already. Syncing protects it against a power failure.
         let synced = self.own.sync_data();
         self.set_phase(Phase::Written);
         synced.map_err(failed)
@@ -120,7 +123,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (machine, mut checkpoint) = (snapshot(directory.path()), snapshot(directory.path()));
         checkpoint.swap();
-        assert!(!checkpoint.is_left_to_machine(), "nothing was told");
+        assert!(!checkpoint.is_left_to_machine(), "no phase is set");
         machine.set_phase(Phase::Busy);
         assert!(!checkpoint.is_left_to_machine());
         machine.set_phase(Phase::Idle);

@@ -1,4 +1,4 @@
-//! Executions, and the rehearsal of a first one.
+//! Executions, and the warm-up before the first one.
 
 use std::time::Duration;
 
@@ -15,21 +15,20 @@ struct ExecuteReply {
 }
 
 impl Worker {
-    /// Goes the way of a first request and its answer, without the guest: what a fork shares of code and memory comes page by
-    /// page, when it is used for the first time.
-    pub(super) fn rehearse(&mut self) -> Result<(), WireError> {
+    /// Runs the request code path once so that its pages are resident.
+    pub(super) fn warm_up(&mut self) -> Result<(), WireError> {
         self.start(self.limits, None, Vec::new());
-        self.rehearse_messages()
+        self.warm_up_messages()
     }
 
-    /// The part of [`Worker::rehearse`] that comes again with every request.
-    pub(super) fn rehearse_messages(&self) -> Result<(), WireError> {
+    /// The part of [`Worker::warm_up`] that is repeated after each checkpoint.
+    pub(super) fn warm_up_messages(&self) -> Result<(), WireError> {
         let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
         decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
         let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
         let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
         if let ToMachine::Execute { request, .. } = decode(&encode(&question, 0)?[HEADER..])? {
-            // Cannot fail: it has been a request before.
+            // Cannot fail: it was decoded from a request.
             drop(serde_json::to_string(&*request));
         }
         let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
@@ -66,7 +65,7 @@ impl Worker {
         Ok(outcome)
     }
 
-    /// What is told of an execution that began at the CPU time `before` and has ended.
+    /// Returns the outcome of an execution. `before` is the CPU time when it began.
     pub(super) fn outcome(&self, ended: Ended, before: Duration, cpu_limit: bool) -> Outcome {
         Outcome {
             ended,

@@ -1,4 +1,4 @@
-//! What the server does with the guest's files, on the machine's own file system: no code of the guest runs.
+//! Serves the server's file requests on the machine's own file system. No guest code runs.
 
 use crate::api::{FileChunk, FileError, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 use crate::wire::{FileReply, FileRequest};
@@ -26,8 +26,8 @@ pub(super) fn serve(vfs: &mut Vfs, request: FileRequest) -> Result<FileReply, Fi
     }
 }
 
-/// Finds the files that were made or written to after `since`, but not below `except`; also says how many there are beyond
-/// [`MAX_NEW_FILES`].
+/// Returns the files that were created or written after `since`, except those below `except`, and the number of files
+/// beyond [`MAX_NEW_FILES`].
 pub(super) fn new_files(vfs: &mut Vfs, since: Timestamp, except: Option<&str>) -> (Vec<FileInfo>, u64) {
     let (files, more) = vfs.changed_files(since, except.map(str::as_bytes), MAX_NEW_FILES);
     (files.into_iter().map(info).collect(), more)

@@ -1,4 +1,4 @@
-//! A machine's fork: a copy of the session, or what takes over when its machine ends.
+//! A machine's fork: a copy of the session, or the checkpoint that replaces the machine when it ends.
 
 use std::os::fd::OwnedFd;
 
@@ -6,20 +6,20 @@ use super::checkpoint::CheckpointBase;
 use super::{Worker, hello};
 use crate::wire::{FromMachine, WireError};
 
-/// Pages that are copied ahead before it is looked whether there is something to do.
+/// Pages that are prefaulted between two checks for a request.
 const PREFAULTED_AT_ONCE: usize = 16;
 
 impl Worker {
-    /// Forks; `checkpoint` and `idle` are as in [`ToMachine::Fork`](crate::wire::ToMachine::Fork). Both processes return: this one has
-    /// told the server, the new one has said hello and waits to be resumed.
+    /// Forks; `checkpoint` and `idle` are as in [`ToMachine::Fork`](crate::wire::ToMachine::Fork). Both processes
+    /// return: this one has reported the fork to the server; the new one has sent its hello and waits to be resumed.
     pub(super) fn fork(&mut self, socket: OwnedFd, checkpoint: bool, idle: bool) -> Result<(), WireError> {
         if idle {
-            // Before the fork: neither of the two keeps a page that is the base's.
+            // Before the fork, so that neither process keeps a copy of a page that equals the base's.
             self.machine.give_back(&self.base);
-            // Nor a copy of others. Who goes on is given another file.
-            self.following = None;
+            // The update file has copies of pages too. The server sends a new file when the session is used again.
+            self.checkpoint_updates = None;
         }
-        self.cold = idle;
+        self.needs_prefault = idle;
         self.begin_fork(checkpoint);
         match crate::process::fork_sibling() {
             Ok(Some(_)) => {
@@ -41,34 +41,34 @@ impl Worker {
                 }
             }
             Err(errno) => {
-                self.since = None;
+                self.checkpoint_base = None;
                 self.channel.send(&FromMachine::Forked(Some(errno.to_string())))
             }
         }
     }
 
-    /// From here on all pages are shared with the other process: what is its own tells no more what the old checkpoint lacks.
+    /// After the fork all pages are shared, so the page map no longer describes the old checkpoint.
     fn begin_fork(&mut self, checkpoint: bool) {
-        self.since = None;
+        self.checkpoint_base = None;
         if !checkpoint {
             return;
         }
         self.forks += 1;
-        if let Some(following) = &mut self.following
-            && following.begin(self.forks).is_ok()
+        if let Some(updates) = &mut self.checkpoint_updates
+            && updates.begin(self.forks).is_ok()
         {
-            self.since = self.machine.non_memory_state().map(CheckpointBase::new);
+            self.checkpoint_base = self.machine.non_memory_state().map(CheckpointBase::new);
         }
     }
 
-    /// In the new process.
+    /// Initializes the new process.
     fn become_fork(&mut self, checkpoint: bool) {
         crate::signals::forget_stops();
-        self.spare = None;
-        self.since = None;
-        match &mut self.following {
-            Some(following) if checkpoint => following.inherited(),
-            following => *following = None,
+        self.next_checkpoint_socket = None;
+        self.checkpoint_base = None;
+        match &mut self.checkpoint_updates {
+            Some(updates) if checkpoint => updates.inherited(),
+            updates => *updates = None,
         }
         match &mut self.crash_snapshot {
             Some(files) if checkpoint => files.swap(),
@@ -76,8 +76,8 @@ impl Worker {
         }
     }
 
-    /// The next cell would copy these pages, which are shared again, one fault at a time. One that waits already copies only what
-    /// it needs.
+    /// Prefaults pages until a request arrives. They are shared again after the fork, and each of them would cost the
+    /// next cell a page fault.
     fn copy_ahead(&mut self) -> Result<(), WireError> {
         for pages in self.base.pages.later.chunks(PREFAULTED_AT_ONCE) {
             if self.channel.is_readable() {
@@ -86,6 +86,6 @@ impl Worker {
             self.machine.prefault(pages);
         }
         self.hot.prefault(|| self.channel.is_readable());
-        self.rehearse_messages()
+        self.warm_up_messages()
     }
 }

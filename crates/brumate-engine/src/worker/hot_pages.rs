@@ -1,7 +1,8 @@
-//! Pages that each cell of a session writes to, beside those that are known from its image: learnt from its page map.
+//! Pages that each cell of a session writes, in addition to those known from its image. They are sampled from the page
+//! map.
 //!
-//! A checkpoint shares all pages with its machine; the first write to one copies it in a page fault. What was written twice in a row
-//! between two checkpoints will be written again, and it is copied while nobody waits.
+//! A checkpoint shares all pages with its machine; the first write to a page copies it in a page fault. Pages that
+//! recent cells wrote will probably be written again, so they are prefaulted when idle.
 
 #![expect(unsafe_code, reason = "advises the kernel about the guest's pages")]
 
@@ -15,37 +16,39 @@ use super::written::MAX_MEMORY;
 use crate::memory::PAGE_BYTES;
 use crate::page_map::Entries;
 
-/// Pages that are kept in mind at most: of the linear memory, and of what the machine itself writes.
+/// Most pages that are remembered: of the linear memory, and of the machine's own memory.
 const MAX_LEARNT: usize = 384;
 const MAX_OWN: usize = 128;
-/// Pages that one cell may have written, for it to be one like others.
+/// Most pages that a cell may write to be sampled. A cell that writes more is ignored as an outlier.
 const MAX_WRITTEN: usize = 1 << 16;
 
-/// Bytes of the heap, from its end backwards, and of the stack around the present frame, that are looked at.
+/// Bytes of the heap, backwards from its end, and of the stack around the current frame, that are sampled.
 const HEAP: usize = 32 << 20;
 const STACK_BELOW: usize = 128 << 10;
 const STACK_ABOVE: usize = 16 << 10;
 
-/// Checkpoints from one lesson to the next: what is allocated moves on from page to page.
-const LESSON: u64 = 8;
+/// Checkpoints from one pair of samples to the next. Allocations move from page to page, so samples become outdated.
+const SAMPLE_INTERVAL: u64 = 8;
 
-/// Whether there is something to learn when so many checkpoints have been forked: from two in a row, soon and then now and again.
+/// Whether to take a sample after this number of checkpoint forks. Samples are taken in pairs: early, then at each
+/// [`SAMPLE_INTERVAL`].
 pub(super) fn learns_after(forks: u64) -> bool {
-    matches!(forks, 2 | 3) || (forks >= LESSON && forks % LESSON < 2)
+    matches!(forks, 2 | 3) || (forks >= SAMPLE_INTERVAL && forks % SAMPLE_INTERVAL < 2)
 }
 
-/// What has been learnt.
+/// Pages that cells of the session write.
 #[derive(Debug, Default)]
 pub(super) struct HotPages {
-    /// What the machine itself writes: stack, heap, static data.
-    own: Learnt<MAX_OWN>,
-    /// Of the linear memory.
-    guest: Learnt<MAX_LEARNT>,
+    /// Pages that the machine itself writes: stack, heap, static data.
+    own: PageSamples<MAX_OWN>,
+    /// Pages of the linear memory.
+    guest: PageSamples<MAX_LEARNT>,
 }
 
 impl HotPages {
-    /// Learns from what has run since the last checkpoint was forked, while that one lives. `page_map` is this process's own; `known`
-    /// are pages of the linear memory `memory`, by number, that are copied in any case.
+    /// Samples the pages written since the last checkpoint was forked. That checkpoint must still exist. `page_map` is
+    /// this process's own; `known` are the numbers of pages of the linear memory `memory` that are prefaulted in any
+    /// case.
     pub(super) fn learn(&mut self, page_map: &File, memory: &[u8], known: &[u32]) {
         let memory = memory.get(..MAX_MEMORY).unwrap_or(memory);
         let base = memory.as_ptr() as usize;
@@ -59,12 +62,12 @@ impl HotPages {
         self.guest.add(written);
     }
 
-    /// Returns how many pages of the linear memory have been learnt.
+    /// Returns the number of remembered pages of the linear memory.
     pub(super) fn pages_of_guest(&self) -> usize {
         self.guest.pages.len()
     }
 
-    /// Copies these pages, until `stop` says that there is something better to do.
+    /// Prefaults these pages until `stop` returns `true`.
     pub(super) fn prefault(&self, stop: impl Fn() -> bool) {
         let mut rest = self.own.pages.iter().chain(&self.guest.pages).copied().peekable();
         let mut calls = 0;
@@ -73,8 +76,8 @@ impl HotPages {
             while rest.next_if_eq(&end).is_some() {
                 end += PAGE_BYTES;
             }
-            // SAFETY: the advice leaves the content of memory as it is, whatever lies at these addresses by now: the kernel refuses
-            // it for what is not mapped writable.
+            // SAFETY: the advice does not change the content of memory, whatever is mapped at these addresses now; the
+            // kernel refuses it where no writable memory is mapped.
             let _ = unsafe { madvise(first as *mut _, end - first, Advice::LinuxPopulateWrite) };
             calls += 1;
             if calls % 16 == 0 && stop() {
@@ -84,17 +87,17 @@ impl HotPages {
     }
 }
 
-/// At most `MOST` pages.
+/// The last sample, and at most `MOST` pages to prefault.
 #[derive(Debug, Default)]
-struct Learnt<const MOST: usize> {
-    /// Written by the last cell that was looked at; addresses, sorted.
+struct PageSamples<const MOST: usize> {
+    /// Addresses of the pages in the last sample, sorted.
     last: Vec<usize>,
-    /// Written by one of that one and the one before; by both, when these are too many.
+    /// Union of the last two samples; intersection if the union is too large.
     pages: Vec<usize>,
 }
 
-impl<const MOST: usize> Learnt<MOST> {
-    /// What one cell has written.
+impl<const MOST: usize> PageSamples<MOST> {
+    /// Adds the pages that one cell has written.
     fn add(&mut self, mut written: Vec<usize>) {
         written.sort_unstable();
         written.dedup();
@@ -107,14 +110,15 @@ impl<const MOST: usize> Learnt<MOST> {
         let all: BTreeSet<usize> = if few { before.iter().chain(&written).copied().collect() } else { BTreeSet::new() };
         self.pages = if few && all.len() <= MOST { all.into_iter().collect() } else { both().take(MOST + 1).collect() };
         if self.pages.len() > MOST {
-            // What was copied ahead looks as if it had been written: now it is seen what still is.
+            // Prefaulted pages look as if they had been written. Without prefaulting the next sample has only pages
+            // that were written.
             self.pages.clear();
         }
         self.last = written;
     }
 }
 
-/// Addresses of the private pages in `range` that no other process shares.
+/// Returns the addresses of the private pages in `range` that no other process shares.
 fn exclusive(page_map: &File, range: Range<usize>) -> Vec<usize> {
     let first = range.start / PAGE_BYTES;
     let mut buffer = Entries::default();
@@ -123,24 +127,25 @@ fn exclusive(page_map: &File, range: Range<usize>) -> Vec<usize> {
     numbered.filter(|(_, entry)| entry.is_exclusive()).map(|(page, _)| page * PAGE_BYTES).collect()
 }
 
-/// Where the heap grows.
+/// Returns the sampled part of the heap.
 fn heap() -> Range<usize> {
-    // SAFETY: asks for the break, and leaves it where it is.
+    // SAFETY: reads the program break and does not change it.
     let end = unsafe { libc::sbrk(0) } as usize;
     end.saturating_sub(HEAP)..end
 }
 
-/// Where the stack is in use.
+/// Returns the sampled part of the stack.
 fn stack() -> Range<usize> {
     let here = 0u8;
     let here = &raw const here as usize;
     here.saturating_sub(STACK_BELOW)..here.saturating_add(STACK_ABOVE)
 }
 
-/// Where the program and its libraries keep what they write to.
+/// Returns the writable data segments of the program and its libraries.
 fn data() -> Vec<Range<usize>> {
     extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, found: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: the C library passes a valid description with that many headers, and `found` is what `data` gave it.
+        // SAFETY: the C library passes a valid description with that many headers, and `found` is the pointer that
+        // `data` passed.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
             for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0) {
@@ -163,20 +168,20 @@ mod tests {
     #[test]
     fn what_cells_write_is_learnt() {
         let page = |number: usize| 64 * PAGE_BYTES + number * PAGE_BYTES;
-        let mut hot = Learnt::<8>::default();
+        let mut hot = PageSamples::<8>::default();
         hot.add(vec![page(1), page(2)]);
         assert!(hot.pages.is_empty(), "one cell may be any");
         hot.add(vec![page(6), page(1), 3 * PAGE_BYTES]);
         assert_eq!(hot.pages, [3 * PAGE_BYTES, page(1), page(2), page(6)]);
-        // Of a cell that wrote much, what the next one wrote as well.
+        // The union is too large: the intersection remains.
         hot.add((0..9).map(page).collect());
         assert_eq!(hot.pages, [page(1), page(6)]);
-        // Too many all the same: what is still written shows when nothing is copied ahead.
+        // The intersection is too large as well: prefaulting stops until the next sample.
         hot.add((0..10).map(page).collect());
         assert!(hot.pages.is_empty());
         hot.add(vec![page(3), page(4)]);
         assert_eq!(hot.pages, [page(3), page(4)]);
-        // One like no other says nothing of the next.
+        // An outlier is ignored.
         hot.add((0..MAX_WRITTEN + 1).map(page).collect());
         assert_eq!((&hot.pages[..], hot.last.len()), (&[page(3), page(4)][..], 0));
     }
@@ -195,15 +200,15 @@ mod tests {
         static mut WRITTEN: u8 = 1;
         assert!(data().iter().any(|range| range.contains(&(&raw const WRITTEN as usize))));
         let before = memory.to_vec();
-        let of = |pages| HotPages { own: Learnt { last: Vec::new(), pages }, guest: Learnt::default() };
+        let of = |pages| HotPages { own: PageSamples { last: Vec::new(), pages }, guest: PageSamples::default() };
         of((0..8).map(|page| address + page * PAGE_BYTES).collect()).prefault(|| false);
         assert_eq!(before, memory);
-        // Nothing lies there: the kernel refuses, and nothing happens.
+        // Nothing is mapped there: the kernel refuses the advice.
         of(vec![PAGE_BYTES]).prefault(|| false);
     }
 
     #[test]
-    fn lessons_come_in_pairs() {
+    fn samples_come_in_pairs() {
         let due: Vec<u64> = (0..70).filter(|&number| learns_after(number)).collect();
         assert_eq!(due, [2, 3, 8, 9, 16, 17, 24, 25, 32, 33, 40, 41, 48, 49, 56, 57, 64, 65]);
     }

@@ -1,4 +1,4 @@
-//! Images of a session: written from this machine, and read into it.
+//! Images of a session: writing one of this machine, and restoring one into it.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,7 +21,7 @@ impl From<RestoreError> for WriteFailure {
 }
 
 impl Worker {
-    /// Becomes the session that `from` describes.
+    /// Restores the session in `from` into this machine.
     pub(super) fn restore_session(&mut self, from: &File, generation: u64) -> Result<(), Failure> {
         self.generation = generation;
         let (mounts, channel, quota) = (&self.mounts, &self.channel, &self.quota);
@@ -44,7 +44,7 @@ impl Worker {
         Ok(self.channel.send(&FromMachine::Restored { failed, revoked, layers })?)
     }
 
-    /// Writes the files of the session that `from` describes to this one's working directory.
+    /// Writes the files of the session in `from` to this session's working directory.
     pub(super) fn recover(&mut self, from: &File) -> Result<(), String> {
         let (saved, _) = image::difference::read(from).map_err(|error| error.to_string())?;
         let vfs = &mut self.machine.host().vfs;
@@ -62,15 +62,15 @@ impl Worker {
         image::difference::write(to, &self.base, self.machine.memory(), page_map, saved)
     }
 
-    /// The server is gone, or speaks nonsense: leaves behind what it was last told of.
+    /// Writes the last acknowledged state, after the server disconnected or broke the protocol.
     pub(super) fn write_crash_snapshot(&mut self) {
         let Some(files) = self.crash_snapshot.take() else { return };
-        if self.busy || (self.paused && (files.is_left_to_machine() || self.catch_up().is_err())) {
+        if self.busy || (self.paused && (files.is_left_to_machine() || self.apply_increment().is_err())) {
             return;
         }
-        // The last request's limits are not this one's.
+        // The limits of the last request do not apply to the snapshot.
         limits::lift();
-        // Whoever resumes the session finds what was written, or what slept before.
+        // If this fails, the session resumes from an older complete snapshot or from its file.
         let _ = files.write(self.generation, |to| self.snapshot(to, None));
     }
 }

@@ -1,7 +1,8 @@
-//! What a checkpoint lacks: pages of the linear memory that its machine has changed since, in a file in memory that both hold.
+//! Increments of a checkpoint: pages of the linear memory that its machine has changed since the fork, in a shared file
+//! in memory.
 //!
-//! The file has a head of [`HEAD_BYTES`] and then the pages. An increment holds all that has changed since the checkpoint was
-//! forked, so it takes the place of the one before. While it is written the head says that nothing is whole.
+//! The file has a head of [`HEAD_BYTES`], then the pages. An increment has all pages that changed since the checkpoint
+//! was forked, so it replaces the previous one. While it is written, the head marks it as incomplete.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -11,10 +12,10 @@ use rustix::io::pwritev;
 
 use crate::memory::PAGE_BYTES;
 
-/// Pages of an increment at most: what changes more is forked anew in less time.
+/// Most pages of an increment. Above this, a new fork is faster.
 pub(crate) const MAX_PAGES: usize = 1280;
 
-/// Bytes before the pages: words of the head, and the pages' numbers.
+/// Bytes before the pages: the words of the head, then the page numbers.
 const HEAD_BYTES: usize = 2 * PAGE_BYTES;
 
 /// Size of the file, in bytes.
@@ -31,13 +32,13 @@ const RUNS: usize = 512;
 /// Value of the first word while an increment is written.
 const TORN: u64 = u64::MAX;
 
-/// The file, from either side.
+/// The file. The machine writes it, the checkpoint reads it.
 #[derive(Debug)]
 pub(super) struct Increments {
     file: File,
 }
 
-/// Why a checkpoint cannot become what its machine was.
+/// The increment is incomplete or invalid; the checkpoint cannot be brought to the state of its machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TornIncrement;
 
@@ -46,16 +47,16 @@ impl Increments {
         Increments { file }
     }
 
-    /// Nothing is to be added to the checkpoint with the number `fork`.
+    /// Resets the file for checkpoint `fork`: no increment.
     pub(super) fn reset(&self, fork: u64) -> io::Result<()> {
         self.write_head(&[fork, 0, 0, 0], &[])
     }
 
-    /// Writes `pages` of `memory`, at most [`MAX_PAGES`]; with them the checkpoint with the number `fork` is what its machine is after
-    /// `generation` changes.
+    /// Writes `pages` of `memory`, at most [`MAX_PAGES`], as the increment of checkpoint `fork` after `generation`
+    /// changes.
     ///
     /// # Errors
-    /// The kernel's: no memory. The increment before is lost then.
+    /// The kernel's: no memory. The previous increment is lost then.
     pub(super) fn write(&self, fork: u64, generation: u64, memory: &[u8], pages: &[u32]) -> io::Result<()> {
         self.file.write_all_at(&TORN.to_ne_bytes(), 0)?;
         let mut offset = HEAD_BYTES as u64;
@@ -89,16 +90,16 @@ impl Increments {
         Ok(head)
     }
 
-    /// In the checkpoint with the number `fork`: adds what its machine has written to `memory`. Returns the changes that the machine
-    /// had seen then; `None` when there is nothing to add.
+    /// Applies the increment for checkpoint `fork` to `memory`. Returns the number of changes of the machine at that
+    /// time; `None` if there is no increment.
     ///
     /// # Errors
-    /// When the machine ended while it wrote, or writes on. The memory is of no use then.
+    /// If the machine ended while it wrote the increment, or writes to the file again. The memory is unusable then.
     pub(super) fn apply(&self, fork: u64, memory: &mut [u8]) -> Result<Option<u64>, TornIncrement> {
         let head = self.head().map_err(|_| TornIncrement)?;
         let (words, _) = head.as_chunks::<8>();
         let [of, some, generation, count] = [0, 1, 2, 3].map(|word| u64::from_ne_bytes(words[word]));
-        // Of the checkpoint before this one: the machine has not written since.
+        // The head is of the checkpoint before this one: the machine has not written since.
         if of < fork || (of == fork && some == 0) {
             return Ok(None);
         }
@@ -115,12 +116,12 @@ impl Increments {
             self.file.read_exact_at(place, offset).map_err(|_| TornIncrement)?;
             offset += place.len() as u64;
         }
-        // It is still the same one.
+        // The machine has not written to the file meanwhile.
         if self.head().map_err(|_| TornIncrement)? == head { Ok(Some(generation)) } else { Err(TornIncrement) }
     }
 }
 
-/// Pages in a row: number of the first, how many.
+/// Returns the runs of consecutive pages: number of the first page, count.
 fn runs_of(pages: &[u32]) -> impl Iterator<Item = (u32, usize)> {
     pages.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(|run| (run[0], run.len()))
 }
@@ -149,7 +150,7 @@ mod tests {
         increments.write(1, 8, &machine, &[3, 4, 9, 15]).unwrap();
         assert_eq!(increments.apply(1, &mut checkpoint), Ok(Some(8)));
         assert_eq!(checkpoint, machine);
-        // The next checkpoint has all that; the machine has ended before it could say so.
+        // Checkpoint 2 was forked with all those pages, but the machine ended before it reset the file.
         assert_eq!(increments.apply(2, &mut checkpoint), Ok(None));
         increments.reset(2).unwrap();
         assert_eq!(increments.apply(2, &mut checkpoint), Ok(None));
@@ -175,10 +176,10 @@ mod tests {
         let increments = file();
         let mut memory = vec![0u8; 4 * PAGE_BYTES];
         increments.write(1, 1, &memory.clone(), &[2]).unwrap();
-        // A machine that ended while it wrote.
+        // Interrupted write.
         increments.file.write_all_at(&TORN.to_ne_bytes(), 0).unwrap();
         assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
-        // One that was taken over: a page outside, too many.
+        // Malicious content: page out of range, too many pages.
         increments.write_head(&[1, 1, 1, 1], &[4]).unwrap();
         assert_eq!(increments.apply(1, &mut memory), Err(TornIncrement));
         increments.write_head(&[1, 1, 1, MAX_PAGES as u64 + 1], &[0]).unwrap();

@@ -1,4 +1,4 @@
-//! What a forked machine does: serve its socket.
+//! A forked machine: serves the requests on its socket.
 
 mod checkpoint;
 mod crash_snapshot;
@@ -35,12 +35,12 @@ use crash_snapshot::{CrashSnapshot, Phase};
 use hot_pages::HotPages;
 use increment::TornIncrement;
 
-/// Serves one machine until its server goes away.
+/// Serves one machine until its server disconnects.
 ///
 /// # Errors
-/// When the connection breaks.
+/// If the connection breaks.
 pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
-    // What is left of the interpreter when this function returns is not worth freeing: the process ends.
+    // The process ends when this function returns, so the interpreter is not freed.
     let machine = ManuallyDrop::new(machine);
     if let Err(error) = brumate_jail::tighten_machine(parent, &MachineLimits::default()) {
         return channel.send(&ended(Ending::Trap(error.to_string()), 0));
@@ -59,19 +59,19 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
         mounted: false,
         given: Vec::new(),
         paused: false,
-        cold: false,
+        needs_prefault: false,
         hot: HotPages::default(),
         busy: false,
         generation: 0,
         crash_snapshot: None,
         forks: 0,
-        spare: None,
-        following: None,
-        since: None,
+        next_checkpoint_socket: None,
+        checkpoint_updates: None,
+        checkpoint_base: None,
     };
-    // Before anything is asked of it: a machine that is kept ready has done this long ago.
+    // Before the first request: a ready machine has done this long before it is taken.
     worker.machine.prefault(&worker.base.pages.written);
-    let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.rehearse()?));
+    let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.warm_up()?));
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),
@@ -91,7 +91,7 @@ fn hello() -> FromMachine {
     FromMachine::Hello { pid: rustix::process::getpid().as_raw_nonzero().get() }
 }
 
-/// Why the loop ends.
+/// Why the loop has ended.
 enum Failure {
     Wire(WireError),
     Machine(MachineError),
@@ -129,38 +129,38 @@ struct Worker {
     /// First process of the jail.
     parent: Pid,
     limits: Limits,
-    /// CPU time of the execution that runs.
+    /// CPU time of the current execution.
     meter: Arc<Meter>,
     mounts: Vec<(String, bool)>,
-    /// Bytes that may still be written to them.
+    /// Write quota of `mounts`.
     quota: Arc<Quota>,
-    /// They are in the guest's file system. Not before the first request: a machine that becomes a hibernated session has that
-    /// one's files.
+    /// Whether `mounts` are mounted. This waits for the first request: a machine that restores a session gets the
+    /// session's files.
     mounted: bool,
     /// Layers that are to be mounted or joined.
     given: Vec<GivenLayer>,
     /// Forked from another machine and not resumed yet.
     paused: bool,
-    /// Pages that a cell writes were given back.
-    cold: bool,
+    /// Whether pages were given back, so that the next cell prefaults them.
+    needs_prefault: bool,
     hot: HotPages,
-    /// In the middle of a request that changes the state.
+    /// Whether a request that changes the state is being handled.
     busy: bool,
-    /// Changes of the state that the server was told of.
+    /// Number of state changes that were acknowledged.
     generation: u64,
     crash_snapshot: Option<CrashSnapshot>,
-    /// Checkpoints forked so far; in a checkpoint, which one it is.
+    /// Number of checkpoints forked so far; in a checkpoint, its own number.
     forks: u64,
-    /// The socket of the next checkpoint.
-    spare: Option<OwnedFd>,
-    /// How the checkpoint follows, when it can.
-    following: Option<CheckpointUpdates>,
-    /// The state that the checkpoint was forked with; `None` when it cannot follow from there.
-    since: Option<CheckpointBase>,
+    /// Socket for the next checkpoint.
+    next_checkpoint_socket: Option<OwnedFd>,
+    /// File and page map for incremental updates of the checkpoint. `None` if updates are not possible.
+    checkpoint_updates: Option<CheckpointUpdates>,
+    /// State of the machine when the checkpoint was forked. `None` if that checkpoint cannot be updated.
+    checkpoint_base: Option<CheckpointBase>,
 }
 
 impl Worker {
-    /// Receives what makes this machine the caller's.
+    /// Applies the caller's limits, standard input and mounts.
     fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
         self.limits = limits;
         self.mounts = mounts;
@@ -197,7 +197,8 @@ impl Worker {
         self.machine.host().vfs.set_quota(limits.file_bytes, limits.inodes);
     }
 
-    /// From here on the state is one that the server does not know; if it vanishes, so does this machine.
+    /// Marks the start of an unacknowledged change. If the server disconnects during it, the machine exits without
+    /// writing a snapshot.
     fn begin_change(&mut self) {
         self.busy = true;
         if let Some(files) = &self.crash_snapshot {
@@ -206,7 +207,7 @@ impl Worker {
         crate::signals::watch(&*self.channel.socket());
     }
 
-    /// The server has been told.
+    /// Marks the change as acknowledged and increments `generation`.
     fn end_change(&mut self) {
         crate::signals::unwatch();
         self.busy = false;
@@ -221,7 +222,7 @@ impl Worker {
         let mut fds = fds.into_iter();
         if self.paused {
             let ToMachine::Resume = request else { return Err(WireError::UnexpectedMessage.into()) };
-            self.catch_up().map_err(|TornIncrement| WireError::Closed)?;
+            self.apply_increment().map_err(|TornIncrement| WireError::Closed)?;
             self.paused = false;
             self.machine.refresh()?;
             if let Some(files) = &self.crash_snapshot {
@@ -232,7 +233,9 @@ impl Worker {
         if !matches!(request, ToMachine::Start { .. } | ToMachine::Layers { .. } | ToMachine::Restore { .. }) {
             self.mount();
         }
-        if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_)) && std::mem::take(&mut self.cold) {
+        if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_))
+            && std::mem::take(&mut self.needs_prefault)
+        {
             self.machine.prefault(&self.base.pages.later);
             self.hot.prefault(|| false);
         }
@@ -249,14 +252,14 @@ impl Worker {
                 self.end_change();
             }
             ToMachine::Execute { number, request, list, checkpoint } => {
-                self.spare = fds.next().or(self.spare.take());
+                self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
                 self.begin_change();
                 let outcome = Box::new(self.execute(number, &request)?);
                 let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
                 self.channel.send(&FromMachine::Done { outcome, listed })?;
                 self.end_change();
                 if checkpoint {
-                    // Who was told may wait for this processor, and somebody for it.
+                    // Yield: the server may be waiting for this CPU to handle `Done`.
                     std::thread::yield_now();
                     self.keep_checkpoint()?;
                 }
@@ -273,7 +276,7 @@ impl Worker {
                 }
             }
             ToMachine::Layers { layers, .. } => {
-                // Twice: a crash snapshot may name what was about to come.
+                // Twice the maximum: a crash snapshot may name the layers before and after a change.
                 if self.given.len() + layers.len() > 2 * MAX_LAYERS {
                     return Err(WireError::TooLarge(layers.len()).into());
                 }
@@ -301,12 +304,12 @@ impl Worker {
                 self.crash_snapshot = Some(files);
             }
             ToMachine::Follow => {
-                self.following = Some(CheckpointUpdates::new(fds).ok_or(WireError::MissingDescriptor)?);
-                // The present checkpoint knows of none.
-                self.since = None;
+                self.checkpoint_updates = Some(CheckpointUpdates::new(fds).ok_or(WireError::MissingDescriptor)?);
+                // The current checkpoint was forked without this file.
+                self.checkpoint_base = None;
             }
             ToMachine::UpdateCheckpoint => {
-                self.spare = fds.next().or(self.spare.take());
+                self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
                 self.keep_checkpoint()?;
             }
             ToMachine::Snapshot => {

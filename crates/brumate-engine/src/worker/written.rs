@@ -1,4 +1,4 @@
-//! Pages of the linear memory that a machine has written to since it forked its checkpoint.
+//! Pages of the linear memory that a machine has written since it forked its checkpoint.
 
 #![expect(unsafe_code, reason = "asks the kernel how many page faults there were")]
 
@@ -8,26 +8,27 @@ use crate::memory;
 use crate::memory::PAGE_BYTES;
 use crate::page_map::Entries;
 
-/// Largest linear memory that is gone through, in bytes: in more of it cells take so long that nothing of this counts.
+/// Largest linear memory whose page map is scanned, in bytes. Above this size scanning the page map is not worth it;
+/// the checkpoint is forked instead.
 pub(super) const MAX_MEMORY: usize = 512 << 20;
 
-/// Pages that are copied ahead of those that a growing heap takes one after the other: each would mean a page fault, and going
-/// through the map again.
+/// Pages that are prefaulted after the last page of a growing heap. Each would otherwise cost a page fault and another
+/// scan of the map.
 const AHEAD: u32 = 16;
 
-/// Pages that are copied ahead at once, at most.
+/// Most pages that are prefaulted at once.
 const MAX_AHEAD: usize = 2 * AHEAD as usize;
 
-/// What this process has to itself of its linear memory: all that it has written to since its last fork, and what was copied
-/// ahead.
+/// Pages of the linear memory that this process does not share: those it has written since its last fork, and those it
+/// has prefaulted.
 #[derive(Debug)]
 pub(super) struct Written {
     /// This process's own page map (proc_pid_pagemap(5)).
     map: File,
     entries: Entries,
-    /// Numbers of pages, in order.
+    /// Numbers of the pages, sorted.
     pages: Vec<u32>,
-    /// Page faults when that was found out.
+    /// Number of page faults when `pages` was read. `None` after a fork.
     faults: Option<u64>,
 }
 
@@ -36,30 +37,30 @@ impl Written {
         Written { map, entries: Entries::default(), pages: Vec::new(), faults: None }
     }
 
-    /// The page map.
+    /// Returns the page map.
     pub(super) fn map(&self) -> &File {
         &self.map
     }
 
-    /// To be called after a fork: all pages are shared again.
+    /// Marks `pages` as outdated. Must be called after a fork: all pages are shared again.
     pub(super) fn forget(&mut self) {
         self.faults = None;
     }
 
-    /// Numbers of the pages, in order. `None` when they are not to be had.
+    /// Returns the numbers of the pages, sorted. `None` if memory exceeds [`MAX_MEMORY`] or the map cannot be read.
     pub(super) fn pages(&mut self, memory: &mut [u8]) -> Option<&[u32]> {
         if memory.len() > MAX_MEMORY {
             return None;
         }
-        // Without a fault no shared page has become this process's own.
+        // Without a page fault no shared page was copied.
         if self.faults != Some(faults()) {
             let of_this_fork = self.faults.take().is_some();
             let before = std::mem::take(&mut self.pages);
-            self.look(memory)?;
+            self.read_page_map(memory)?;
             if of_this_fork {
                 let ahead = ahead(&before, &self.pages, memory.len() / PAGE_BYTES);
                 memory::populate(memory, &ahead);
-                // From here on they are written to without a fault.
+                // Writes to these pages cause no page faults now.
                 self.pages.extend(ahead);
                 self.pages.sort_unstable();
             }
@@ -68,8 +69,8 @@ impl Written {
         Some(&self.pages)
     }
 
-    /// Goes through the page map.
-    fn look(&mut self, memory: &[u8]) -> Option<()> {
+    /// Reads the page map. Returns `None` if it cannot be read, or if a page is in swap.
+    fn read_page_map(&mut self, memory: &[u8]) -> Option<()> {
         let start = memory.as_ptr() as usize;
         let entries = self.entries.read(&self.map, start..start + memory.len()).ok()?;
         let mut count = 0;
@@ -86,8 +87,8 @@ impl Written {
     }
 }
 
-/// Pages to copy ahead in a memory of `count`: those behind a page that is among `now` and was not `before`, when the one in front of it
-/// is, too. All in order.
+/// Returns the pages to prefault in a memory of `count` pages, sorted: the pages after each newly written page (in
+/// `now`, not in `before`) whose preceding page is in `now` as well.
 fn ahead(before: &[u32], now: &[u32], count: usize) -> Vec<u32> {
     let has = |pages: &[u32], page: u32| pages.binary_search(&page).is_ok();
     let grown = now.iter().copied().filter(|&page| !has(before, page) && page > 0 && has(now, page - 1));
@@ -99,7 +100,7 @@ fn ahead(before: &[u32], now: &[u32], count: usize) -> Vec<u32> {
     ahead
 }
 
-/// Page faults of this process so far.
+/// Returns the number of page faults of this process.
 fn faults() -> u64 {
     // SAFETY: a zeroed rusage is valid, and the call fills it in.
     let usage = unsafe {

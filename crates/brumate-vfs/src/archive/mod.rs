@@ -1,9 +1,9 @@
 //! Zip archives (wheels, the standard library) as read-only layers.
 //!
-//! Written for hostile input: an archive is read from its central directory only, every number is checked before it
-//! is used, and anything that two readers could understand differently is refused with the entry's name. What stands before a
-//! file's data is compared with the directory when the archive is opened ([`Archive::new`]) or, for archives that were checked
-//! when they came ([`Archive::listed`]), when the file is read: opening touches no page but the directory's then.
+//! Written for hostile input: an archive is read from its central directory only, every number is checked before it is
+//! used, and an entry that two readers could understand differently is refused with its name. The local header before a
+//! file's data is compared with the directory when the archive is opened ([`Archive::new`]) or, for archives that were
+//! checked before ([`Archive::listed`]), when the file is read: opening then touches only the pages of the directory.
 
 mod parse;
 
@@ -50,15 +50,15 @@ impl Default for ArchiveLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// No end-of-central-directory record, or one whose numbers cannot be.
+    /// No end-of-central-directory record, or one with impossible numbers.
     #[error("not a zip archive: {0}")]
     NotAnArchive(&'static str),
     /// The archive as a whole is larger than allowed.
     #[error("the archive has more than {limit} {what}")]
     TooLarge {
-        /// What there is too much of.
+        /// The quantity that is too large.
         what: &'static str,
-        /// The limit passed.
+        /// The limit that was exceeded.
         limit: u64,
     },
     /// One entry is unacceptable.
@@ -128,16 +128,16 @@ pub enum Packing {
 /// One file of an archive.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Where its path is, within the directory.
+    /// Range of its path in the directory.
     name: Range<usize>,
     /// How its bytes are packed.
     pub packing: Packing,
     method: u16,
-    /// Where its local header is.
+    /// Offset of its local header.
     local: usize,
     /// Bytes of its data as they are packed.
     packed: usize,
-    /// Where what follows begins.
+    /// Offset at which the next data begins.
     border: usize,
     /// Bytes of its content.
     pub size: u64,
@@ -189,11 +189,11 @@ impl Archive {
         Ok(archive)
     }
 
-    /// As [`Archive::with_limits`], and leaves each file's local header to whoever reads the file: for archives that were checked
-    /// when they came into the cache. Whatever it holds, no entry's data overlaps another's.
+    /// As [`Archive::with_limits`], but a file's local header is checked when the file is read: for archives that were
+    /// checked when they were added to the cache. Even if an archive is damaged, no entry's data overlaps another's.
     ///
     /// # Errors
-    /// As [`Archive::with_limits`], save for what only a local header shows.
+    /// As [`Archive::with_limits`], except for errors that only a local header shows.
     pub fn listed(bytes: LayerBytes, limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
         let data: &[u8] = (*bytes).as_ref();
         let directory = Directory::locate(data, limits)?;
@@ -225,15 +225,16 @@ impl Archive {
         self.entries.iter().map(|entry| (self.path(entry), entry.size))
     }
 
-    /// Tells archives apart when saved state is joined with its layers again. Not a cryptographic digest.
+    /// Returns a fingerprint that identifies the archive when saved state is joined with its layers again. Not a
+    /// cryptographic digest.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Reads the whole content of the file at `path`, `None` when there is none.
+    /// Reads the whole content of the file at `path`; `None` if there is none.
     ///
     /// # Errors
-    /// [`EntryProblem::Corrupt`] when the data is not what the directory promises.
+    /// [`EntryProblem::Corrupt`] if the data does not match the directory.
     pub fn read(&self, path: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(entry) = self.entries.iter().find(|entry| self.path(entry) == path) else {
             return Ok(None);
@@ -286,7 +287,7 @@ impl Archive {
 /// Inflates raw deflate data that must give exactly `size` bytes.
 fn inflate(packed: &[u8], size: usize) -> Result<Vec<u8>, EntryProblem> {
     let mut content = Vec::new();
-    // One byte of slack lets the decoder reach the end marker and shows data that goes on too long.
+    // With one more byte the decoder reaches the end marker, and data that is too long is detected.
     content.try_reserve_exact(size + 1).map_err(|_| EntryProblem::TooLarge(size as u64))?;
     let mut decoder = flate2::Decompress::new(false);
     let status = decoder

@@ -1,4 +1,4 @@
-//! Reading a zip archive's directory.
+//! Reads a zip archive's directory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::{ArchiveError, ArchiveLimits, Entry, EntryProblem, Packing, entry_err
 use crate::limits::NAME_MAX;
 use crate::time::Timestamp;
 
-/// Where the central directory is.
+/// Position of the central directory.
 pub(super) struct Directory {
     pub(super) start: usize,
     pub(super) end: usize,
@@ -80,7 +80,7 @@ impl Directory {
     }
 }
 
-/// What the directory says.
+/// Content of the directory.
 pub(super) struct Parsed {
     pub(super) entries: Vec<Entry>,
     pub(super) directories: Vec<Vec<u8>>,
@@ -141,7 +141,7 @@ pub(super) fn parse(data: &[u8], directory: &Directory, limits: &ArchiveLimits) 
     Ok(parsed)
 }
 
-/// Names that have been seen.
+/// Names that occurred so far.
 #[derive(Default)]
 struct Names<'a> {
     /// `true` marks a file; parents of files are added as directories.
@@ -270,9 +270,9 @@ impl<'a> Central<'a> {
         None
     }
 
-    /// The file type bits of a Unix mode, 0 when the entry has none.
+    /// Returns the file type bits of a Unix mode, 0 if the entry has none.
     fn unix_type(&self) -> u32 {
-        // Whatever system made the archive, a link type in the mode bits is how extractors come to make links.
+        // Checked for every system: extractors make links from a link type in the mode bits.
         (self.attributes >> 16) & 0xF000
     }
 
@@ -299,7 +299,7 @@ impl<'a> Central<'a> {
         }
         let bad = |_| EntryProblem::BadExtent;
         let (local, packed) = (usize::try_from(self.local).map_err(bad)?, usize::try_from(self.packed).map_err(bad)?);
-        // At least: what else the local header has is known when it is read.
+        // A lower bound: the other fields of the local header are checked when it is read.
         let end = [LOCAL_HEADER, self.name.len(), packed].into_iter().try_fold(local, usize::checked_add);
         let end = end.filter(|&end| end <= directory_start).ok_or(EntryProblem::BadExtent)?;
         let mode = (self.attributes >> 16) & 0o777;
@@ -320,10 +320,10 @@ impl<'a> Central<'a> {
 }
 
 impl Entry {
-    /// Where its packed data is in the archive `data`.
+    /// Returns the range of its packed data in the archive `data`.
     ///
     /// # Errors
-    /// When its local header is none, or differs from the directory, or the data reaches into what follows.
+    /// If there is no local header, it differs from the directory, or the data reaches into the next entry.
     pub(super) fn packed_range(&self, data: &[u8]) -> Result<Range<usize>, EntryProblem> {
         let header = data.get(self.local..self.border).filter(|header| header.starts_with(b"PK\x03\x04"));
         let header = header.ok_or(EntryProblem::BadExtent)?;

@@ -12,7 +12,7 @@ fn open(bytes: Vec<u8>) -> Result<Archive, ArchiveError> {
     Archive::new(Arc::new(bytes))
 }
 
-/// The problem of the one bad entry, and the name it is reported with.
+/// Returns the problem of the one bad entry, and the name it is reported with.
 fn problem(bytes: Vec<u8>) -> (String, EntryProblem) {
     match open(bytes) {
         Err(ArchiveError::Entry { entry, problem }) => (entry, problem),
@@ -132,7 +132,7 @@ fn bombs_are_refused() {
     let deep = zip(&[("a/b/c/d/e/f/g/h", b"")], Stored);
     assert!(matches!(open(deep), Err(ArchiveError::TooLarge { what: "directories", .. })));
 
-    // A size that deflate cannot reach is a lie whatever the limits are.
+    // A size that deflate cannot reach is wrong, whatever the limits are.
     let mut lie = zip(&[("a", &[7; 100])], Deflated);
     let at = central(&lie) + 24;
     lie[at..at + 4].copy_from_slice(&100_000_000u32.to_le_bytes());

@@ -17,7 +17,7 @@ pub(super) enum Thing {
     Link(Vec<u8>),
 }
 
-/// A host directory in memory. It insists on clean paths without links, as a real one must.
+/// A host directory in memory. It refuses paths that are not clean, and links, as a real one must.
 #[derive(Clone, Default)]
 pub(super) struct Fake {
     pub(super) things: Arc<Mutex<BTreeMap<Vec<u8>, Thing>>>,
@@ -93,7 +93,7 @@ impl HostDir for Fake {
                 entries.push(HostEntry { name: relative.into(), ino: 1, file_type: stat(thing).file_type });
             }
         }
-        // A host that has been taken over.
+        // A compromised host.
         for bad in [&b""[..], b".", b"..", b"a/b", b"nul\0"] {
             entries.push(HostEntry { name: Bytes(bad.to_vec()), ino: 1, file_type: FileType::Regular });
         }

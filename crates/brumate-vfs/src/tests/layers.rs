@@ -45,7 +45,7 @@ fn conflicts_are_refused_replaced_or_kept_and_a_refusal_changes_nothing() {
     let refused = vfs.mount_archive(b"/m", b"new", &new, &MountOptions::default());
     assert_eq!(refused, Err(MountError::Conflict { path: "d/f".to_owned() }));
     assert_eq!(vfs.names("/m").unwrap(), ["a", "d"]);
-    // A file never takes a directory's place, nor the other way round.
+    // A file never replaces a directory, and a directory never replaces a file.
     let options = MountOptions { conflict: Conflict::Replace, ..MountOptions::default() };
     let clash = archive(&[("d", b"")], Stored);
     assert!(matches!(vfs.mount_archive(b"/m", b"clash", &clash, &options), Err(MountError::Conflict { .. })));

@@ -6,7 +6,7 @@ use super::support::vfs;
 use crate::{FileType, OpenFlags as O, Vfs, Whence};
 use brumate_abi::errno::Errno;
 
-/// Takes up to `count` names from where the descriptor stands.
+/// Takes up to `count` names from the descriptor's position.
 fn take(vfs: &mut Vfs, fd: i32, count: usize) -> Vec<String> {
     let mut names = Vec::new();
     vfs.read_directory(fd, &mut |entry| {

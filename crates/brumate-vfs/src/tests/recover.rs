@@ -10,7 +10,7 @@ fn write(vfs: &mut Vfs, path: &str, offset: u64, bytes: &[u8]) {
     vfs.write_file_at(path.as_bytes(), offset, bytes, false).unwrap();
 }
 
-/// A file system with some more files in its base, so that places differ.
+/// Returns a file system with more files in its base, so that slots differ.
 fn base(more: usize) -> Vfs {
     let mut vfs = vfs();
     for number in 0..more {
@@ -46,7 +46,7 @@ fn files_are_found_without_the_base() {
     vfs.open("/work/gone", O::WRONLY | O::CREAT).unwrap();
     vfs.unlink("/work/gone").unwrap();
     let saved = vfs.save_changes().unwrap();
-    // Where it was, where another Brumate has it, and without a guess.
+    // With its own slot, with the slot of another version, and without one.
     for place in [vfs.place_of(b"/work"), base(9).place_of(b"/work"), base(9).place_of(b"/tmp"), None] {
         let files = recovered(&saved, place);
         assert_eq!(files.keys().collect::<Vec<_>>(), ["a.txt", "deep/er/b.bin", "empty", "sparse"]);

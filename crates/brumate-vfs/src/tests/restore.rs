@@ -15,7 +15,7 @@ fn layer() -> Archive {
     archive(&[("a.py", b"print(1)"), ("p/b.py", b"print(2)")], Deflated)
 }
 
-/// A file system with something of everything in it.
+/// Returns a file system with something of each kind in it.
 fn busy() -> Vfs {
     let mut vfs = vfs();
     let read_only = MountOptions { read_only: true, ..MountOptions::default() };
@@ -136,8 +136,8 @@ fn tampered_state_is_refused_or_harmless() {
     );
 }
 
-/// A file system at the line, out of `saved`.
-fn at_the_line(saved: &[u8]) -> Vfs {
+/// Returns a file system at the baseline, from `saved`.
+fn at_baseline(saved: &[u8]) -> Vfs {
     let mut vfs: Vfs = postcard::from_bytes(saved).unwrap();
     attach(&mut vfs);
     vfs.reopen().unwrap();
@@ -145,7 +145,7 @@ fn at_the_line(saved: &[u8]) -> Vfs {
     vfs
 }
 
-/// Changes something of everything.
+/// Changes something of each kind.
 fn change(vfs: &mut Vfs) {
     vfs.mkdir("/tmp/new").unwrap();
     let fd = vfs.open("/tmp/new/file", O::RDWR | O::CREAT).unwrap();
@@ -164,9 +164,9 @@ fn change(vfs: &mut Vfs) {
 #[test]
 fn changes_on_top_of_the_base_are_the_whole() {
     let base = postcard::to_stdvec(&busy()).unwrap();
-    let mut vfs = at_the_line(&base);
+    let mut vfs = at_baseline(&base);
     assert!(vfs.is_unchanged());
-    // More than once: what goes on from changes has changed by as much.
+    // Repeated, because a file system that continues from changes must save all of its changes as well.
     for round in 0..3 {
         if round != 1 {
             change(&mut vfs);
@@ -179,7 +179,7 @@ fn changes_on_top_of_the_base_are_the_whole() {
         let whole = postcard::to_stdvec(&vfs).unwrap();
         let saved = vfs.save_changes().unwrap();
         assert_eq!(postcard::to_stdvec(&vfs).unwrap(), whole, "saving changes nothing");
-        let mut other = Vfs::continue_from(at_the_line(&base), &saved).unwrap();
+        let mut other = Vfs::continue_from(at_baseline(&base), &saved).unwrap();
         attach(&mut other);
         other.reopen().unwrap();
         other.check().unwrap();
@@ -191,7 +191,7 @@ fn changes_on_top_of_the_base_are_the_whole() {
 #[test]
 fn tampered_changes_are_refused_or_hold_as_a_whole() {
     let base = postcard::to_stdvec(&busy()).unwrap();
-    let mut changed = at_the_line(&base);
+    let mut changed = at_baseline(&base);
     change(&mut changed);
     let saved = changed.save_changes().unwrap();
     let mut random = Random::new(seed());
@@ -204,7 +204,7 @@ fn tampered_changes_are_refused_or_hold_as_a_whole() {
             let at = if matches!(bytes[at], 5 | 6) { random.below(3000) as usize } else { at };
             bytes[at] = random.next() as u8;
         }
-        let Ok(mut vfs) = Vfs::continue_from(at_the_line(&base), &bytes) else {
+        let Ok(mut vfs) = Vfs::continue_from(at_baseline(&base), &bytes) else {
             unreadable += 1;
             continue;
         };
@@ -232,7 +232,7 @@ fn tampered_changes_are_refused_or_hold_as_a_whole() {
     );
 }
 
-/// Touches a bit of everything; results do not matter, only that nothing panics and the structure stays sound.
+/// Uses a part of everything. Results do not matter; it must not panic, and the structure must stay consistent.
 fn exercise(vfs: &mut Vfs) {
     let since = vfs.last_change();
     let _ = vfs.changed_files(since, None, 1000);

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 use crate::{Archive, OpenFlags, Vfs, VfsConfig, at};
 use brumate_abi::errno::Errno;
 
-/// A file system whose clock moves one microsecond per look.
+/// Returns a file system whose clock advances one microsecond per read.
 pub(super) fn vfs() -> Vfs {
     vfs_with(&VfsConfig::default())
 }
@@ -20,7 +20,7 @@ pub(super) fn vfs_with(config: &VfsConfig) -> Vfs {
     Vfs::new(config, Box::new(move || ticks.fetch_add(1000, Ordering::Relaxed))).unwrap()
 }
 
-/// A file system whose clock stands still.
+/// Returns a file system whose clock does not advance.
 pub(super) fn vfs_at_standstill() -> Vfs {
     Vfs::new(&VfsConfig::default(), Box::new(|| 1_700_000_000_000_000_000)).unwrap()
 }

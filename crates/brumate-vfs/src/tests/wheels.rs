@@ -1,4 +1,4 @@
-//! Wheels that come and go.
+//! Wheels that are mounted and unmounted.
 
 use sha2::Digest;
 use zip::CompressionMethod::Deflated;
@@ -59,7 +59,7 @@ fn what_is_taken_away_leaves_nothing_behind() {
     vfs.unmount_wheel(PLACE, b"second").unwrap();
     assert!(vfs.names("/p").unwrap().is_empty());
     vfs.check().unwrap();
-    // Coming and going for ever takes no more room.
+    // Mounting and unmounting repeatedly takes no more space.
     let records = vfs.layer_names().count();
     for _ in 0..10_000 {
         vfs.mount_wheel(PLACE, &first).unwrap();

@@ -88,7 +88,7 @@ const BREAKS: &[Break] = &[
         named: "docs/bounds.md:1: is out of date",
     },
     Break {
-        what: "an import of a higher room",
+        what: "an import of a higher module group",
         gate: "structure",
         file: "crates/brumate-packages/src/name.rs",
         change: Change::Append("\nuse crate::policy::Policy as _;\n"),

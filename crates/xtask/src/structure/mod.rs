@@ -4,18 +4,18 @@
 //! |---|---|
 //! | lines of a Rust or Python file | 400; half of the Rust files have at most 160 |
 //! | share of a crate of all lines of `crates/` | a fifth |
-//! | circle of files that import each other | 3 files |
-//! | a room imports a room below it in its table of `ARCHITECTURE.md` | never |
+//! | cycle of files that import each other | 3 files |
+//! | a module group imports one below it in its table of `ARCHITECTURE.md` | never |
 //! | lines that stand twice outside of tests | 5 |
 //!
 //! Exceptions from the second and the last stand in `structure.toml` beside this crate's manifest, each with its reason.
 
-mod circles;
+mod cycles;
 mod duplicates;
 mod exceptions;
 mod imports;
+mod module_groups;
 mod modules;
-mod rooms;
 mod sizes;
 
 use crate::documents::fault::{self, Fault};
@@ -35,8 +35,8 @@ pub(crate) fn check() -> Result<()> {
     for name in repository.crates() {
         let modules = modules::of_crate(&repository, name)?;
         let imports = imports::read(&modules);
-        faults.extend(circles::check(&modules, &imports));
-        faults.extend(rooms::check(&repository, name, &modules, &imports)?);
+        faults.extend(cycles::check(&modules, &imports));
+        faults.extend(module_groups::check(&repository, name, &modules, &imports)?);
         files.extend(modules.into_values().map(|module| module.file));
     }
     let count = files.len();

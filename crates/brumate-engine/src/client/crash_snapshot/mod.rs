@@ -1,9 +1,9 @@
-//! Crash snapshots: the files in which sessions survive the end of their server.
+//! Crash snapshots: the files with which sessions survive the end of their server.
 //!
-//! Beside the file `path` in which a session sleeps lie, while it lives, `path.will` with the header that the server vouches
-//! for, and `path.will-0` and `path.will-1`, to which the session's processes hold descriptors and nothing else. The machine
-//! writes to one, its checkpoint to the other (see the worker's half). The first is locked as long as any process has it
-//! open: whoever finds it free knows that nobody writes any more.
+//! While a session lives, three files are beside the file `path` in which it is hibernated: `path.will` with the
+//! server's header, and `path.will-0` and `path.will-1`, to which the session's processes have descriptors. The machine
+//! writes to one, its checkpoint to the other (see the worker's half). The first is locked while any process has it
+//! open. A process that gets the lock is sure that no other process writes any more.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,14 +19,14 @@ use super::temporary;
 use crate::image::sealed::Trailer;
 use brumate_jail::CRASH_SNAPSHOT_TIME;
 
-/// How long to wait for processes of a server that has vanished: as long as they may take, and as long again as the kernel
-/// may take to end them.
+/// How long to wait for the processes of a server that has disconnected: their own time limit, and as long again for
+/// the kernel to end them.
 const OWNER_TIMEOUT: Duration = Duration::from_secs(CRASH_SNAPSHOT_TIME.as_secs() + 15);
 
-/// How often to look whether they have ended.
+/// How often to check whether they have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// The files of a session that lives. Removed when dropped: a session whose server ends it leaves no crash snapshot.
+/// The files of a live session. Removed when dropped: a session that its server ends leaves no crash snapshot.
 #[derive(Debug)]
 pub(super) struct CrashSnapshotFiles {
     pub(super) path: PathBuf,
@@ -39,7 +39,7 @@ impl Drop for CrashSnapshotFiles {
     }
 }
 
-/// `path` with something behind its name.
+/// Returns `path` with `suffix` added to its name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
@@ -54,10 +54,10 @@ fn slot_paths(path: &Path) -> [PathBuf; 2] {
     [beside(path, ".will-0"), beside(path, ".will-1")]
 }
 
-/// Removes a crash snapshot. What cannot be removed is overwritten by the next.
+/// Removes a crash snapshot. A file that cannot be removed is overwritten by the next one.
 fn remove(path: &Path) {
     let [first, second] = slot_paths(path);
-    // The first last: as long as it is there it is locked.
+    // The first file is removed last: it stays locked until then.
     for file in [header_path(path), second, first] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -68,7 +68,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// A file of ours; never what a link leads to.
+/// Opens one of the files; never follows a link.
 fn open(path: &Path, create: bool) -> io::Result<File> {
     let flags = if create { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDONLY };
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -76,7 +76,8 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// Locks the first file of a crash snapshot; false when someone has it open, or it has been removed meanwhile.
+/// Locks the first file of a crash snapshot. Returns `false` if a process has it open, or if it has been removed
+/// meanwhile.
 fn lock(first: &File) -> io::Result<bool> {
     match flock(first, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(rustix::fs::fstat(first)?.st_nlink > 0),
@@ -85,7 +86,7 @@ fn lock(first: &File) -> io::Result<bool> {
     }
 }
 
-/// Tries `work` until it is not told that the crash snapshot is in use.
+/// Retries `work` while the crash snapshot is in use.
 pub(super) async fn when_free<T: Send + 'static>(
     path: &Path,
     work: impl Fn(&Path) -> Result<Option<T>, Error> + Clone + Send + 'static,
@@ -104,7 +105,7 @@ pub(super) async fn when_free<T: Send + 'static>(
     }
 }
 
-/// Makes the files of a session's crash snapshot, empty. `None` while another session has them.
+/// Creates the files of a session's crash snapshot, empty. `None` while another session uses them.
 pub(super) fn create(path: &Path, header: &Header) -> Result<Option<CrashSnapshotFiles>, Error> {
     let [first, second] = slot_paths(path);
     let first = open(&first, true)?;
@@ -112,7 +113,7 @@ pub(super) fn create(path: &Path, header: &Header) -> Result<Option<CrashSnapsho
         return Ok(None);
     }
     let slots = [first, open(&second, true)?];
-    // From here on they are removed when something fails.
+    // They are removed if something fails after this.
     let files = CrashSnapshotFiles { path: path.to_owned(), slots };
     for slot in &files.slots {
         slot.set_len(0)?;
@@ -129,7 +130,7 @@ fn put_header(path: &Path, header: &Header) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces the header of a crash snapshot that is this process's.
+/// Replaces the header of a crash snapshot of this process.
 ///
 /// # Errors
 /// When the disk refuses.
@@ -138,11 +139,11 @@ pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), Er
     Ok(written.map_err(io::Error::other)??)
 }
 
-/// If there is a crash snapshot for `path`, waits until it is written, and puts it in the place of `path` when it is newer. None
-/// is left then.
+/// Waits until the crash snapshot for `path` is written, if there is one, and replaces `path` with it if it is newer.
+/// No crash snapshot is left then.
 ///
 /// # Errors
-/// When the session still runs, or the disk refuses; it stays then.
+/// If the session still runs, or the disk refuses; the crash snapshot stays then.
 pub(super) async fn adopt(path: &Path) -> Result<(), Error> {
     when_free(path, try_adopt).await
 }
@@ -156,7 +157,7 @@ fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
     let slots = slot_paths(path);
     let first = match open(&slots[0], false) {
         Ok(first) => first,
-        // Someone was about to remove it.
+        // Another process is about to remove it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             remove(path);
             return Ok(Some(()));
@@ -170,7 +171,7 @@ fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
     if let Some((slot, written)) = newest(&slots) {
         let newer = match look(path) {
             Some((session, generation)) if session == header.session => written.generation > generation,
-            // Damaged, or of a session that was there before.
+            // The file is damaged, or of a session that was there before.
             _ => true,
         };
         if newer {
@@ -182,7 +183,7 @@ fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
     Ok(Some(()))
 }
 
-/// Returns the newer one of the crash snapshots that are whole.
+/// Returns the newer one of the complete crash snapshots.
 fn newest(slots: &[PathBuf; 2]) -> Option<(&Path, Trailer)> {
     let whole = |path: &Path| {
         let mut file = open(path, false).ok()?;
@@ -194,7 +195,7 @@ fn newest(slots: &[PathBuf; 2]) -> Option<(&Path, Trailer)> {
     found.max_by_key(|(_, trailer)| trailer.generation)
 }
 
-/// Removes a crash snapshot that nobody writes: `path` has become another session, or a newer state.
+/// Removes a crash snapshot that no process writes: `path` has become another session, or a newer state.
 pub(super) fn discard(path: &Path) {
     if let Ok(first) = open(&slot_paths(path)[0], false)
         && matches!(lock(&first), Ok(true))

@@ -13,13 +13,13 @@ fn snapshot(content: &str, generation: u64) -> Vec<u8> {
     bytes
 }
 
-/// A session, what it is, and how many changes it has seen.
+/// A hibernated session: its id, its content, and its number of changes.
 type Asleep<'a> = Option<(u8, &'a str, u64)>;
 
-/// What slept, what the two wills are, and what is found.
+/// The hibernated session, the two crash snapshots, and the content that is found.
 type Case<'a> = (Asleep<'a>, [&'a [u8]; 2], Option<&'a str>);
 
-/// A directory in which a server vanished: what it left, and what slept there before.
+/// A directory after a server disconnected: its crash snapshot, and the session that was hibernated there before.
 struct Left {
     _directory: tempfile::TempDir,
     path: PathBuf,
@@ -36,14 +36,14 @@ impl Left {
         for (slot, content) in files.slots.iter().zip(slots) {
             (&*slot).write_all(content).unwrap();
         }
-        // As if by SIGKILL: the lock goes, the files stay.
+        // As if by SIGKILL: the lock is released, the files stay.
         let CrashSnapshotFiles { slots, .. } = &files;
         flock(&slots[0], FlockOperation::Unlock).unwrap();
         std::mem::forget(files);
         Left { _directory: directory, path }
     }
 
-    /// What sleeps there after the crash snapshot was found: content and generation.
+    /// Returns content and generation of the session after its crash snapshot was adopted.
     fn found(&self) -> Option<(String, u64)> {
         try_adopt(&self.path).unwrap().unwrap();
         let rest = std::fs::read_dir(self.path.parent().unwrap()).unwrap().count();
@@ -72,15 +72,15 @@ fn the_newest_that_is_whole_is_taken() {
         (Some(old), [&checkpoint, &machine], Some("machine")),
         (None, [&machine, none], Some("machine")),
         (None, [none, &checkpoint], Some("checkpoint")),
-        // Half of one is none: a disk that was full, a machine that took too long.
+        // An incomplete snapshot is ignored: a full disk, or a machine that took too long.
         (Some(old), [&cut(machine.clone()), none], Some("asleep")),
         (Some(old), [&cut(machine.clone()), &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, b"short"], Some("asleep")),
-        // The session was hibernated after that state, or at it.
+        // The session was hibernated after that state, or in it.
         (Some((1, "asleep", 8)), [&machine, &checkpoint], Some("asleep")),
         (Some((1, "asleep", 7)), [&machine, &checkpoint], Some("asleep")),
-        // Another session slept there before.
+        // Another session was hibernated there before.
         (Some((2, "other", 99)), [&machine, none], Some("machine")),
         (Some((2, "other", 99)), [none, none], Some("other")),
     ];

@@ -77,7 +77,7 @@ pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wa
 pub(super) fn free(mut caller: Caller<'_, Host>, closure: u32) -> wasmtime::Result<()> {
     let handles = guest(&caller.as_context_mut())?;
     let slot = split(&mut caller).0.read_u32(closure)?;
-    // A block the guest has overwritten names a slot that is no closure's: left alone.
+    // The guest may have overwritten the block. A slot that is no closure's is not changed.
     if caller.data().closures.reserved.contains(&slot) {
         handles.table.set(&mut caller, u64::from(slot), Ref::Func(None))?;
         let closures = &mut caller.data_mut().closures;
@@ -247,7 +247,7 @@ fn enter(
         let result = if interface.result.by_pointer() {
             next()?.i32().unwrap_or(0) as u32
         } else {
-            // A callback that raises leaves its slot as it is: not stack garbage, but zero.
+            // Initialized, so that a callback that raises returns zero and not stack garbage.
             let slot = stack.push(8, 8)?;
             memory.write_u64(slot, 0)?;
             slot

@@ -1,7 +1,7 @@
 //! libffi's port to wasm: calls and closures (used by `ctypes` and `cffi`).
 //!
-//! The C side hands over a call interface (`ffi_cif`); the wasm type of the callee follows from it. Everything in it is
-//! guest memory and may be nonsense.
+//! The C side passes a call interface (`ffi_cif`); the wasm type of the callee follows from it. Everything in it is
+//! guest memory and may be invalid.
 
 mod call;
 mod closure;

@@ -13,7 +13,7 @@ pub(crate) const STATFS_SIZE: usize = 88;
 const UTIME_NOW: i32 = 0x3fff_ffff;
 /// `tv_nsec` that means no change.
 const UTIME_OMIT: i32 = 0x3fff_fffe;
-/// `f_flags` of a file system nobody can write to.
+/// `f_flags` of a read-only file system.
 const ST_RDONLY: u32 = 1;
 
 /// A C structure under construction, little-endian.

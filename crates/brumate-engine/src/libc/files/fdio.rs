@@ -9,11 +9,11 @@ pub(crate) const IOV_MAX: i32 = 1024;
 /// Bytes one call moves at most, as on Linux.
 pub(crate) const TRANSFER_MAX: u32 = 0x7fff_f000;
 
-/// One way of moving bytes between a guest buffer and the file: how many were moved before, and the buffer's place.
+/// Moves bytes between one guest buffer and the file. Arguments: bytes moved before, address and length of the buffer.
 type Transfer<'a> = dyn FnMut(&mut GuestMemory<'_>, u32, u32, u32) -> Result<usize, Errno> + 'a;
 
-/// Goes through the buffers and stops at the first that is not used up. An error after some bytes is left for the
-/// next call to find.
+/// Moves bytes for each buffer and stops at the first that is not used up. An error after some bytes is not reported;
+/// the next call finds it again.
 fn each_buffer(
     mem: &mut GuestMemory<'_>,
     iov: u32,
@@ -136,7 +136,7 @@ pub(crate) fn fd_fdstat_get(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, b
         let mut out = [0; 24];
         out[0] = file_type;
         out[2..4].copy_from_slice(&(append | nonblock).to_le_bytes());
-        // Rights are not enforced by anyone; all are stated.
+        // Rights are not enforced; all are set.
         out[8..24].fill(0xff);
         mem.write(buf, &out)
     })())

@@ -27,7 +27,7 @@ mod cmd {
 }
 
 const FD_CLOEXEC: u32 = 1;
-/// `l_type` of a lock that nobody holds.
+/// `l_type` of an unlocked range.
 const F_UNLCK: i16 = 2;
 /// Bytes that can be read without waiting.
 const FIONREAD: u32 = 0x541B;
@@ -82,7 +82,7 @@ pub(crate) fn renameat(
     syscall_unit((|| vfs.renameat(old_dirfd, mem.path(old)?, new_dirfd, mem.path(new)?))())
 }
 
-/// `__syscall_mknodat`: nobody makes device files here.
+/// `__syscall_mknodat`: device files cannot be created here.
 pub(crate) fn mknodat(
     _vfs: &mut Vfs,
     _mem: &mut GuestMemory<'_>,
@@ -109,7 +109,7 @@ pub(crate) fn fallocate(vfs: &mut Vfs, fd: i32, mode: i32, offset: i64, length: 
     syscall_unit(vfs.fallocate(fd, mode, offset, length))
 }
 
-/// `__syscall_fadvise64`: advice is taken and not acted on.
+/// `__syscall_fadvise64`: the advice is ignored.
 pub(crate) fn fadvise64(vfs: &mut Vfs, fd: i32, _offset: i64, _length: i64, _advice: i32) -> i32 {
     syscall_unit(vfs.check_open(fd).map(drop))
 }
@@ -144,12 +144,12 @@ pub(crate) fn pipe(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32) -> i32 {
     })())
 }
 
-/// `__syscall_umask_js`: the mask before.
+/// `__syscall_umask_js`: returns the previous mask.
 pub(crate) fn umask_js(vfs: &mut Vfs, mask: i32) -> i32 {
     vfs.umask(mask as u32) as i32
 }
 
-/// `__syscall_fcntl64`. Locks succeed, for there is nobody to lock out. Whatever is not known is `EINVAL`: success
+/// `__syscall_fcntl64`. Locks always succeed, because there is no other process. Unknown commands are `EINVAL`: success
 /// would be taken for descriptor 0.
 pub(crate) fn fcntl64(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, command: i32, va: u32) -> i32 {
     syscall((|| {

@@ -151,7 +151,7 @@ fn vectors_stop_at_the_first_short_buffer_and_are_bounded() {
     assert_eq!(guest.call(|vfs, mem| files::fd_read(vfs, mem, 99, iov, 0, out)), Errno::EBADF.as_wasi());
     assert_eq!(guest.call(|vfs, mem| files::fd_read(vfs, mem, fd, u32::MAX - 4, 1, out)), Errno::EFAULT.as_wasi());
     assert_eq!(guest.call(|vfs, mem| files::fd_read(vfs, mem, fd, iov, 1, u32::MAX)), Errno::EFAULT.as_wasi());
-    // A bad second buffer: what the first one took counts.
+    // The second buffer is invalid: the bytes of the first one count.
     let iov = guest.words(&[a, 4, u32::MAX - 8, 100]);
     assert_eq!(guest.call(|vfs, mem| files::fd_pread(vfs, mem, fd, iov, 2, 0, out)), 0);
     assert_eq!(guest.u32(out), 4);

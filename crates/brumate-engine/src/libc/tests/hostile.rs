@@ -5,7 +5,7 @@ use crate::libc::{dirs, files, mmap, poll};
 use brumate_vfs::at::FDCWD;
 use brumate_vfs::{DirectoryEntry, FileType, OpenFlags, at};
 
-/// Reproducible arguments, most of them just wrong enough to get past the first check.
+/// Reproducible arguments; most of them are invalid but pass the first check.
 struct Arguments {
     state: u64,
     paths: Vec<u32>,
@@ -139,7 +139,7 @@ fn no_argument_breaks_anything() {
             step(&mut guest, &mut arguments);
             if call % 250 == 0 {
                 guest.vfs.check().unwrap();
-                // The guest scribbles over its own memory too.
+                // The guest overwrites its own memory as well.
                 let at = arguments.next() as usize % (MEMORY / 2) + MEMORY / 2 - 64;
                 guest.memory[at] = arguments.next() as u8;
             }

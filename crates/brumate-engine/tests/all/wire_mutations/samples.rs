@@ -96,7 +96,7 @@ fn to_machine() -> Vec<ToMachine> {
     let named = vec![(text(), text()); 3];
     messages.extend(
         [
-            InstallReply::Nobody,
+            InstallReply::Unavailable,
             InstallReply::Refused(text()),
             InstallReply::Done { installed: named.clone(), satisfied: named },
         ]

@@ -76,7 +76,7 @@ impl Bench {
                     (SeekFrom::End(distance), Whence::End),
                 ][self.random.below(3) as usize];
                 let is_directory = self.vfs.fstat(fd).unwrap().mode & 0o170_000 == 0o040_000;
-                // Positions in directories are each file system's own affair.
+                // Positions in directories differ between file systems.
                 if is_directory && !is_path {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Images that go with sessions from one host, or one version of Brumate, to another.
+//! Transfer of images with sessions from one host, or one version of Brumate, to another.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File};
@@ -10,12 +10,12 @@ use super::error::Error;
 use super::images::Images;
 use super::session_file;
 
-/// Copies the images that the hibernated sessions in these files began with from a cache to the directory `to`, which is made with mode
-/// 0700 when there are any. Returns how many there were. A file that is no session, or whose image is not in the cache, is passed
-/// over.
+/// Copies the base images of the hibernated sessions in these files from a cache to the directory `to`, which is
+/// created with mode 0700 if there are any. Returns their number. A file that is no session, or whose image is not in
+/// the cache, is skipped.
 ///
 /// # Errors
-/// When the cache or `to` cannot be used.
+/// If the cache or `to` cannot be used.
 pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<usize, Error> {
     if !Images::are_in(cache_dir) {
         return Ok(0);
@@ -35,10 +35,11 @@ pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<
     Ok(count)
 }
 
-/// Copies images that [`copy_images`] wrote to `from` into a cache, those that are not there yet. Returns how many these were.
+/// Copies the images that [`copy_images`] wrote to `from` into a cache, except those that are there already. Returns
+/// their number.
 ///
 /// # Errors
-/// When the cache cannot be used or one of them is damaged.
+/// If the cache cannot be used or an image is damaged.
 pub fn take_images(from: &Path, cache_dir: &Path) -> Result<usize, Error> {
     let entries = match std::fs::read_dir(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
