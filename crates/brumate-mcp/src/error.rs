@@ -1,5 +1,7 @@
 //! Errors of handlers, of set-up and of serving.
 
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) use brumate_mcp_oauth::internal::causes;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
 use serde_json::Value;
@@ -118,21 +120,6 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
     }
 }
 
-/// Returns an error and its causes in one line; a cause whose text the error has is left out.
-#[cfg(any(feature = "client", feature = "server"))]
-pub(crate) fn causes(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
-}
-
 /// The reason why a server could not be set up, started or served.
 ///
 /// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
@@ -187,14 +174,5 @@ mod tests {
         assert_eq!(format!("{:?}", Error::from(startup)), "the server's start failed: no database");
         let denied = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "port 80 is not ours");
         assert_eq!(format!("{:#?}", ServeError::from(denied)), "port 80 is not ours");
-    }
-
-    #[test]
-    fn causes_follow_once_each() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("the file cannot be read")]
-        struct Outer(#[source] std::io::Error);
-        let error = Outer(std::io::Error::other("it is gone"));
-        assert_eq!(causes(&error), "the file cannot be read: it is gone");
     }
 }

@@ -146,8 +146,6 @@ mod handler;
 mod hidden_errors;
 #[cfg(feature = "server")]
 mod http;
-#[cfg(feature = "client-http")]
-mod http_client;
 #[cfg(feature = "server")]
 mod item_metadata;
 #[cfg(feature = "server")]
@@ -159,10 +157,6 @@ mod log_level;
 pub mod lowlevel;
 mod media;
 mod message;
-#[cfg(feature = "auth")]
-mod oauth;
-#[cfg(feature = "auth")]
-mod outbound;
 #[cfg(feature = "server")]
 mod principal;
 #[cfg(feature = "server")]
@@ -271,7 +265,7 @@ pub use http::fuzzing;
 pub mod private;
 
 /// Returns random bytes from the system's generator.
-#[cfg(any(feature = "server", feature = "auth"))]
+#[cfg(feature = "server")]
 fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // It does not fail on supported systems. Without it no secret could be trusted.

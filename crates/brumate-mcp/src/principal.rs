@@ -1,5 +1,6 @@
 //! Principals: who sends a request.
 
+use crate::auth::Access;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,9 +19,13 @@ impl Principal {
         Self { subject: name.clone(), name }
     }
 
-    /// Makes the principal of an access token. Its name is made of more than the subject.
-    pub(crate) fn with_subject(name: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), subject: subject.into() }
+    /// Makes the principal of an access token: its issuer, subject and client together.
+    pub(crate) fn of_access(access: &Access) -> Self {
+        let parts = [access.issuer.as_deref(), Some(&access.subject), access.client_id.as_deref()];
+        // With the length of each part, so that different triples have different names.
+        let name: String =
+            parts.iter().map(|part| part.unwrap_or_default()).map(|p| format!("{}:{p}", p.len())).collect();
+        Self { name: name.into(), subject: access.subject.as_str().into() }
     }
 
     /// Returns the name.
@@ -52,5 +57,34 @@ fn counted(text: &str) -> Option<(&str, &str)> {
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_holders_of_tokens_are_one_principal() {
+        let access = |issuer: &str, subject: &str, client: &str| {
+            let mut access = Access::new(subject).with_client(client);
+            access.issuer = Some(issuer.to_owned());
+            Principal::of_access(&access)
+        };
+        let ada = access("https://a.example", "ada", "app");
+        assert_eq!((ada.subject(), Principal::subject_of(ada.name())), ("ada", Some("ada")));
+        for name in ["", "ada", "3:ada", "1:a1:b1:cd", "9:a", "1:a1:b1:é"] {
+            assert_eq!(Principal::subject_of(name), None, "{name}");
+        }
+        assert_eq!(ada, access("https://a.example", "ada", "app"));
+        for other in [
+            access("https://b.example", "ada", "app"),
+            access("https://a.example", "ada", "other"),
+            access("https://a.example", "adaapp", ""),
+            access("https://a.example", "", "adaapp"),
+            access("https://a.examplea", "da", "app"),
+        ] {
+            assert_ne!(ada, other);
+        }
     }
 }

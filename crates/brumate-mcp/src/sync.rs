@@ -1,8 +1,3 @@
 //! Mutexes that a panic does not poison.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks a mutex, also when a thread has panicked while it had the lock.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(crate) use brumate_mcp_oauth::internal::lock;

@@ -28,25 +28,16 @@
 //! | [`Introspection`] | tokens that only the authorization server can read (RFC 7662) |
 //! | a function | everything else |
 
-#[cfg(feature = "auth")]
-#[doc(hidden)]
-pub mod fuzzing;
-#[cfg(feature = "auth")]
-mod introspection;
-#[cfg(feature = "auth")]
-mod jwk;
-#[cfg(feature = "auth")]
-mod jwt;
-#[cfg(feature = "auth")]
-mod jwt_verifier;
 mod protect;
 
+#[doc(inline)]
+pub use brumate_mcp_oauth::Access;
 #[cfg(feature = "auth")]
-pub use crate::client::auth::Secret;
+#[doc(hidden)]
+pub use brumate_mcp_oauth::internal::verifier_fuzzing as fuzzing;
 #[cfg(feature = "auth")]
-pub use introspection::Introspection;
-#[cfg(feature = "auth")]
-pub use jwt_verifier::JwtVerifier;
+#[doc(inline)]
+pub use brumate_mcp_oauth::{Introspection, JwtVerifier, Secret, VerifyError};
 pub use protect::Protect;
 
 pub(crate) use protect::{Protection, WELL_KNOWN, is_scope};
@@ -54,106 +45,7 @@ pub(crate) use protect::{Protection, WELL_KNOWN, is_scope};
 pub(crate) use protect::{check_path, same_resource};
 
 use crate::error::Error;
-use crate::principal::Principal;
 use async_trait::async_trait;
-use serde_json::{Map, Value};
-use std::time::SystemTime;
-
-/// The access that a token grants, and to whom.
-///
-/// A handler gets it as a parameter or from [`Context::access`](crate::Context::access). It never gets the token
-/// itself: a server must not pass on the tokens of its clients.
-///
-/// ```
-/// use brumate_mcp::auth::Access;
-/// use brumate_mcp::tool;
-///
-/// /// Returns who calls.
-/// #[tool]
-/// async fn who(access: Access) -> String {
-///     access.subject
-/// }
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Access {
-    /// The person, or the client where it acts for itself (`sub`).
-    pub subject: String,
-    /// The client that the token was issued to (`client_id`).
-    pub client_id: Option<String>,
-    /// The authorization server (`iss`).
-    pub issuer: Option<String>,
-    /// The scopes that were granted.
-    pub scopes: Vec<String>,
-    /// The resources that the token is for (`aud`).
-    pub audience: Vec<String>,
-    /// When the token expires. `None`: its verifier decides.
-    pub expires_at: Option<SystemTime>,
-    /// All other claims of the token, or of the introspection response.
-    pub claims: Map<String, Value>,
-}
-
-impl Access {
-    /// Makes the access of a subject without scopes, for verifiers that are functions. Set the fields for more.
-    pub fn new(subject: impl Into<String>) -> Self {
-        Self {
-            subject: subject.into(),
-            client_id: None,
-            issuer: None,
-            scopes: Vec::new(),
-            audience: Vec::new(),
-            expires_at: None,
-            claims: Map::new(),
-        }
-    }
-
-    /// Sets the scopes.
-    #[must_use]
-    pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.scopes = scopes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the resources that the token is for.
-    #[must_use]
-    pub fn with_audience<S: Into<String>>(mut self, audience: impl IntoIterator<Item = S>) -> Self {
-        self.audience = audience.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the client that the token was issued to.
-    #[must_use]
-    pub fn with_client(mut self, id: impl Into<String>) -> Self {
-        self.client_id = Some(id.into());
-        self
-    }
-
-    /// Sets when the token expires.
-    #[must_use]
-    pub fn with_expiry(mut self, ends: SystemTime) -> Self {
-        self.expires_at = Some(ends);
-        self
-    }
-
-    /// Returns whether a scope was granted.
-    pub fn has_scope(&self, scope: &str) -> bool {
-        self.scopes.iter().any(|granted| granted == scope)
-    }
-
-    /// Returns whether all of these scopes were granted.
-    pub(crate) fn has_scopes(&self, scopes: &[String]) -> bool {
-        scopes.iter().all(|scope| self.has_scope(scope))
-    }
-
-    /// Returns the principal of the token: its issuer, subject and client together.
-    pub(crate) fn principal(&self) -> Principal {
-        let parts = [self.issuer.as_deref(), Some(&self.subject), self.client_id.as_deref()];
-        // With the length of each part, so that different triples have different names.
-        let name: String =
-            parts.iter().map(|part| part.unwrap_or_default()).map(|p| format!("{}:{p}", p.len())).collect();
-        Principal::with_subject(name, self.subject.clone())
-    }
-}
 
 /// Checks access tokens.
 ///
@@ -196,31 +88,26 @@ where
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[cfg(feature = "auth")]
+#[async_trait]
+impl TokenVerifier for JwtVerifier {
+    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+        Ok(self.check_token(token).await?)
+    }
 
-    #[test]
-    fn no_two_holders_of_tokens_are_one_principal() {
-        let access = |issuer: &str, subject: &str, client: &str| {
-            let mut access = Access::new(subject).with_client(client);
-            access.issuer = Some(issuer.to_owned());
-            access.principal()
-        };
-        let ada = access("https://a.example", "ada", "app");
-        assert_eq!((ada.subject(), Principal::subject_of(ada.name())), ("ada", Some("ada")));
-        for name in ["", "ada", "3:ada", "1:a1:b1:cd", "9:a", "1:a1:b1:é"] {
-            assert_eq!(Principal::subject_of(name), None, "{name}");
-        }
-        assert_eq!(ada, access("https://a.example", "ada", "app"));
-        for other in [
-            access("https://b.example", "ada", "app"),
-            access("https://a.example", "ada", "other"),
-            access("https://a.example", "adaapp", ""),
-            access("https://a.example", "", "adaapp"),
-            access("https://a.examplea", "da", "app"),
-        ] {
-            assert_ne!(ada, other);
-        }
+    fn issuer(&self) -> Option<&str> {
+        Some(self.token_issuer())
+    }
+}
+
+#[cfg(feature = "auth")]
+#[async_trait]
+impl TokenVerifier for Introspection {
+    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+        Ok(self.check_token(token).await?)
+    }
+
+    fn issuer(&self) -> Option<&str> {
+        self.token_issuer()
     }
 }

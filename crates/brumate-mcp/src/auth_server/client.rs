@@ -2,8 +2,8 @@
 
 use super::error::OAuthError;
 use crate::auth::Secret;
-use crate::oauth::sha256_hex;
-use crate::outbound::is_loopback;
+use brumate_mcp_oauth::internal::is_loopback;
+use brumate_mcp_oauth::internal::sha256_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use subtle::ConstantTimeEq as _;

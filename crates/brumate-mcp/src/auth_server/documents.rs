@@ -3,8 +3,8 @@
 use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
 use super::register::{client_name, words};
-use crate::outbound::Outbound;
 use crate::sync::lock;
+use brumate_mcp_oauth::internal::Outbound;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -56,9 +56,9 @@ pub use sqlite::SqliteAuth;
 
 use crate::auth::{Access, Secret, TokenVerifier, check_path, is_scope};
 use crate::error::{Error, ServeError};
-use crate::outbound::{AddressPolicy, Outbound, is_loopback};
 use async_trait::async_trait;
 use axum::Router;
+use brumate_mcp_oauth::internal::{AddressPolicy, Outbound, is_loopback};
 use documents::ClientDocuments;
 use rate_limiter::RateLimiter;
 use std::fmt;

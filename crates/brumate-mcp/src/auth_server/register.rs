@@ -2,7 +2,7 @@
 
 use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
-use crate::oauth::{now, random_token, sha256_hex};
+use brumate_mcp_oauth::internal::{now, random_token, sha256_hex};
 use serde_json::{Map, Value};
 
 /// The longest name of a client, in characters.

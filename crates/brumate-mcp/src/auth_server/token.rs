@@ -5,7 +5,7 @@ use super::client::{ClientAuthMethod, OAuthClient};
 use super::error::OAuthError;
 use super::provider::TokenPair;
 use super::request::{Parameters, PresentedCredentials};
-use crate::oauth::{now, s256};
+use brumate_mcp_oauth::internal::{now, s256};
 use http::request::Parts;
 use serde_json::{Value, json};
 use std::time::UNIX_EPOCH;

@@ -266,7 +266,7 @@ macro_rules! endpoint_methods {
             /// includes the time of the person who authorizes the client: it becomes ten minutes, unless it is set
             /// afterwards.
             #[cfg(feature = "auth")]
-            pub fn auth(mut self, authorization: impl super::auth::Authorization) -> Self {
+            pub fn auth(mut self, authorization: impl super::Authorization) -> Self {
                 self.connect_timeout = AUTHORIZE_TIMEOUT;
                 self.target.0.authorize(authorization);
                 self

@@ -6,10 +6,14 @@ use super::observed_transport::AnyTransport;
 use super::sse;
 use super::target::sealed;
 use crate::error::causes;
-use crate::http_client;
 #[cfg(feature = "auth")]
 use crate::sync::lock;
 use ::http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "auth")]
+use brumate_mcp_oauth::internal::Authorizer;
+use brumate_mcp_oauth::internal::http_client;
+#[cfg(feature = "auth")]
+use brumate_mcp_oauth::{AuthError, Authorization};
 use rmcp::service::ClientLifecycleMode;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -44,7 +48,7 @@ pub struct SseTarget(pub(super) Endpoint);
 
 /// Makes the authorizer of a server.
 #[cfg(feature = "auth")]
-type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn super::auth::Authorizer>, super::auth::AuthError> + Send>;
+type MakeAuthorizer = Box<dyn FnOnce(&Url) -> Result<Arc<dyn Authorizer>, AuthError> + Send>;
 
 impl Endpoint {
     pub(super) fn new(url: String) -> Self {
@@ -57,7 +61,7 @@ impl Endpoint {
     }
 
     #[cfg(feature = "auth")]
-    pub(super) fn authorize(&mut self, authorization: impl super::auth::Authorization) {
+    pub(super) fn authorize(&mut self, authorization: impl Authorization) {
         let make: MakeAuthorizer = Box::new(move |url| authorization.for_server(url));
         self.authorization = Some(Arc::new(Mutex::new(Some(make))));
     }

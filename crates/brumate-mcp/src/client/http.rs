@@ -4,9 +4,13 @@ use super::body::{MAX_MESSAGE, events, media_type};
 #[cfg(feature = "auth")]
 use super::error::ClientError;
 use crate::error::causes;
-use crate::http_client;
 use ::http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+#[cfg(feature = "auth")]
+use brumate_mcp_oauth::AuthError;
+use brumate_mcp_oauth::internal::http_client;
+#[cfg(feature = "auth")]
+use brumate_mcp_oauth::internal::{Authorizer, MAX_AUTHORIZATIONS, TokenChallenge};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use reqwest::{RequestBuilder, Response};
@@ -35,7 +39,7 @@ pub(super) struct HttpBackend {
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     #[cfg(feature = "auth")]
-    pub(super) authorizer: Option<Arc<dyn super::auth::Authorizer>>,
+    pub(super) authorizer: Option<Arc<dyn Authorizer>>,
 }
 
 /// The reason why a request failed.
@@ -45,7 +49,7 @@ pub(super) enum BackendError {
     Failed(String),
     #[cfg(feature = "auth")]
     #[error("{0}")]
-    Authorization(#[source] super::auth::AuthError),
+    Authorization(#[source] AuthError),
 }
 
 type Failure = StreamableHttpError<BackendError>;
@@ -91,11 +95,11 @@ impl HttpBackend {
                     StatusCode::FORBIDDEN => challenges.iter().any(|header| header.contains("insufficient_scope")),
                     _ => false,
                 };
-                if !wants || attempts == super::auth::MAX_AUTHORIZATIONS {
+                if !wants || attempts == MAX_AUTHORIZATIONS {
                     return Ok(response);
                 }
                 let (status, is_first) = (status.as_u16(), attempts == 0);
-                let refusal = super::auth::TokenChallenge { status, challenges, used: token, is_first };
+                let refusal = TokenChallenge { status, challenges, used: token, is_first };
                 attempts += 1;
                 drop(response);
                 authorizer.challenged(refusal).await.map_err(failed)?;
@@ -109,7 +113,7 @@ impl HttpBackend {
     #[cfg(feature = "auth")]
     pub(super) async fn prepare(&self, url: &Url) -> Result<(), ClientError> {
         let Some(authorizer) = &self.authorizer else { return Ok(()) };
-        let failed = |error: super::auth::AuthError| ClientError::Authorization(error.to_string());
+        let failed = |error: AuthError| ClientError::Authorization(error.to_string());
         if authorizer.token().await.map_err(failed)?.is_some() {
             return Ok(());
         }

@@ -22,8 +22,6 @@
 //! pages, and at most [`MAX_OPEN_INPUT_REQUESTS`] input requests are answered at a time. A child process gets only
 //! [`INHERITED_VARIABLES`] of the environment.
 
-#[cfg(feature = "auth")]
-pub(crate) mod auth;
 #[cfg(feature = "client-http")]
 mod body;
 mod builder;
@@ -55,12 +53,14 @@ mod task;
 mod tool_cache;
 
 #[cfg(feature = "keyring")]
-pub use auth::KeyringTokenStore;
+#[doc(inline)]
+pub use brumate_mcp_oauth::KeyringTokenStore;
 #[cfg(feature = "auth")]
 #[doc(hidden)]
-pub use auth::fuzzing;
+pub use brumate_mcp_oauth::internal::client_fuzzing as fuzzing;
 #[cfg(feature = "auth")]
-pub use auth::{
+#[doc(inline)]
+pub use brumate_mcp_oauth::{
     AuthError, Authorization, Bearer, ClientCredentials, ClientRegistration, FileTokenStore, MemoryTokenStore, OAuth,
     Secret, SigningAlgorithm, StoredTokens, TokenStore, TokenStoreError, open_in_browser,
 };

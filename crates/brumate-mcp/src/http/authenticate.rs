@@ -94,7 +94,8 @@ impl Authenticator {
         }
         let Some(protection) = &self.protection else { return Ok(None) };
         let access = protection.verify(token).await?;
-        Ok(access.map(|access| TokenHolder { principal: access.principal(), access: Some(Arc::new(access)) }))
+        Ok(access
+            .map(|access| TokenHolder { principal: Principal::of_access(&access), access: Some(Arc::new(access)) }))
     }
 
     /// Finds the sender of a request and notes it in the request's extensions. Returns the token as well.

@@ -145,7 +145,7 @@ mod tests {
             .map(|ago| if ago.is_zero() { now + Duration::from_secs(60) } else { now - ago })
             .map(|ends| {
                 let access = Arc::new(crate::auth::Access::new("ada").with_expiry(ends));
-                let holder = TokenHolder { principal: access.principal(), access: Some(access) };
+                let holder = TokenHolder { principal: Principal::of_access(&access), access: Some(access) };
                 credentials.of(&format!("{ends:?}"), &holder)
             });
         assert_eq!(credentials.check(&nobody).await, 2);

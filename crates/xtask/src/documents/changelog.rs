@@ -67,14 +67,17 @@ fn declared(repository: &Repository) -> Result<Vec<(&'static str, String)>> {
     let workspace = manifest.get("workspace").context("Cargo.toml has no workspace")?;
     let text = |value: Option<&toml::Value>| value.and_then(toml::Value::as_str).map(str::to_owned);
     let package = text(workspace.get("package").and_then(|package| package.get("version")));
-    let macros = workspace.get("dependencies").and_then(|all| all.get("brumate-mcp-macros"));
-    let macros = text(macros.and_then(|dependency| dependency.get("version")));
+    let dependency = |name: &str| {
+        let found = workspace.get("dependencies").and_then(|all| all.get(name)?.get("version"));
+        text(found).with_context(|| format!("the dependency on {name} has no version"))
+    };
     let python = repository.text(PYTHON)?;
     let python =
         python.lines().find_map(|line| line.strip_prefix("__version__ = ")).map(|value| value.trim_matches('"'));
     Ok(vec![
         ("Cargo.toml", package.context("the workspace has no version")?),
-        ("the dependency on brumate-mcp-macros in Cargo.toml", macros.context("it has no version")?),
+        ("the dependency on brumate-mcp-macros in Cargo.toml", dependency("brumate-mcp-macros")?),
+        ("the dependency on brumate-mcp-oauth in Cargo.toml", dependency("brumate-mcp-oauth")?),
         (PYTHON, python.context("the Python package has no version")?.to_owned()),
     ])
 }

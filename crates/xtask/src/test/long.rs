@@ -58,7 +58,7 @@ const STEPS: &[Step] = &[
                 "run",
                 "--locked",
                 "-p",
-                "brumate-mcp",
+                "brumate-mcp-oauth",
                 "--features",
                 "keyring",
                 "-E",

@@ -10,9 +10,9 @@ use super::provider::{AuthProvider, AuthorizationRequest, CodeGrant, RefreshGran
 use crate::auth::Access;
 use crate::database::{self, Durability};
 use crate::error::{Error, ServeError};
-use crate::oauth::now;
 use async_trait::async_trait;
 use axum::Router;
+use brumate_mcp_oauth::internal::now;
 use consent::SignIn;
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -160,8 +160,8 @@ impl SqliteAuth {
 
     /// Makes a pair of tokens.
     fn pair(&self, scopes: Vec<String>) -> TokenPair {
-        TokenPair::new(crate::oauth::random_token(), self.access_lifetime, scopes)
-            .with_refresh_token(crate::oauth::random_token())
+        TokenPair::new(brumate_mcp_oauth::internal::random_token(), self.access_lifetime, scopes)
+            .with_refresh_token(brumate_mcp_oauth::internal::random_token())
     }
 
     fn ends(&self) -> (u64, u64) {
@@ -191,7 +191,7 @@ impl AuthProvider for SqliteAuth {
 
     async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError> {
         let page = consent::address(&request.issuer)?;
-        let id = crate::oauth::random_token();
+        let id = brumate_mcp_oauth::internal::random_token();
         let (name, kept) = (client.name.clone(), id.clone());
         self.run(move |tables| tables.keep_request(&kept, &request, name.as_deref(), now())).await?;
         let mut page = page;

@@ -4,7 +4,7 @@ use crate::auth_server::client::OAuthClient;
 use crate::auth_server::error::OAuthError;
 use crate::auth_server::provider::{AuthorizationRequest, CodeGrant, RefreshGrant, TokenPair};
 use crate::database::Layout;
-use crate::oauth::sha256_hex;
+use brumate_mcp_oauth::internal::sha256_hex;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
@@ -90,7 +90,7 @@ impl<'a> Tables<'a> {
     }
 
     pub(super) fn client(&mut self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
-        let now = crate::oauth::now();
+        let now = brumate_mcp_oauth::internal::now();
         let found = self.0.query_row("SELECT client, used FROM clients WHERE id = ?", [id], |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
         });
@@ -172,7 +172,7 @@ impl<'a> Tables<'a> {
         (client, content, scopes): (&str, &str, &str),
         ends: u64,
     ) -> Result<(), OAuthError> {
-        let now = crate::oauth::now();
+        let now = brumate_mcp_oauth::internal::now();
         self.0.execute("DELETE FROM tokens WHERE ends <= ?", [now])?;
         if self.count("tokens")? >= MAX_TOKENS {
             self.0.execute("DELETE FROM tokens WHERE hash IN (SELECT hash FROM tokens ORDER BY ends LIMIT 100)", [])?;

@@ -1,7 +1,7 @@
 //! Signed access tokens (JSON Web Token, RFC 7519; as access tokens, RFC 9068).
 
-use super::Access;
 use super::jwk::VerificationKeys;
+use crate::access::Access;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -60,7 +60,7 @@ impl<'a> Jwt<'a> {
         self.header.kid.as_deref()
     }
 
-    /// Checks the signature and the claims at the time `now`. [`Protect`](super::Protect) checks the audience.
+    /// Checks the signature and the claims at the time `now`. `Protect` checks the audience.
     pub(super) fn verify(
         self,
         keys: &VerificationKeys,

@@ -4,7 +4,7 @@
 //! best practices of MCP). So a URL must be `https`, except on this machine; host names are checked when they are
 //! resolved; and responses are small.
 
-use crate::error::causes;
+use crate::causes::causes;
 use crate::http_client;
 use bytes::Bytes;
 use reqwest::RequestBuilder;
@@ -88,14 +88,14 @@ fn scope_v6(address: Ipv6Addr) -> AddressScope {
 
 /// The networks that requests may go to besides the internet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AddressPolicy {
+pub struct AddressPolicy {
     private: bool,
     loopback: bool,
 }
 
 impl AddressPolicy {
     /// Makes the policy for URLs that the server at `url` names: the network of the server itself may be reached too.
-    pub(crate) fn of_server(url: &Url) -> Self {
+    pub fn of_server(url: &Url) -> Self {
         let scope = match url.host() {
             // A name without a dot belongs to the local network.
             Some(Host::Domain(name)) if !is_local_name(name) && !name.trim_end_matches('.').contains('.') => {
@@ -134,7 +134,7 @@ fn scope_of_url(url: &Url) -> AddressScope {
 }
 
 /// Returns whether a URL is on this machine, by its host's name or address.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     scope_of_url(url) == AddressScope::Loopback
 }
 
@@ -159,18 +159,21 @@ impl Resolve for Resolver {
 
 /// The reason why a request was not made or has no usable response.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutboundError {
+pub enum OutboundError {
+    /// The URL may not be requested: why.
     #[error("{0} may not be reached: {1}")]
     Refused(String, &'static str),
+    /// The request failed: why.
     #[error("{0}: {1}")]
     Failed(String, String),
+    /// The response is not a success: its status and its body.
     #[error("{0}: HTTP {1}")]
     Status(String, u16, Bytes),
 }
 
 /// An HTTP client for URLs that somebody else names.
 #[derive(Clone, Debug)]
-pub(crate) struct Outbound {
+pub struct Outbound {
     client: reqwest::Client,
     /// The client for this machine, without a proxy: a proxy would see secrets.
     direct: Option<reqwest::Client>,
@@ -183,7 +186,7 @@ impl Outbound {
     /// # Errors
     ///
     /// Returns a text if TLS cannot be set up.
-    pub(crate) fn new(policy: AddressPolicy) -> Result<Self, String> {
+    pub fn new(policy: AddressPolicy) -> Result<Self, String> {
         let settings = || {
             let redirects = reqwest::redirect::Policy::custom(|attempt| {
                 let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
@@ -204,7 +207,7 @@ impl Outbound {
     }
 
     /// Checks a URL as far as possible before its name is resolved.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), OutboundError> {
+    pub fn check(&self, url: &Url) -> Result<(), OutboundError> {
         let refused = |reason| Err(OutboundError::Refused(without_query(url), reason));
         if !url.username().is_empty() || url.password().is_some() {
             return refused("it has credentials");
@@ -218,14 +221,14 @@ impl Outbound {
     }
 
     /// Gets a JSON document.
-    pub(crate) async fn get_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, OutboundError> {
+    pub async fn get_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, OutboundError> {
         self.check(url)?;
         let request = self.client_for(url).get(url.clone()).header(http::header::ACCEPT, "application/json");
         self.json(url, request).await
     }
 
     /// Posts JSON. Returns the JSON of the response.
-    pub(crate) async fn post_json<T: DeserializeOwned>(
+    pub async fn post_json<T: DeserializeOwned>(
         &self,
         url: &Url,
         body: &serde_json::Value,
@@ -236,7 +239,7 @@ impl Outbound {
     }
 
     /// Posts a form. Returns the JSON of the response.
-    pub(crate) async fn post_form<T: DeserializeOwned>(
+    pub async fn post_form<T: DeserializeOwned>(
         &self,
         url: &Url,
         form: &[(String, String)],

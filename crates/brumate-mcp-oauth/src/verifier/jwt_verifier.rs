@@ -1,13 +1,12 @@
 //! Verifies signed tokens with the keys that their issuer publishes.
 
+use super::VerifyError;
 use super::jwk::{JwkSet, VerificationKeys};
 use super::jwt::Jwt;
-use super::{Access, TokenVerifier};
-use crate::client::auth::metadata::authorization_server;
-use crate::error::Error;
+use crate::access::Access;
+use crate::client::metadata::authorization_server;
 use crate::outbound::{AddressPolicy, Outbound};
 use crate::sync::lock;
-use async_trait::async_trait;
 use std::fmt;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -96,7 +95,7 @@ impl JwtVerifier {
     }
 
     /// Returns keys that are young enough and include the key `id`, if the issuer has it.
-    async fn keys(&self, id: Option<&str>) -> Result<Arc<VerificationKeys>, Error> {
+    async fn keys(&self, id: Option<&str>) -> Result<Arc<VerificationKeys>, VerifyError> {
         let known = lock(&self.source.fetched).clone();
         if let Some(keys) = self.usable(&known, id) {
             return Ok(keys);
@@ -114,7 +113,7 @@ impl JwtVerifier {
         match self.usable(&known, id) {
             Some(keys) => Ok(keys),
             None if known.keys.is_none() && recent(&known, RETRY_AFTER) => {
-                Err(Error::new(format!("the keys of `{}` could not be fetched", self.source.issuer)))
+                Err(VerifyError(format!("the keys of `{}` could not be fetched", self.source.issuer)))
             }
             None => self.source.update(&mut connection).await,
         }
@@ -152,7 +151,7 @@ fn recent(known: &KeyCache, time: Duration) -> bool {
 
 impl KeySource {
     /// Fetches the keys and notes the result. If the fetch fails, keys of at most [`MAX_AGE`] are returned.
-    async fn update(&self, connection: &mut KeyEndpoint) -> Result<Arc<VerificationKeys>, Error> {
+    async fn update(&self, connection: &mut KeyEndpoint) -> Result<Arc<VerificationKeys>, VerifyError> {
         let result = self.fetch(connection).await;
         let mut fetched = lock(&self.fetched);
         fetched.last = Some((Instant::now(), result.is_ok()));
@@ -170,24 +169,24 @@ impl KeySource {
         }
     }
 
-    async fn fetch(&self, connection: &mut KeyEndpoint) -> Result<VerificationKeys, Error> {
+    async fn fetch(&self, connection: &mut KeyEndpoint) -> Result<VerificationKeys, VerifyError> {
         let outbound = match &connection.outbound {
             Some(outbound) => outbound.clone(),
             None => {
                 let issuer = Url::parse(&self.issuer)
-                    .map_err(|error| Error::new(format!("issuer `{}`: {error}", self.issuer)))?;
+                    .map_err(|error| VerifyError(format!("issuer `{}`: {error}", self.issuer)))?;
                 connection
                     .outbound
-                    .insert(Outbound::new(AddressPolicy::of_server(&issuer)).map_err(Error::new)?)
+                    .insert(Outbound::new(AddressPolicy::of_server(&issuer)).map_err(VerifyError)?)
                     .clone()
             }
         };
         let url = match (&connection.url, &self.keys_url) {
             (Some(url), _) => url.clone(),
-            (None, Some(url)) => Url::parse(url).map_err(|error| Error::new(format!("keys at `{url}`: {error}")))?,
+            (None, Some(url)) => Url::parse(url).map_err(|error| VerifyError(format!("keys at `{url}`: {error}")))?,
             (None, None) => {
                 let metadata = authorization_server(&outbound, &self.issuer).await?;
-                let missing = || Error::new(format!("the metadata of `{}` name no keys (`jwks_uri`)", self.issuer));
+                let missing = || VerifyError(format!("the metadata of `{}` name no keys (`jwks_uri`)", self.issuer));
                 metadata.jwks_uri.ok_or_else(missing)?
             }
         };
@@ -197,9 +196,13 @@ impl KeySource {
     }
 }
 
-#[async_trait]
-impl TokenVerifier for JwtVerifier {
-    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+impl JwtVerifier {
+    /// Returns the access that a token grants; `None` if the token is not valid.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the token cannot be checked now.
+    pub async fn check_token(&self, token: &str) -> Result<Option<Access>, VerifyError> {
         let verified = match Jwt::parse(token) {
             Ok(token) => {
                 let keys = self.keys(token.key_id()).await?;
@@ -210,8 +213,9 @@ impl TokenVerifier for JwtVerifier {
         Ok(verified.inspect_err(|reason| tracing::info!(reason, "a token was refused")).ok())
     }
 
-    fn issuer(&self) -> Option<&str> {
-        Some(&self.source.issuer)
+    /// Returns the authorization server whose tokens it verifies.
+    pub fn token_issuer(&self) -> &str {
+        &self.source.issuer
     }
 }
 
@@ -262,7 +266,8 @@ mod tests {
         let (one, two) = (Issuer::new(), Issuer::new());
         let server = publish(vec![one.public("one")]).await;
         let mut verifier = JwtVerifier::discover(&server.url);
-        let verify = async |verifier: &JwtVerifier, token: String| verifier.verify(&token).await.unwrap().is_some();
+        let verify =
+            async |verifier: &JwtVerifier, token: String| verifier.check_token(&token).await.unwrap().is_some();
         assert!(verify(&verifier, token(&one, &server.url, "one")).await);
         assert!(verify(&verifier, token(&one, &server.url, "one")).await);
         server.keys.lock().unwrap().push(two.public("two"));
@@ -283,17 +288,17 @@ mod tests {
     async fn keys_that_cannot_be_fetched_are_an_error_and_those_from_before_are_used() {
         let one = Issuer::new();
         let away = JwtVerifier::with_keys_at("https://auth.example", "http://127.0.0.1:1/keys");
-        let error = away.verify(&token(&one, "https://auth.example", "one")).await.unwrap_err();
-        assert!(error.message().contains("may not be reached"), "{error}");
+        let error = away.check_token(&token(&one, "https://auth.example", "one")).await.unwrap_err();
+        assert!(error.to_string().contains("may not be reached"), "{error}");
         let server = publish(vec![one.public("one")]).await;
         let missing = JwtVerifier::with_keys_at(&server.url, format!("{}/nothing", server.url));
-        missing.verify(&token(&one, &server.url, "one")).await.unwrap_err();
+        missing.check_token(&token(&one, &server.url, "one")).await.unwrap_err();
         let mut verifier = JwtVerifier::with_keys_at(&server.url, format!("{}/keys", server.url));
-        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        assert!(verifier.check_token(&token(&one, &server.url, "one")).await.unwrap().is_some());
         verifier.pause = Duration::ZERO;
         verifier.source.connection.lock().await.url = Some(Url::parse(&format!("{}/nothing", server.url)).unwrap());
-        assert!(verifier.verify(&token(&one, &server.url, "other")).await.unwrap().is_none());
-        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        assert!(verifier.check_token(&token(&one, &server.url, "other")).await.unwrap().is_none());
+        assert!(verifier.check_token(&token(&one, &server.url, "one")).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -301,15 +306,15 @@ mod tests {
         let one = Issuer::new();
         let server = publish(vec![one.public("one")]).await;
         let mut verifier = JwtVerifier::with_keys_at(&server.url, format!("{}/keys", server.url));
-        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        assert!(verifier.check_token(&token(&one, &server.url, "one")).await.unwrap().is_some());
         (verifier.pause, verifier.refresh_every) = (Duration::ZERO, Duration::ZERO);
         // It accepts connections, and answers none.
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = silent.local_addr().unwrap();
         verifier.source.connection.lock().await.url = Some(Url::parse(&format!("http://{address}/keys")).unwrap());
-        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        assert!(verifier.check_token(&token(&one, &server.url, "one")).await.unwrap().is_some());
         let _asked = silent.accept().await.unwrap();
         assert!(verifier.source.connection.try_lock().is_err(), "the fetch is under way");
-        assert!(verifier.verify(&token(&one, &server.url, "one")).await.unwrap().is_some());
+        assert!(verifier.check_token(&token(&one, &server.url, "one")).await.unwrap().is_some());
     }
 }

@@ -57,7 +57,7 @@ use url::Url;
 use zeroize::Zeroize as _;
 
 /// The most authorizations that one request may take.
-pub(super) const MAX_AUTHORIZATIONS: usize = 3;
+pub const MAX_AUTHORIZATIONS: usize = 3;
 
 /// The reason why a client has no token for a server.
 #[derive(Debug, thiserror::Error)]
@@ -126,13 +126,13 @@ pub trait Authorizer: Send + Sync {
 #[derive(Debug)]
 pub struct TokenChallenge {
     /// 401 or 403.
-    pub(super) status: u16,
+    pub status: u16,
     /// The headers `WWW-Authenticate`.
-    pub(super) challenges: Vec<String>,
+    pub challenges: Vec<String>,
     /// The token that was sent.
-    pub(super) used: Option<Secret>,
+    pub used: Option<Secret>,
     /// Whether it is the first challenge of the request.
-    pub(super) is_first: bool,
+    pub is_first: bool,
 }
 
 /// Bearer tokens that a function of the program provides (RFC 6750).

@@ -1,13 +1,12 @@
 //! Verifies tokens by asking the authorization server about them (RFC 7662).
 
+use super::VerifyError;
 use super::jwt::texts;
-use super::{Access, TokenVerifier};
-use crate::client::auth::Secret;
-use crate::error::Error;
+use crate::access::Access;
+use crate::client::Secret;
 use crate::oauth::basic;
 use crate::outbound::{AddressPolicy, Outbound};
 use crate::sync::lock;
-use async_trait::async_trait;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -95,13 +94,13 @@ impl Introspection {
         self
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<Access>, Error> {
+    async fn ask(&self, token: &str) -> Result<Option<Access>, VerifyError> {
         let url =
-            Url::parse(&self.url).map_err(|error| Error::new(format!("introspection at `{}`: {error}", self.url)))?;
+            Url::parse(&self.url).map_err(|error| VerifyError(format!("introspection at `{}`: {error}", self.url)))?;
         let outbound = match self.outbound.get() {
             Some(outbound) => outbound,
             None => {
-                let made = Outbound::new(AddressPolicy::of_server(&url)).map_err(Error::new)?;
+                let made = Outbound::new(AddressPolicy::of_server(&url)).map_err(VerifyError)?;
                 self.outbound.get_or_init(|| made)
             }
         };
@@ -136,16 +135,20 @@ fn read(mut answer: Map<String, Value>) -> Option<Access> {
     Some(access)
 }
 
-#[async_trait]
-impl TokenVerifier for Introspection {
-    async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
+impl Introspection {
+    /// Returns the access that a token grants; `None` if the token is not valid.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the token cannot be checked now.
+    pub async fn check_token(&self, token: &str) -> Result<Option<Access>, VerifyError> {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
         if let Some(known) = lock(&self.cached).get(&key).filter(|known| known.until > Instant::now()) {
             return Ok(known.access.clone());
         }
         let access = {
-            let _permit = self.requests.acquire().await?;
+            let _permit = self.requests.acquire().await.map_err(|error| VerifyError(error.to_string()))?;
             self.ask(token).await?
         };
         let time = if access.is_some() { self.cache_for } else { CACHE_INVALID_FOR.min(self.cache_for) };
@@ -161,7 +164,8 @@ impl TokenVerifier for Introspection {
         Ok(access)
     }
 
-    fn issuer(&self) -> Option<&str> {
+    /// Returns the authorization server whose tokens these are, if it was set.
+    pub fn token_issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 }
@@ -218,19 +222,19 @@ mod tests {
         tokio::spawn(async move { axum::serve(listener, router).await });
         let verifier = Introspection::new(&url).client("server", Secret::new("p&ss"));
         for _ in 0..2 {
-            assert_eq!(verifier.verify("good").await.unwrap().unwrap().subject, "ada");
-            assert_eq!(verifier.verify("bad").await.unwrap(), None);
+            assert_eq!(verifier.check_token("good").await.unwrap().unwrap().subject, "ada");
+            assert_eq!(verifier.check_token("bad").await.unwrap(), None);
         }
         let expected = format!("Basic {}", STANDARD.encode("server:p%26ss"));
         let body = |token: &str| (expected.clone(), format!("token={token}&token_type_hint=access_token"));
         assert_eq!(*lock(&asked), [body("good"), body("bad")]);
         for _ in 0..2 {
-            verifier.verify("away").await.unwrap_err();
+            verifier.check_token("away").await.unwrap_err();
         }
         assert_eq!(lock(&asked).len(), 4, "failures are not cached");
         let forgetful = Introspection::new(&url).client("server", Secret::new("p&ss")).cache_for(Duration::ZERO);
         for _ in 0..2 {
-            assert!(forgetful.verify("good").await.unwrap().is_some());
+            assert!(forgetful.check_token("good").await.unwrap().is_some());
         }
         assert_eq!(lock(&asked).len(), 6);
     }

@@ -6,17 +6,20 @@ use ring::digest::{SHA256, digest};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns seconds since 1970.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Returns a random text of 256 bits that nobody can guess.
-pub(crate) fn random_token() -> String {
-    URL_SAFE_NO_PAD.encode(crate::random_bytes::<32>())
+pub fn random_token() -> String {
+    let mut bytes = [0; 32];
+    // It does not fail on supported systems. Without it no secret could be trusted.
+    getrandom::fill(&mut bytes).expect("the system's random generator works");
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Returns the challenge of a verifier by S256 (RFC 7636, section 4.2).
-pub(crate) fn s256(verifier: &str) -> String {
+pub fn s256(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
@@ -28,6 +31,6 @@ pub(crate) fn basic(id: &str, secret: &str) -> String {
 }
 
 /// Returns the SHA-256 of a text in hexadecimal digits.
-pub(crate) fn sha256_hex(text: &str) -> String {
+pub fn sha256_hex(text: &str) -> String {
     digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
