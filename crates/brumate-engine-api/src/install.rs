@@ -34,7 +34,7 @@ pub struct InstallRequest {
     /// Requirements as they were written (PEP 508), or addresses of wheels.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub requirements: Vec<String>,
-    /// Packages to be taken away, normalised names; the engine does that and asks nobody. What else is asked for is passed over
+    /// Packages to be taken away, normalised names; the engine removes them without the caller. The other fields are ignored
     /// then.
     #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_REQUIREMENTS>")]
     pub uninstall: Vec<String>,

@@ -23,9 +23,9 @@ pub const MAX_LAYER_NAME: usize = 255;
 pub struct Layer {
     /// The wheel's file name: `rich-12.6.0-py3-none-any.whl`.
     pub name: String,
-    /// SHA-256 of the archive. It is taken at its word: whoever makes a layer has checked it.
+    /// SHA-256 of the archive. The engine does not check it: the maker of a layer has done so.
     pub sha256: [u8; 32],
-    /// The wheel, opened for reading. Machines map it: nobody may write to it or shorten it as long as one lives.
+    /// The wheel, opened for reading. Machines map it: it must not be changed or shortened as long as a machine has it.
     pub archive: Arc<File>,
     /// A zip archive of `__pycache__` directories as [`Engine::bytecode`](crate::Engine::bytecode) makes it, opened like
     /// `archive`.

@@ -39,8 +39,8 @@ pub trait Session: Send + Sync {
         directory: &'a str,
     ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>>;
 
-    /// Begins a transaction: until [`Session::commit`] or [`Session::roll_back`], the present state stays at hand, and a cell or
-    /// file that is written counts only for whoever goes on in it. One that was not ended is committed first.
+    /// Begins a transaction: until [`Session::commit`] or [`Session::roll_back`], the present state is kept, and cells and
+    /// written files change the new state only. A transaction that is still open is committed first.
     ///
     /// # Errors
     ///

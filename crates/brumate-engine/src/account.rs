@@ -7,7 +7,7 @@
 //! | heap of exception objects | its size, beyond [`FREE_HEAP`] |
 //! | modules that the guest brought | file, machine code, and what their instances take ([`Account::hold`]) |
 //!
-//! Modules of the bundle and of wheels are files of the server's cache that all machines share: their pages are nobody's. A store has the
+//! Modules of the bundle and of wheels are files of the server's cache that all machines share: their pages count for no machine. A store has the
 //! memory and the tables of the interpreter: a module that defines others is refused.
 
 use wasmtime::ResourceLimiter;
@@ -25,8 +25,8 @@ const MAX_TABLE_ELEMENTS: usize = 1 << 20;
 /// Bytes that count for a slot of the function table: its element, and the entry that finds it by the function.
 const SLOT_BYTES: u64 = 64;
 
-/// Largest heap of exception objects, in bytes. Beyond it throwing an exception traps. Smaller than any linear memory, by which the two are
-/// told apart.
+/// Largest heap of exception objects, in bytes. Beyond it throwing an exception traps. Smaller than any linear memory: the two are
+/// distinguished by size.
 const MAX_HEAP: usize = 16 << 20;
 
 /// Bytes of the heap of exception objects that do not count: throwing must work in a guest whose memory is full.

@@ -60,8 +60,8 @@ impl Channel {
         self.flush()
     }
 
-    /// Sends one message together with the next: for what is said shortly before it, and nobody waits for. Whoever is woken by
-    /// it would only take the processor from this process.
+    /// Sends a message together with the next one. For messages that are sent shortly before another one and that the
+    /// server does not wait for: waking the server for them would only take the processor from this process.
     ///
     /// # Errors
     /// As [`Channel::send`].

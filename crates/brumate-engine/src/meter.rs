@@ -69,7 +69,7 @@ impl Meter {
     /// Takes away what compiling has taken. When nothing is left the execution is interrupted.
     pub(crate) fn charge(&self, cpu: Duration) {
         let (end, left) = (self.end.load(Ordering::Relaxed), self.left());
-        // Nobody to charge, or the timer has gone off and counts the grace time.
+        // No execution runs, or the timer has gone off and counts the grace time.
         if end != 0 && !left.is_zero() {
             let grace = Duration::from_nanos(self.grace.load(Ordering::Relaxed));
             self.start(Duration::from_nanos(end).saturating_sub(cpu), left.saturating_sub(cpu), grace);

@@ -12,17 +12,17 @@ const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
 
-/// What is known of one page.
+/// Entry of one page in the page map (`/proc/PID/pagemap`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
 impl Entry {
-    /// In memory, anonymous, and no other process's: whoever shared it before has another one now, or never had any.
+    /// Returns whether the page is in memory, anonymous, and not shared with another process.
     pub(crate) fn is_exclusive(self) -> bool {
         self.0 & (PRESENT | OF_FILE | EXCLUSIVE) == PRESENT | EXCLUSIVE
     }
 
-    /// In swap: whose it is is not told.
+    /// Returns whether the page is in swap. The kernel does not say then whether it is shared.
     pub(crate) fn is_swapped(self) -> bool {
         self.0 & SWAPPED != 0
     }

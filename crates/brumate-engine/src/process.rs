@@ -133,7 +133,7 @@ pub(crate) fn reap() -> Children {
     }
 }
 
-/// Closes every descriptor but the standard streams and `keep`, whoever owns it.
+/// Closes every descriptor but the standard streams and `keep`.
 ///
 /// For a process that goes on with nothing else.
 pub(crate) fn close_all_but(keep: &impl AsFd) {

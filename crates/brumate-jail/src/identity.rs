@@ -1,4 +1,4 @@
-//! Who the jailed process is: its user id on the host, its capabilities.
+//! The identity of the jailed process: its user id on the host, its capabilities.
 
 use std::fs;
 

@@ -113,8 +113,8 @@ fn new_user_namespace(proc: Option<&ProcSelf>) -> Result<String, String> {
     Ok(format!("user namespace with the single id {uid}"))
 }
 
-/// The last step before capabilities go: one more user namespace, which owns none of the others. Whoever regained
-/// every capability in it could still not mount, configure a network or signal anyone.
+/// The last step before capabilities go: one more user namespace, which owns none of the others. A process
+/// that regained every capability in it could still not mount, configure a network or signal other processes.
 pub(super) fn box_in(taken: &mut Taken, proc: &ProcSelf) {
     match new_user_namespace(Some(proc)) {
         Ok(detail) => {

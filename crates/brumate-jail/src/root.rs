@@ -65,7 +65,7 @@ fn dead_directory(alone: &SingleThreaded) -> Result<&'static str, String> {
     if !identity::has(CapabilitySet::SYS_CHROOT) {
         return Err("no capability to chroot".into());
     }
-    // The kernel shows the directory to those who may look into the child, which inherits this.
+    // The kernel shows the directory to processes that may inspect the child. The child inherits this flag.
     identity::make_dumpable(true).map_err(|errno| format!("becoming dumpable: {errno}"))?;
     // The child's number in `/proc`, which may belong to another process namespace than `fork`'s answer: only the child
     // can ask.

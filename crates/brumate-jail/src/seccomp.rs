@@ -6,7 +6,7 @@
 //!    without a call that an older kernel lacks, and new calls of new kernels are refused without being known here.
 //! 2. What libraries try on their own account and take a refusal for: paths, other processes, writable code
 //!    (`EACCES`).
-//! 3. What nobody innocent calls kills the process ([`FORBIDDEN`]), and so do the numbers of the 32-bit and x32
+//! 3. A call that no library makes kills the process ([`FORBIDDEN`]), and so do the numbers of the 32-bit and x32
 //!    ABIs, which name other calls.
 //!
 //! Calls allowed whatever their arguments cost nothing: the kernel keeps their answer in a bitmap.

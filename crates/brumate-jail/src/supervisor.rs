@@ -47,7 +47,7 @@ impl Server {
 
     fn of_peer(control: BorrowedFd<'_>, report: &mut Report) -> Result<Self, JailError> {
         let peer = sys::peer_pid(control);
-        // Where the peer cannot be named, whoever spawned this process is taken for it.
+        // Where the kernel cannot name the peer, the parent process is taken as the peer.
         let parent = rustix::process::getppid().filter(|&parent| peer.is_none_or(|p| p == parent));
         let pidfd = sys::peer_pidfd(control)
             .or_else(|| rustix::process::pidfd_open(peer.or(parent)?, PidfdFlags::empty()).ok());

@@ -18,7 +18,7 @@ pub(super) enum Side {
 }
 
 /// Forks. Refused unless this process has a single thread: in a threaded process the child could inherit a lock
-/// (the allocator's, say) that nobody will ever release.
+/// (such as the allocator's) that is never released.
 pub(super) fn fork(_alone: &SingleThreaded) -> io::Result<Side> {
     // SAFETY: `SingleThreaded` proves that no other thread exists, so the child's memory is consistent and it may go on
     // running any code.
@@ -31,7 +31,7 @@ pub(super) fn fork(_alone: &SingleThreaded) -> io::Result<Side> {
     }
 }
 
-/// Proof that this process has one thread. It stays true as long as nobody starts one; the jail does not, and the
+/// Proof that this process has one thread. It stays true as long as no thread is started: the jail starts none, and the
 /// zygote's filter refuses it.
 pub(super) struct SingleThreaded(());
 

@@ -89,7 +89,7 @@ impl InputForwarder {
         self.waiting.clone()
     }
 
-    /// Sends a request. The code gets EOF when nobody receives it.
+    /// Sends a request. The code gets EOF if there is no receiver.
     pub(crate) fn request(&mut self, prompt: String, password: bool, interrupt_handle: &dyn InterruptHandle) {
         let (sender, receiver) = oneshot::channel();
         let question = InputRequest { prompt, password, reply: sender };

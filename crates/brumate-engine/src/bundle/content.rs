@@ -28,7 +28,7 @@ impl Content {
         Content(Source::Packed { start, length })
     }
 
-    /// Returns the bytes of the file at `path`, which nobody changes while the program runs.
+    /// Returns the bytes of the file at `path`, which does not change while the program runs.
     #[allow(dead_code, reason = "the table of a release build does not use it")]
     pub(super) const fn file(path: &'static str) -> Content {
         Content(Source::File { path, mapped: OnceLock::new() })

@@ -14,8 +14,8 @@ fn nanoseconds(time: Timespec) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Finds the kernel's own code for reading clocks (vdso(7)), which is told of at a process's start. To be called before the jail,
-/// where it cannot be found any more and each reading would be a system call.
+/// Finds the kernel's code for reading clocks (vdso(7)). Call it before the process enters the jail: it cannot be found there, and
+/// each reading would be a system call.
 pub(crate) fn prepare() {
     let _ = clock_gettime(ClockId::Monotonic);
 }

@@ -138,7 +138,7 @@ impl GuestOutput {
     /// Bytes written to the event channel: one JSON [`Event`] a line, of the kinds that the driver sends. Anything else is
     /// dropped: only the guest itself is harmed. Text in mime bundles counts as output.
     pub(crate) fn write_frames(&mut self, bytes: &[u8]) {
-        // Whoever asks anew does not want the rest of an older answer.
+        // A new request makes the rest of an older answer useless.
         self.answer.clear();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if self.frame.len() + part.len() > MAX_FRAME {

@@ -108,7 +108,7 @@ extern "C" fn on_alarm(_: libc::c_int) {
     unsafe { *errno = before };
 }
 
-/// Ends this process when nobody is there any more to hear what it does. Async-signal-safe.
+/// Ends this process if the peer of the watched connection has gone. Async-signal-safe.
 fn end_if_alone() {
     let fd = WATCHED.load(Ordering::Relaxed);
     if fd < 0 {

@@ -11,7 +11,7 @@ struct Queued {
     errno: libc::c_int,
     code: libc::c_int,
     _gap: libc::c_int,
-    /// Who sends it; of no concern to a machine.
+    /// Process id of the sender. Machines ignore it.
     pid: libc::pid_t,
     uid: libc::uid_t,
     value: u64,

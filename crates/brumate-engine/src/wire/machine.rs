@@ -21,12 +21,12 @@ pub enum ToMachine {
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         mounts: Vec<(String, bool)>,
     },
-    /// Fork; the new machine's socket is the one descriptor that follows. It says hello there and waits for
+    /// Fork; the new machine's socket is the one descriptor that follows. It connects there and waits for
     /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
     Fork {
         /// It is this machine's checkpoint, and shares its crash snapshot; otherwise it has none.
         checkpoint: bool,
-        /// Nobody has used the session for a while: memory counts for more than time.
+        /// Whether the session is idle: saving memory is then more important than time.
         idle: bool,
     },
     /// Where to write crash snapshots: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
@@ -95,7 +95,7 @@ pub enum ToMachine {
         /// What goes when the layers come that were given for it.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         remove: Vec<LayerId>,
-        /// What the guest is told.
+        /// The answer to the guest.
         reply: InstallReply,
     },
     /// An operation on the guest's files.

@@ -62,7 +62,7 @@ macro_rules! named {
     };
 }
 
-/// Calls that kill: no library makes them in a process like this, so whoever does has broken out of the guest.
+/// Calls that kill: no library makes them in a process like this, so the process is under the control of an attacker.
 /// With their names, for probes and `doctor`.
 pub(in super::super) const FORBIDDEN: &[(&str, c_long)] = named![
     // New programs.

@@ -63,7 +63,7 @@ impl<T: Real> WithSimd for Leaf<'_, T> {
         let mut first = 0;
         while first < rows.columns {
             let count = width.min(rows.columns - first);
-            // SAFETY: whoever made this has promised that the rows can be read and written.
+            // SAFETY: the constructor's contract says that the rows can be read and written.
             unsafe { rows.copy(triangle, first, count, turned, width, false) };
             let (lanes, _) = T::split_mut::<S>(turned);
             match work {

@@ -203,7 +203,7 @@ fn note_use(file: &File) {
     let now = SystemTime::now();
     let noted = file.metadata().and_then(|metadata| metadata.modified());
     if noted.is_ok_and(|noted| now.duration_since(noted).is_ok_and(|age| age > NOTED_EVERY)) {
-        // Who cannot write it down loses nothing but a file that is unpacked again.
+        // If this fails, the file may be removed too early and is unpacked again.
         let _ = file.set_modified(now);
     }
 }

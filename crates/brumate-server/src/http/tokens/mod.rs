@@ -19,7 +19,7 @@ use file::{HASH, TokenTable, check_name};
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
-/// Prefix of tokens. Whoever finds a token sees which program accepts it.
+/// Prefix of tokens. A token that is found somewhere shows which program accepts it.
 const PREFIX: &str = "brumate_";
 
 /// The reason why a tokens file cannot be used.
