@@ -120,10 +120,12 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let StreamOptions { shutdown, drain_timeout, interrupt } = options;
-    let (interrupt, grace) = interrupt.unwrap_or_else(|| (shutdown.clone(), Duration::ZERO));
+    // The shutdown's token may belong to several connections.
+    let connection = shutdown.child_token();
+    let (interrupt, grace) = interrupt.unwrap_or_else(|| (connection.clone(), Duration::ZERO));
     let transport = LineTransport::new(input, output, drain_timeout, interrupt.clone(), grace);
     let _interrupt_requests = interrupt.clone().drop_guard();
-    serve_handler(handler, transport, shutdown, interrupt).await
+    serve_handler(handler, transport, connection, interrupt).await
 }
 
 /// Serves one client with a handler, over a transport of rmcp. Cancels `interrupt` at the shutdown.

@@ -1,9 +1,10 @@
 //! Requests of one connection that wait for their answers.
 
 use crate::lowlevel::ResponseRoom;
+use crate::sync::lock;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use tokio::sync::Notify;
 
 /// Most unanswered requests of one connection. Further requests are answered with an error.
@@ -32,7 +33,7 @@ impl InFlight {
     ///
     /// The id is in use, or there are too many requests.
     pub(super) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), RejectReason> {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = lock(&self.ids);
         if ids.contains_key(&id) {
             return Err(RejectReason::IdInUse);
         }
@@ -45,7 +46,7 @@ impl InFlight {
 
     /// Removes a request that is answered or cancelled.
     pub(super) fn end(&self, id: &RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        lock(&self.ids).remove(id);
         self.changed.notify_waiters();
     }
 
@@ -56,7 +57,7 @@ impl InFlight {
             tokio::pin!(changed);
             // Registered before the check, so that no notification is missed in between.
             changed.as_mut().enable();
-            if self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            if lock(&self.ids).is_empty() {
                 return;
             }
             changed.await;

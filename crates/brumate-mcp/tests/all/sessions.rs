@@ -1,30 +1,13 @@
 //! Sessions over HTTP: what rmcp's own do otherwise (measured with 3.8.0), and what ends them.
 
-use crate::support::{Http, TellsOfItsEnd, call, events, read, read_until};
+use crate::support::{Gate, Http, call, events, read, read_until, waits};
 use axum::body::Body;
 use brumate_mcp::{Content, Context, HttpOptions, ResumptionLimits, Server, State, tool};
 use http::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
-
-/// Lets tools go on, and tells of their ends.
-#[derive(Default)]
-struct Gate {
-    open: Notify,
-    started: Notify,
-    dropped: Arc<Notify>,
-}
-
-/// Waits for the gate.
-#[tool]
-async fn waits(gate: State<Arc<Gate>>) -> Content {
-    let _told = TellsOfItsEnd(gate.dropped.clone());
-    gate.started.notify_one();
-    gate.open.notified().await;
-    Content::text("through")
-}
+use tokio::sync::Semaphore;
 
 /// Logs before it returns.
 #[tool]

@@ -1,109 +1,87 @@
 //! Streams: lines that are too long, ids that are in use, and the end of the input.
 
-use crate::support::TellsOfItsEnd;
-use brumate_mcp::{Server, State, tool};
+use crate::support::{Gate, Pipe, text, waits};
+use brumate_mcp::Server;
+use brumate_mcp::lowlevel::{StreamOptions, serve_streams};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::io::AsyncWriteExt as _;
 
-#[derive(Default)]
-struct Gate {
-    entered: Notify,
-    open: Notify,
-    dropped: Arc<Notify>,
+fn gated() -> (Server, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    (Server::new("Gate").state(gate.clone()).tool(waits), gate)
 }
 
-/// Waits until the gate opens.
-#[tool]
-async fn wait(gate: State<Arc<Gate>>) -> String {
-    let _tells = TellsOfItsEnd(gate.dropped.clone());
-    gate.entered.notify_one();
-    gate.open.notified().await;
-    "opened".to_owned()
+/// Starts a call that waits for the gate; its id.
+async fn start(pipe: &mut Pipe) -> u64 {
+    pipe.start("tools/call", json!({"name": "waits", "arguments": {}})).await
 }
 
-struct Connection {
-    input: WriteHalf<DuplexStream>,
-    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    served: JoinHandle<()>,
-}
-
-impl Connection {
-    async fn open(gate: &Arc<Gate>) -> Self {
-        let server = Server::new("Gate").state(gate.clone()).tool(wait);
-        let (client, theirs) = tokio::io::duplex(1 << 20);
-        let (input, output) = tokio::io::split(theirs);
-        let served = tokio::spawn(async move { server.serve_streams(input, output).await.unwrap() });
-        let (output, input) = tokio::io::split(client);
-        let mut connection = Self { input, lines: BufReader::new(output).lines(), served };
-        let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-        connection.send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
-        assert_eq!(connection.answer().await["id"], 0);
-        connection.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
-        connection
-    }
-
-    async fn send(&mut self, message: Value) {
-        self.input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
-    }
-
-    async fn call(&mut self, id: u64) {
-        let params = json!({"name": "wait", "arguments": {}});
-        self.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
-    }
-
-    async fn answer(&mut self) -> Value {
-        serde_json::from_str(&self.lines.next_line().await.unwrap().expect("an answer")).unwrap()
-    }
+fn message(answer: &Value) -> &str {
+    answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"))
 }
 
 #[tokio::test]
 async fn requests_are_answered_after_the_end_of_the_input() {
-    let gate = Arc::new(Gate::default());
-    let mut connection = Connection::open(&gate).await;
-    connection.call(1).await;
-    gate.entered.notified().await;
-    connection.input.shutdown().await.unwrap();
+    let (server, gate) = gated();
+    let mut pipe = Pipe::legacy(&server, json!({})).await;
+    let id = start(&mut pipe).await;
+    gate.started.notified().await;
+    pipe.close().await;
     tokio::task::yield_now().await;
     gate.open.notify_one();
-    let answer = connection.answer().await;
-    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("opened")));
-    assert_eq!(connection.lines.next_line().await.unwrap(), None);
-    connection.served.await.unwrap();
+    assert_eq!(text(&pipe.answer(id).await["result"]), "through");
+    assert_eq!(pipe.ended().await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_do_not_end_after_the_input_are_dropped() {
-    let gate = Arc::new(Gate::default());
-    let mut connection = Connection::open(&gate).await;
-    connection.call(1).await;
-    gate.entered.notified().await;
-    connection.input.shutdown().await.unwrap();
-    connection.served.await.unwrap();
+    let (server, gate) = gated();
+    let mut pipe = Pipe::legacy(&server, json!({})).await;
+    start(&mut pipe).await;
+    gate.started.notified().await;
+    pipe.close().await;
+    pipe.ended().await;
     gate.dropped.notified().await;
 }
 
 #[tokio::test]
 async fn lines_that_are_too_long_and_ids_in_use_are_errors() {
-    let gate = Arc::new(Gate::default());
-    let mut connection = Connection::open(&gate).await;
+    let (server, gate) = gated();
+    let mut pipe = Pipe::legacy(&server, json!({})).await;
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..17 {
-        connection.input.write_all(&piece).await.unwrap();
+        pipe.output.write_all(&piece).await.unwrap();
     }
-    connection.input.write_all(b"\n").await.unwrap();
-    let answer = connection.answer().await;
-    assert!(answer["error"]["message"].as_str().unwrap().contains("longer than 16777216 bytes"), "{answer}");
-    connection.call(1).await;
-    gate.entered.notified().await;
-    connection.call(1).await;
-    let answer = connection.answer().await;
-    assert!(answer["error"]["message"].as_str().unwrap().contains("is in use"), "{answer}");
+    pipe.output.write_all(b"\n").await.unwrap();
+    let answer = pipe.receive().await;
+    assert!(message(&answer).contains("longer than 16777216 bytes"), "{answer}");
+    let id = start(&mut pipe).await;
+    gate.started.notified().await;
+    let params = json!({"name": "waits", "arguments": {}});
+    pipe.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+    let answer = pipe.receive().await;
+    assert!(message(&answer).contains("is in use"), "{answer}");
     gate.open.notify_one();
-    assert_eq!(connection.answer().await["result"]["content"][0]["text"], "opened");
-    connection.send(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"})).await;
-    assert_eq!(connection.answer().await["result"], json!({}));
+    assert_eq!(text(&pipe.answer(id).await["result"]), "through");
+    assert_eq!(pipe.request("ping", json!({})).await["result"], json!({}));
+}
+
+/// The token of a program's shutdown may be shared by several connections.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_connection_does_not_cancel_the_token_of_the_shutdown() {
+    let (server, gate) = gated();
+    server.start().await.unwrap();
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let (client, served) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(served);
+    let options = StreamOptions::new().shutdown(shutdown.clone());
+    let served = tokio::spawn(serve_streams(server.into_handler(), input, output, options));
+    let mut pipe = Pipe::over_legacy(client).await;
+    start(&mut pipe).await;
+    gate.started.notified().await;
+    pipe.close().await;
+    served.await.unwrap().unwrap();
+    gate.dropped.notified().await;
+    assert!(!shutdown.is_cancelled());
 }

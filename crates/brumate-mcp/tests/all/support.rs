@@ -2,13 +2,14 @@
 
 use axum::Router;
 use axum::body::Body;
-use brumate_mcp::{App, HttpOptions, Server};
+use brumate_mcp::{App, Content, HttpOptions, ServeError, Server, State, tool};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 /// The newest protocol with sessions, and the one without.
@@ -30,6 +31,23 @@ impl Drop for TellsOfItsEnd {
     }
 }
 
+/// Lets tools go on, and tells of their ends.
+#[derive(Default)]
+pub(crate) struct Gate {
+    pub(crate) open: Notify,
+    pub(crate) started: Notify,
+    pub(crate) dropped: Arc<Notify>,
+}
+
+/// Waits for the gate.
+#[tool]
+pub(crate) async fn waits(gate: State<Arc<Gate>>) -> Content {
+    let _told = TellsOfItsEnd(gate.dropped.clone());
+    gate.started.notify_one();
+    gate.open.notified().await;
+    Content::text("through")
+}
+
 /// What a client of 2026-07-28 says with each request.
 pub(crate) fn meta(capabilities: Value) -> Value {
     json!({
@@ -42,7 +60,9 @@ pub(crate) fn meta(capabilities: Value) -> Value {
 /// A client at the other end of a pipe.
 pub(crate) struct Pipe {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    output: WriteHalf<DuplexStream>,
+    pub(crate) output: WriteHalf<DuplexStream>,
+    /// The server; `None` if somebody else serves.
+    served: Option<JoinHandle<Result<(), ServeError>>>,
     next: u64,
     /// Messages that were no answers.
     pub(crate) heard: Vec<Value>,
@@ -54,13 +74,13 @@ impl Pipe {
         let (client, served) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(served);
         let server = server.clone();
-        tokio::spawn(async move { server.serve_streams(input, output).await });
-        Self::over(client)
+        let served = tokio::spawn(async move { server.serve_streams(input, output).await });
+        Self { served: Some(served), ..Self::over(client) }
     }
 
     fn over(client: DuplexStream) -> Self {
         let (input, output) = tokio::io::split(client);
-        Self { lines: BufReader::new(input).lines(), output, next: 1, heard: Vec::new(), modern: None }
+        Self { lines: BufReader::new(input).lines(), output, served: None, next: 1, heard: Vec::new(), modern: None }
     }
 
     /// With a handshake.
@@ -84,6 +104,21 @@ impl Pipe {
     /// Without one.
     pub(crate) fn modern(server: &Server, capabilities: Value) -> Self {
         Self { modern: Some(meta(capabilities)), ..Self::open(server) }
+    }
+
+    /// Ends the server's input.
+    pub(crate) async fn close(&mut self) {
+        self.output.shutdown().await.expect("the pipe ends");
+    }
+
+    /// Waits for the server's end, which is without an error. Its last lines.
+    pub(crate) async fn ended(mut self) -> Vec<String> {
+        self.served.expect("a server of ours").await.expect("no panic").expect("no error");
+        let mut last = Vec::new();
+        while let Some(line) = self.lines.next_line().await.expect("the pipe ends") {
+            last.push(line);
+        }
+        last
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
