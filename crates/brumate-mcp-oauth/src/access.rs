@@ -1,4 +1,4 @@
-//! What an access token grants.
+//! The access that a token grants.
 
 use serde_json::{Map, Value};
 use std::time::SystemTime;

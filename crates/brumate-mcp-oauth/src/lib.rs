@@ -45,7 +45,7 @@ pub use client::{
 #[cfg(feature = "auth")]
 pub use verifier::{Introspection, JwtVerifier, VerifyError};
 
-/// What brumate-mcp uses besides. Not part of the interface.
+/// Items for brumate-mcp only. They are not part of the interface.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::causes::causes;

@@ -12,7 +12,7 @@ use super::resolve::{Follow, Node};
 use super::{HostRecord, Mount, Vfs, at};
 use brumate_abi::errno::Errno;
 
-/// What happens if a mounted file has the path of an existing one.
+/// Decides what a mount does with files whose path exists already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conflict {
     /// The mount is refused and nothing is changed.

@@ -1,4 +1,4 @@
-//! What is compiled from wheels ahead of their use: bytecode and machine code.
+//! Compiles bytecode and machine code of wheels before they are used.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -110,7 +110,7 @@ impl SessionState {
     }
 }
 
-/// What the background task saw in its last step.
+/// The state of a session at the last step of its background task.
 struct IdleObservation {
     /// State changes, as in [`SessionState`].
     changes: u64,

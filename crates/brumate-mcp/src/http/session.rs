@@ -43,7 +43,7 @@ pub(crate) enum SessionError {
 
 /// One client's session.
 ///
-/// It has two locks. Where both are needed, `streams` is locked first.
+/// It has two locks. Code that needs both locks `streams` first.
 #[derive(Debug)]
 pub(crate) struct Session {
     /// The principal that the session belongs to.
@@ -60,7 +60,7 @@ pub(crate) struct Session {
     journal: Option<SessionJournal>,
 }
 
-/// What a session knows of its client.
+/// The client of a session.
 #[derive(Debug)]
 struct SessionClient {
     /// The token of its last request, where tokens are needed.

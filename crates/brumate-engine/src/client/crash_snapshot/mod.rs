@@ -19,8 +19,8 @@ use super::temporary;
 use crate::image::sealed::Trailer;
 use brumate_jail::CRASH_SNAPSHOT_TIME;
 
-/// How long to wait for the processes of a server that has disconnected: their own time limit, and as long again for
-/// the kernel to end them.
+/// How long to wait for the processes of a server that has disconnected. They end after their own time limit; the rest is for
+/// the kernel.
 const OWNER_TIMEOUT: Duration = Duration::from_secs(CRASH_SNAPSHOT_TIME.as_secs() + 15);
 
 /// How often to check whether they have ended.
