@@ -68,7 +68,8 @@ class _Execution:
     def __init__(self, request):
         self.request = request
         mode = request.get("mode")
-        self.script = mode == "script"
+        self.server = mode == "server"
+        self.script = self.server or mode == "script"
         self.rich = request.get("rich") is True
         self.shell = mode == "notebook_cell"
         self.session = self.shell or mode == "cell"
@@ -103,6 +104,12 @@ class _Execution:
         program.register()
         if self.script:
             space.put_script(home.file_name, program.text)
+            if self.server:
+                from . import serving
+
+                target = request["server"]
+                sys.path[:0] = target["path"]
+                return serving.run(home.file_name, target["object"] or None, target["transport"] or None)
         program.compile(self.script, home.futures)
         home.futures |= program.futures if self.session else 0
         namespace = home.namespace

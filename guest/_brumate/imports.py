@@ -22,6 +22,8 @@ _NOT_DISTRIBUTIONS = frozenset((
 STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
 # Shared by many distributions: which one is meant, only the modules below tell.
 _NAMESPACES = frozenset(("azure", "backports", "google", "jaraco", "opentelemetry", "ruamel", "sphinxcontrib", "zope"))
+# Modules whose use tells more than their name: which version of `mcp` a server is written for.
+_SERVER_MODULES = frozenset(("mcp", "mcp_types", "fastmcp"))
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -36,10 +38,27 @@ def analyze(code):
         found, error = interrupts.call(_analyze_cell, code)
     interrupts.forget()
     if error is not None:
-        return '{"imports":[],"optional_imports":[],"syntax_error":true}'
+        return '{"imports":[],"optional_imports":[],"requirements":[],"syntax_error":true}'
     required = ",".join([quote(name) for name, optional in found.items() if not optional])
     optional = ",".join([quote(name) for name, optional in found.items() if optional])
-    return f'{{"imports":[{required}],"optional_imports":[{optional}],"syntax_error":false}}'
+    meant = ",".join([quote(text) for text in _requirements(code, found)])
+    return f'{{"imports":[{required}],"optional_imports":[{optional}],"requirements":[{meant}],"syntax_error":false}}'
+
+
+def _requirements(code, found):
+    """Requirements that the text means beyond the names of its imports: those of MCP servers."""
+    if _SERVER_MODULES.isdisjoint(found):
+        return []
+    needs, _ = interrupts.call(_server_needs, code)
+    interrupts.forget()
+    return needs[:MAX_NAMES] if needs else []
+
+
+def _server_needs(code):
+    from .serving.requirements import needs
+
+    found = needs(code)
+    return [*found.requirements, *found.dependencies]
 
 
 # Lines that only IPython understands, with the Python that some of them hold.

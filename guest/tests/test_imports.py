@@ -99,25 +99,41 @@ CELLS = [
 ]
 
 
+def analysis(required, optional=(), requirements=()):
+    """The analysis of a text without an error."""
+    return {
+        "imports": required,
+        "optional_imports": list(optional),
+        "requirements": list(requirements),
+        "syntax_error": False,
+    }
+
+
 class Analysis(unittest.TestCase):
+    def test_servers_mean_versions_of_mcp(self):
+        for code, requirements in [
+            ("from mcp.server.fastmcp import FastMCP", ["mcp>=1.30,<2"]),
+            ("from mcp.server import MCPServer", ["mcp>=2"]),
+            ("from fastmcp import FastMCP\nFastMCP('x', dependencies=['rich<15'])", ["fastmcp", "rich<15"]),
+        ]:
+            with self.subTest(code=code):
+                module = "fastmcp" if code.startswith("from fastmcp") else "mcp"
+                self.assertEqual(json.loads(analyze(code)), analysis([module], requirements=requirements))
+
     def test_cells(self):
         for code, required in CELLS:
             with self.subTest(code=code):
-                self.assertEqual(
-                    json.loads(analyze(code)), {"imports": required, "optional_imports": [], "syntax_error": False}
-                )
+                self.assertEqual(json.loads(analyze(code)), analysis(required))
 
     def test_table(self):
         for code, required, optional in TABLE:
             with self.subTest(code=code):
-                expected = {"imports": required, "optional_imports": optional, "syntax_error": False}
-                self.assertEqual(json.loads(analyze(code)), expected)
+                self.assertEqual(json.loads(analyze(code)), analysis(required, optional))
 
     def test_errors(self):
         for code in BROKEN:
             with self.subTest(code=code[:40]):
-                expected = {"imports": [], "optional_imports": [], "syntax_error": True}
-                self.assertEqual(json.loads(analyze(code)), expected)
+                self.assertEqual(json.loads(analyze(code)), analysis([]) | {"syntax_error": True})
 
     def test_hostile_sizes(self):
         deep = "".join(" " * i + "if 1:\n" for i in range(95)) + " " * 95 + "import a"
@@ -128,7 +144,7 @@ class Analysis(unittest.TestCase):
             "a" + ".b" * 200_000 + "\nimport_module('a')",
         ):
             with self.subTest(code=code[:10]):
-                self.assertEqual(sorted(json.loads(analyze(code))), ["imports", "optional_imports", "syntax_error"])
+                self.assertEqual(json.loads(analyze(code)).keys(), analysis([]).keys())
         many = "\n".join(f"import m{i}" for i in range(imports.MAX_NAMES * 2))
         self.assertEqual(len(json.loads(analyze(many))["imports"]), imports.MAX_NAMES)
         self.assertEqual(json.loads(analyze("import a" + ", a" * 100_000))["imports"], ["a"])

@@ -24,6 +24,9 @@ pub struct Execute {
     pub env: Vec<(String, String)>,
     /// How the code runs. Default: [`ExecuteMode::Snippet`].
     pub mode: ExecuteMode,
+    /// What is served, for [`ExecuteMode::Server`].
+    #[serde(default)]
+    pub server: ServerTarget,
     /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
     /// representation it has.
     pub rich: bool,
@@ -38,6 +41,19 @@ pub struct Execute {
     pub allow_install: bool,
 }
 
+/// What a program serves, for [`ExecuteMode::Server`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerTarget {
+    /// Global name of the server in the code; empty: the code serves by itself, or it has one of the usual names.
+    pub object: String,
+    /// Transport that takes precedence over the one in the code: `stdio`, `sse`, `streamable-http` or `streamable-http-stateless`; empty:
+    /// none does.
+    pub transport: String,
+    /// Directories with further modules, after that of the code.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
+    pub path: Vec<String>,
+}
+
 /// How a piece of Python runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,6 +63,9 @@ pub enum ExecuteMode {
     Snippet,
     /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     Script,
+    /// As a server of messages (MCP or HTTP): the file is run as a script, and what it serves reads and writes the pipes
+    /// of [`MachineSpec::messages`](crate::MachineSpec::messages).
+    Server,
     /// As a snippet whose names and modules stay for the next execution on this machine.
     Cell,
     /// As a cell of a Jupyter notebook, through IPython's shell; names stay, as with [`ExecuteMode::Cell`].
@@ -78,6 +97,10 @@ pub struct Analysis {
     /// Like `imports`, but only those inside a `try` that catches `ImportError`.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
     pub optional_imports: Vec<String>,
+    /// Requirements that the source means beyond the names of its imports: the version of `mcp` that it is written for, and what
+    /// a server in it declares.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_NAMES>")]
+    pub requirements: Vec<String>,
     /// The source does not parse; running it will report the error.
     pub syntax_error: bool,
 }

@@ -32,6 +32,14 @@ impl Image {
         Image::of(Self::NOTEBOOK)
     }
 
+    /// Modules of [`Image::server`].
+    pub const SERVER: [&str; 1] = ["mcp.server.fastmcp"];
+
+    /// Makes the image with the server half of `mcp` imported: what MCP servers in Python run in.
+    pub fn server() -> Image {
+        Image::of(Self::SERVER)
+    }
+
     /// Makes an image with these modules, imported in that order.
     pub fn of<T: Into<String>>(modules: impl IntoIterator<Item = T>) -> Image {
         Image { modules: modules.into_iter().map(Into::into).collect(), layers: Vec::new() }

@@ -26,7 +26,7 @@ mod session;
 pub use engine::{BoxFuture, Engine};
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
-pub use execute::{Analysis, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES};
+pub use execute::{Analysis, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 pub use image::Image;
 pub use install::{
@@ -35,7 +35,7 @@ pub use install::{
 pub use layer::{Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, PACKAGES};
 pub use limits::Limits;
 pub use machine::{InterruptHandle, Machine};
-pub use machine_spec::{MachineSpec, Mount};
+pub use machine_spec::{MachineSpec, MessagePipes, Mount};
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
 pub use preparing::Preparing;
 pub use session::{CellAndFiles, Session};

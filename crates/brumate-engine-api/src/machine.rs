@@ -57,6 +57,9 @@ pub trait Machine: Send {
 pub trait InterruptHandle: Send + Sync {
     /// Raises KeyboardInterrupt in the guest; a guest that does not react within the grace time is killed.
     fn interrupt(&self);
+    /// Raises `TimeoutError` in the function that keeps the event loop of a server busy
+    /// ([`ExecuteMode::Server`](crate::ExecuteMode::Server)); does nothing while the loop waits. The execution goes on.
+    fn interrupt_busy_task(&self) {}
     /// Ends the machine without asking it.
     fn kill(&self);
     /// Answers the question that the guest waits for: a line without its end, or `None` for the end of the input. False when

@@ -1,5 +1,6 @@
 //! The order for a machine: its image, limits, directories, input and wheels.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,26 @@ pub struct Mount {
     pub read_only: bool,
 }
 
+/// Pipes to a program in a machine that serves messages.
+#[derive(Debug)]
+pub struct MessagePipes {
+    /// The program reads messages from it. Its end is the end of the messages.
+    pub input: OwnedFd,
+    /// The program writes messages to it.
+    pub output: OwnedFd,
+}
+
+impl MessagePipes {
+    /// Duplicates the descriptors.
+    ///
+    /// # Errors
+    ///
+    /// The system's error, for example when too many files are open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { input: self.input.try_clone()?, output: self.output.try_clone()? })
+    }
+}
+
 /// Order for a machine.
 #[derive(Debug, Default)]
 pub struct MachineSpec {
@@ -31,6 +52,8 @@ pub struct MachineSpec {
     pub mounts: Vec<Mount>,
     /// Read end of the guest's standard input; `None` is an empty input.
     pub stdin: Option<OwnedFd>,
+    /// Pipes that the guest has as its descriptor for messages; `None`: it has none.
+    pub messages: Option<MessagePipes>,
     /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
     /// the machine is forked from [`Image::plain`].
     pub layers: Vec<Layer>,

@@ -15,7 +15,7 @@ pub(crate) fn image_for(imports: &BTreeSet<String>, images: &[Image]) -> Image {
 
 /// Returns the top-level modules that code imports. The text is only skimmed: import statements count at the beginning
 /// of a line and after a `;`.
-pub(crate) fn imports_of(code: &str) -> BTreeSet<String> {
+pub fn imports_of(code: &str) -> BTreeSet<String> {
     code.split(['\n', ';']).flat_map(imported).map(str::to_owned).collect()
 }
 

@@ -80,6 +80,8 @@ impl StatedRequirements {
         let mut problems = Vec::new();
         // The guest may report a module in both lists. One `try` around it makes it optional.
         let optional: HashSet<&String> = analysis.optional_imports.iter().collect();
+        // What the code means says more than the names of its imports. What cannot be read is the code's own business.
+        let meant: Vec<Requirement> = analysis.requirements.iter().filter_map(|text| text.parse().ok()).collect();
         let required = analysis.imports.iter().filter(|module| !optional.contains(module));
         for (module, is_required) in
             required.map(|module| (module, true)).chain(analysis.optional_imports.iter().map(|module| (module, false)))
@@ -94,6 +96,8 @@ impl StatedRequirements {
             let provider = provider.filter(|provider| inference == Inference::Strict || !provider.is_guess);
             let is_guess = provider.as_ref().is_some_and(|provider| provider.is_guess);
             let requirement = provider.and_then(|provider| provider.name.parse::<Requirement>().ok());
+            let requirement =
+                requirement.map(|bare| meant.iter().find(|meant| meant.name == bare.name).cloned().unwrap_or(bare));
             let is_new =
                 |requirement: &Requirement| !requests.iter().any(|old| old.requirement.name == requirement.name);
             match requirement {
@@ -105,6 +109,14 @@ impl StatedRequirements {
                     problems.push(ResolveProblem::UnknownModule { module, bundle }.to_string());
                 }
                 _ => {}
+            }
+        }
+        for requirement in meant {
+            let is_known = requests.iter().any(|old| old.requirement.name == requirement.name);
+            // Modules of stated packages need no package of their own.
+            let is_provided = provided.contains(requirement.name.as_str());
+            if !is_known && !is_provided {
+                requests.push(PackageRequest::from(requirement));
             }
         }
         if problems.is_empty() { Ok(requests) } else { Err(problems.join("\n")) }
@@ -140,6 +152,7 @@ mod tests {
         Analysis {
             imports: imports.iter().map(ToString::to_string).collect(),
             optional_imports: optional.iter().map(ToString::to_string).collect(),
+            requirements: Vec::new(),
             syntax_error: false,
         }
     }
@@ -194,6 +207,21 @@ mod tests {
             let found = dependencies(&["requests<3"], "", &imports, inference).unwrap();
             let found: Vec<String> = found.iter().map(|text| text.to_lowercase()).collect();
             assert_eq!(found, ["requests<3", "pyyaml", "numpy"]);
+        }
+    }
+
+    #[test]
+    fn what_the_code_means_says_more_than_its_imports() {
+        let meant = |requirements: &[&str]| Analysis {
+            requirements: requirements.iter().map(ToString::to_string).collect(),
+            ..analysis(&["numpy", "provided"], &["pandas"])
+        };
+        for inference in [Inference::Strict, Inference::Lenient] {
+            let found = |startup: &[&str], requirements: &[&str]| {
+                dependencies(startup, "", &meant(requirements), inference).unwrap()
+            };
+            assert_eq!(found(&[], &["pandas<3", "pillow", "not valid="]), ["numpy", "pandas<3", "pillow"]);
+            assert_eq!(found(&["pandas>=3"], &["pandas<3", "provided"]), ["pandas>=3", "numpy"]);
         }
     }
 

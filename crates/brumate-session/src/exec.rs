@@ -1,9 +1,14 @@
 //! Scripts with arguments, standard input and an exit status, as a shell runs them.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use brumate_engine_api::{Ended, Execute, ExecuteMode, ExitReason, MachineSpec, Mount, StopReason, StreamName};
-use tokio::sync::mpsc;
+use brumate_engine_api::{
+    Ended, Execute, ExecuteMode, ExitReason, Image, InterruptHandle, MachineSpec, MessagePipes, Mount, ServerTarget,
+    StopReason, StreamName,
+};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::choice::imports_of;
@@ -21,7 +26,7 @@ use crate::runner::Runner;
 const MAX_NAMED_FILES: usize = 10;
 
 /// Script with its arguments, files and standard input.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[non_exhaustive]
 pub struct ScriptRequest {
     /// Source text.
@@ -34,8 +39,36 @@ pub struct ScriptRequest {
     pub stdin: Option<OwnedFd>,
     /// Host directories that the script may use.
     pub mounts: Vec<Mount>,
+    /// Pipes of the messages of a server; the code runs as one then. `None`: the code is a script.
+    pub messages: Option<MessagePipes>,
+    /// Image to run in, if it is built; else the one that suits the imports.
+    pub image: Option<Image>,
+    /// What is served; counts with `messages`.
+    pub server: ServerTarget,
+    /// Modules of the user's that the code finds in the sandbox. They are not taken for packages, and their imports count as the code's.
+    pub local: LocalModules,
+    /// Environment variables.
+    pub env: Vec<(String, String)>,
+    /// Gets the handle of the machine when the code is about to run.
+    pub handle: Option<oneshot::Sender<Arc<dyn InterruptHandle>>>,
     /// Receives copies of the files that the script wrote; `None` discards them with the sandbox.
     pub sink: Option<Box<dyn FileSink>>,
+}
+
+/// Modules that lie beside a script.
+#[derive(Debug, Clone, Default)]
+pub struct LocalModules {
+    /// Their top-level names.
+    pub names: BTreeSet<String>,
+    /// Their source texts.
+    pub sources: Vec<String>,
+}
+
+impl std::fmt::Debug for ScriptRequest {
+    // The environment may have secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ScriptRequest").field("file_name", &self.file_name).finish_non_exhaustive()
+    }
 }
 
 impl ScriptRequest {
@@ -111,13 +144,16 @@ impl Runner {
         let execute = Execute {
             file_name: request.file_name,
             argv: request.argv,
-            mode: ExecuteMode::Script,
+            mode: if request.messages.is_some() { ExecuteMode::Server } else { ExecuteMode::Script },
+            server: request.server,
+            env: request.env,
             ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);
-        let image = self.image_for(&imports);
-        let (mounts, stdin) = (request.mounts, request.stdin);
-        let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, ..MachineSpec::default() };
+        let built = request.image.filter(|image| self.engine.has_image(image));
+        let image = built.unwrap_or_else(|| self.image_for(&imports));
+        let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
+        let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
         let job = Job {
             spec,
             execute,
@@ -127,6 +163,8 @@ impl Runner {
             principal: String::new(),
             phases: None,
             sink: request.sink,
+            local: request.local,
+            handle: request.handle,
         };
         let outcome = self.run_job(job, events.clone(), cancel).await?;
         if let JobOutcome::Ran { end, .. } = &outcome {

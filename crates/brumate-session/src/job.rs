@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{EngineError, Event, Execute, InterruptHandle, Machine, MachineSpec};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionError;
 use crate::dependencies::Inference;
+use crate::exec::LocalModules;
 use crate::execution::{Deadline, Execution, machine_events};
 use crate::input::InputForwarder;
 use crate::new_files::{CopyReport, FileSink, copy_out};
@@ -33,6 +34,9 @@ pub(crate) struct Job {
     pub(crate) principal: String,
     pub(crate) phases: Option<Arc<Phases>>,
     pub(crate) sink: Option<Box<dyn FileSink>>,
+    pub(crate) local: LocalModules,
+    /// Gets the handle of the machine.
+    pub(crate) handle: Option<oneshot::Sender<Arc<dyn InterruptHandle>>>,
 }
 
 /// Result of [`Runner::run_job`].
@@ -51,7 +55,7 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, execute, imports, inference, input, principal, phases, sink } = job;
+        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, handle } = job;
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -75,7 +79,7 @@ impl Runner {
             biased;
             () = cancel.cancelled() => return Err(RunError::Cancelled),
             () = revoked.cancelled() => return Err(RunError::Revoked),
-            preparation = preparer.prepare(spec, &execute.code, inference) => preparation?,
+            preparation = preparer.prepare(spec, &execute.code, &local, inference) => preparation?,
         };
         let PreparedMachine { mut machine, dependencies } = match preparation {
             Preparation::Ready(prepared) => prepared,
@@ -88,6 +92,10 @@ impl Runner {
         permit.start(self.limits().cpu);
         Phases::start(phases);
         let stop = KillOnDrop(machine.interrupt_handle());
+        if let Some(handle) = handle {
+            // The receiver may be gone.
+            let _ = handle.send(Arc::clone(&stop.0));
+        }
         let end = tokio::select! {
             biased;
             // Dropping the machine ends it.

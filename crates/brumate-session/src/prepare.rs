@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use brumate_engine_api::{Analysis, Engine, EngineError, ExitReason, Image, Limits, Machine, MachineSpec};
+use brumate_engine_api::{
+    Analysis, Engine, EngineError, ExitReason, Image, Limits, Machine, MachineSpec, MessagePipes,
+};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::dependencies::{self, Inference};
+use crate::exec::LocalModules;
 use crate::packages::{Installation, ModuleIndex, PackageError, PackageRequest, Packages};
 use crate::request::{RunError, RunEvent};
 
@@ -27,6 +30,7 @@ impl MachinePreparer<'_> {
         &self,
         spec: MachineSpec,
         code: &str,
+        local: &LocalModules,
         inference: Inference,
     ) -> Result<Preparation, RunError> {
         // Before a machine is made: most mistakes in metadata cost nothing then.
@@ -35,7 +39,7 @@ impl MachinePreparer<'_> {
             Err(error) => return Ok(Preparation::InstallError(error)),
         };
         let found = match stated.infer {
-            true => self.machine_and_imports(spec, &stated, code, inference).await?,
+            true => self.machine_and_imports(spec, &stated, code, local, inference).await?,
             false => {
                 let requests = stated.requests();
                 match self.install(requests.clone()).await {
@@ -69,13 +73,20 @@ impl MachinePreparer<'_> {
         spec: MachineSpec,
         stated: &dependencies::StatedRequirements,
         code: &str,
+        local: &LocalModules,
         inference: Inference,
     ) -> Result<PackagedMachine, RunError> {
         let mut machine = self.engine.machine(copy(&spec)?).await.map_err(RunError::Engine)?;
-        let analysis = match self.analyze(&mut *machine, code).await? {
-            Ok(analysis) => analysis,
-            Err(exited) => return Ok(PackagedMachine::Unavailable(exited)),
-        };
+        let mut analysis = Analysis::default();
+        for source in std::iter::once(code).chain(local.sources.iter().map(String::as_str)) {
+            match self.analyze(&mut *machine, source).await? {
+                Ok(found) => merge(&mut analysis, found),
+                Err(exited) => return Ok(PackagedMachine::Unavailable(exited)),
+            }
+        }
+        let is_local = |module: &String| local.names.contains(module);
+        analysis.imports.retain(|module| !is_local(module));
+        analysis.optional_imports.retain(|module| !is_local(module));
         let (requests, installation) = match self.inferred(stated, &analysis, inference).await {
             Ok(found) => found,
             Err(error) => return Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
@@ -190,10 +201,25 @@ pub(crate) struct PreparedMachine {
     pub(crate) dependencies: Vec<String>,
 }
 
+/// Adds what was found in another source text.
+fn merge(analysis: &mut Analysis, found: Analysis) {
+    let Analysis { imports, optional_imports, requirements, syntax_error } = found;
+    analysis.imports.extend(imports);
+    analysis.optional_imports.extend(optional_imports);
+    for requirement in requirements {
+        if !analysis.requirements.contains(&requirement) {
+            analysis.requirements.push(requirement);
+        }
+    }
+    analysis.syntax_error |= syntax_error;
+}
+
 /// Clones a specification, for a second machine if the first one does not suit.
 fn copy(spec: &MachineSpec) -> Result<MachineSpec, RunError> {
     let stdin = spec.stdin.as_ref().map(|stdin| stdin.try_clone()).transpose();
     let stdin = stdin.map_err(|error| RunError::Engine(error.into()))?;
+    let messages = spec.messages.as_ref().map(MessagePipes::try_clone).transpose();
+    let messages = messages.map_err(|error| RunError::Engine(error.into()))?;
     let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
-    Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, layers })
+    Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, messages, layers })
 }

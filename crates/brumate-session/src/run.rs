@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::choice::imports_of;
 use crate::dependencies::Inference;
+use crate::exec::LocalModules;
 use crate::execution::{execute_request, run_events};
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
@@ -37,7 +38,9 @@ impl Runner {
         // Code that uses micropip may install the modules that it imports.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let principal = request.principal;
-        let job = Job { spec, execute, imports, inference, input, principal, phases: request.phases, sink: None };
+        let phases = request.phases;
+        let (sink, local, handle) = (None, LocalModules::default(), None);
+        let job = Job { spec, execute, imports, inference, input, principal, phases, sink, local, handle };
 
         let (events, mut received) = run_events();
         let mut collector = OutputCollector::new(self.limits());

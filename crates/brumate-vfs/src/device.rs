@@ -77,6 +77,11 @@ pub trait Device: Send {
         None
     }
 
+    /// Returns the host's descriptor that becomes writable when the device does. Default: none.
+    fn writable_fd(&self) -> Option<RawFd> {
+        None
+    }
+
     /// Returns how `stat` and `lseek` treat it.
     fn kind(&self) -> DeviceKind {
         DeviceKind::Character

@@ -152,12 +152,17 @@ impl Vfs {
         }
     }
 
-    /// Returns the host's descriptor that becomes readable when `fd` does, if there is one.
-    pub fn readable_fd(&mut self, fd: i32) -> Option<RawFd> {
+    /// Returns the host's descriptors that become readable and writable when `fd` does, if there are any.
+    pub fn host_fds(&mut self, fd: i32) -> (Option<RawFd>, Option<RawFd>) {
+        let device = self.device_of(fd);
+        device.map_or((None, None), |device| (device.readable_fd(), device.writable_fd()))
+    }
+
+    fn device_of(&mut self, fd: i32) -> Option<&mut Box<dyn crate::Device>> {
         let id = self.usable(fd).ok()?;
         let Target::Inode(inode) = self.descriptions.get(id).ok()?.target else { return None };
         let InodeKind::Device(device) = self.inodes.get(inode).ok()?.kind else { return None };
-        self.device(device).ok()?.readable_fd()
+        self.device(device).ok()
     }
 
     /// Bytes that can be read without waiting (`FIONREAD`).

@@ -5,13 +5,16 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 17] = [
+const MODES: [(&str, &[&str]); 20] = [
     ("stdio", &["general", "run", "server", "packages"]),
     ("pipe", &["general", "run", "server", "packages"]),
     ("streamable-http", &["general", "run", "server", "packages", "http"]),
     ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
     ("sse", &["general", "run", "server", "packages", "http"]),
     ("exec", &["general", "run", "packages"]),
+    ("run", &["general", "run", "packages", "http"]),
+    ("dev", &["general", "run", "packages"]),
+    ("install", &["general", "run", "packages"]),
     ("example", &["general", "run", "packages"]),
     ("warmup", &["general", "run", "packages"]),
     ("lock", &["general", "packages"]),
@@ -108,9 +111,13 @@ pub(crate) fn takes(mode: &str, id: &str) -> bool {
 pub(crate) fn scoped(mut command: Command) -> Command {
     let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
     for (mode, _) in MODES {
-        let own = shared
-            .iter()
-            .map(|argument| argument.clone().hide(argument.is_hide_set() || !takes(mode, argument.get_id().as_str())));
+        // As with the `mcp` command, `-v` names a variable there.
+        let has_variables = ["run", "dev", "install"].contains(&mode);
+        let own = shared.iter().map(|argument| {
+            let id = argument.get_id().as_str();
+            let own = argument.clone().hide(argument.is_hide_set() || !takes(mode, id));
+            if id == "verbose" && has_variables { own.short(None) } else { own }
+        });
         command = command.mut_subcommand(mode, |subcommand| subcommand.args(own));
     }
     command.mut_args(|argument| if argument.is_global_set() { argument.hide(true) } else { argument })

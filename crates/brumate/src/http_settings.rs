@@ -23,6 +23,8 @@ const MAX_DRAIN: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct HttpServerSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// Whether the user has named the host, and the port. A server in the sandbox names its own otherwise.
+    pub(crate) given: (bool, bool),
     /// Whether other machines may connect without tokens.
     pub(crate) allow_unauthenticated: bool,
     pub(crate) tokens: Option<PathBuf>,
@@ -46,11 +48,14 @@ pub(crate) fn resolve(
         Mode::StreamableHttp => Transport::Streamable,
         Mode::StreamableHttpStateless => Transport::Stateless,
         Mode::Sse => Transport::Sse,
+        // The server in the sandbox knows its transport and its paths.
+        Mode::Run(_) => Transport::Streamable,
         _ if args.port.is_some() || args.host.is_some() => {
             return Err("`--port` and `--host` need an HTTP command, such as `streamable-http`".to_owned());
         }
         _ => return Ok(None),
     };
+    let given = (args.host.is_some() || environment.host.is_some(), args.port.is_some() || environment.port.is_some());
     let port = match (args.port, &environment.port) {
         (Some(port), _) => port,
         (None, Some(text)) => text
@@ -104,7 +109,7 @@ pub(crate) fn resolve(
     serving.drain = check_range("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
     let event_store = args.event_store.clone();
-    Ok(Some(HttpServerSettings { host, port, allow_unauthenticated, tokens, tls, event_store, serving }))
+    Ok(Some(HttpServerSettings { host, port, given, allow_unauthenticated, tokens, tls, event_store, serving }))
 }
 
 /// Returns the settings of OAuth. `None` without `--auth-issuer`.

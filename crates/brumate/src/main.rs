@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
 
 use brumate::engine;
@@ -70,14 +70,14 @@ fn main() -> ExitCode {
     if let Err(message) = logging::start(cli.options.verbose, cli.mode.is_server()) {
         usage_error(message);
     }
-    ExitCode::from(run(&cli.mode, &settings))
+    ExitCode::from(run(&cli.mode, &matches, &settings))
 }
 
 /// Runs a command to its end. Returns the exit status.
-fn run(mode: &Mode, settings: &Settings) -> u8 {
+fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
     let mut threads = match mode {
         // Requests of one client need little time in this process; waking another thread would take longer.
-        Mode::Stdio | Mode::Pipe => Builder::new_current_thread(),
+        Mode::Stdio | Mode::Pipe | Mode::Run(_) => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = match threads.enable_all().build() {
@@ -92,6 +92,9 @@ fn run(mode: &Mode, settings: &Settings) -> u8 {
             Mode::Stdio => commands::stdio::run(settings).await,
             Mode::Pipe => commands::pipe::run(settings).await,
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
+            Mode::Run(arguments) => commands::run::run(settings, arguments).await,
+            Mode::Dev(arguments) => commands::dev::run(arguments, matches).await,
+            Mode::Install(arguments) => commands::install::run(settings, arguments, matches).await,
             Mode::Example => commands::example::run(settings).await,
             Mode::Warmup(arguments) => commands::warmup::run(settings, arguments).await,
             Mode::Lock(arguments) => commands::lock::run(settings, arguments).await,

@@ -18,6 +18,7 @@ mod programs;
 #[path = "../../../crates/brumate-engine/tests/all/wire_mutations/samples.rs"]
 #[expect(dead_code, reason = "the lists that are too long are too large for a corpus")]
 mod samples;
+mod servers;
 #[path = "../../../crates/brumate-engine/tests/all/exceptions/statements.rs"]
 mod statements;
 mod texts;
@@ -37,10 +38,13 @@ fn main() -> io::Result<()> {
     write("access_tokens", connections::access_tokens())?;
     write("challenges", connections::challenges())?;
     write("compile_gate", small_bombs())?;
+    write("env_files", servers::env_files())?;
     write("exceptions", modules())?;
     write("http", connections::connections())?;
     write("packages", [texts::packages(), wheels::for_metadata()?].concat())?;
     write("resumption", connections::steps())?;
+    write("server_frames", servers::frames())?;
+    write("server_lines", servers::lines())?;
     write("wheel", wheels::whole()?)?;
     write("wheel_files", [texts::wheel_files(), wheels::texts()?].concat())?;
     write("wire", messages())

@@ -153,4 +153,4 @@ macro_rules! targets {
     };
 }
 
-targets! { access_tokens, authorities, challenges, compile_gate, exceptions, http, packages, resumption, wheel, wheel_files, wire }
+targets! { access_tokens, authorities, challenges, compile_gate, env_files, exceptions, http, packages, resumption, server_frames, server_lines, wheel, wheel_files, wire }

@@ -89,8 +89,10 @@ pub fn replaced_packages(image: &Image, layers: &[Layer]) -> Vec<String> {
 /// Distributions of the bundle that are imported with `modules`, with what they require, and that one of `layers` is another
 /// version of. Normalised names, sorted.
 fn replaced_wheels(modules: &[String], layers: &[Layer]) -> Vec<String> {
-    let provides =
-        |wheel: &&BundledWheel| wheel.import_names.iter().any(|name| modules.iter().any(|module| module == name));
+    // An image may import a submodule.
+    let top = |module: &str| module.split('.').next().unwrap_or_default().to_owned();
+    let tops: BTreeSet<String> = modules.iter().map(|module| top(module)).collect();
+    let provides = |wheel: &&BundledWheel| wheel.import_names.iter().any(|name| tops.contains(&top(name)));
     let mut open: Vec<&BundledWheel> = WHEELS.iter().filter(provides).collect();
     let mut imported = BTreeSet::new();
     while let Some(wheel) = open.pop() {

@@ -1,6 +1,5 @@
 //! Clocks and sleeping.
 
-use std::os::fd::RawFd;
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -71,13 +70,11 @@ pub(crate) fn realtime() -> u64 {
 ///
 /// The signal is blocked except inside `ppoll`, so that one that arrives just before the call is not lost.
 pub(crate) fn sleep(duration: Option<Duration>) -> bool {
-    wait(&[], duration)
+    wait(&mut [], duration)
 }
 
-/// Waits like [`sleep`], and until one of the descriptors is readable.
-pub(crate) fn wait(readable: &[RawFd], duration: Option<Duration>) -> bool {
-    let mut fds: Vec<_> =
-        readable.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+/// Waits like [`sleep`], and until one of the descriptors is ready.
+pub(crate) fn wait(fds: &mut [libc::pollfd], duration: Option<Duration>) -> bool {
     let deadline = duration.map(|duration| std::time::Instant::now().checked_add(duration));
     let guard = crate::signals::block_interrupt();
     loop {
@@ -94,7 +91,7 @@ pub(crate) fn wait(readable: &[RawFd], duration: Option<Duration>) -> bool {
             }
             _ => MAX_SLEEP,
         };
-        if guard.poll(&mut fds, Some(step)) {
+        if guard.poll(fds, Some(step)) {
             return false;
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::channel::{AsyncChannel, pair};
 use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::{Error, cut};
-use super::machine::{Machine, take};
+use super::machine::{Machine, Streams, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
 use super::stop::InterruptHandle;
@@ -43,7 +43,7 @@ impl Machine {
     /// Those of [`Machine::start`].
     pub(super) async fn replacement(&self, crash_snapshot: Option<&CrashSnapshotFiles>) -> Result<Machine, Error> {
         let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
-        let unassigned = take(&pool, self.limits, None, &mounts).await?;
+        let unassigned = take(&pool, self.limits, Streams::default(), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, self.limits, mounts, self.session);
         machine.compiling.principal = self.compiling.principal.clone();
         machine.mount(&self.layers()).await?;

@@ -71,8 +71,7 @@ impl Machine {
         spec: &MachineSpec,
     ) -> Result<Machine, Error> {
         let mounts = Mounts::open(&spec.mounts)?;
-        let stdin = spec.stdin.as_ref().map(AsFd::as_fd);
-        let unassigned = take(&pool, spec.limits, stdin, &mounts).await?;
+        let unassigned = take(&pool, spec.limits, Streams::of(spec), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, spec.limits, mounts, new_session()?);
         machine.compiling.principal = spec.principal.clone();
         machine.mount(&spec.layers).await?;
@@ -357,16 +356,32 @@ impl Machine {
 /// every file needs more than its pages.
 const UNSEEN: u64 = 4 << 20;
 
+/// Descriptors that a machine gets when it starts.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Streams<'a> {
+    stdin: Option<BorrowedFd<'a>>,
+    /// To read from, to write to.
+    messages: Option<[BorrowedFd<'a>; 2]>,
+}
+
+impl<'a> Streams<'a> {
+    fn of(spec: &'a MachineSpec) -> Self {
+        let messages = spec.messages.as_ref().map(|pipes| [pipes.input.as_fd(), pipes.output.as_fd()]);
+        Self { stdin: spec.stdin.as_ref().map(AsFd::as_fd), messages }
+    }
+}
+
 /// Takes a machine of `pool` and sends it `Start`.
 pub(super) async fn take(
     pool: &Arc<Pool>,
     limits: Limits,
-    stdin: Option<BorrowedFd<'_>>,
+    streams: Streams<'_>,
     mounts: &Mounts,
 ) -> Result<UnassignedMachine, Error> {
     let unassigned = pool.take().await?;
-    let start = ToMachine::Start { limits, stdin: stdin.is_some(), mounts: mounts.guest_paths() };
-    let fds: Vec<_> = stdin.into_iter().collect();
+    let (stdin, messages) = (streams.stdin.is_some(), streams.messages.is_some());
+    let start = ToMachine::Start { limits, stdin, messages, mounts: mounts.guest_paths() };
+    let fds: Vec<_> = streams.stdin.into_iter().chain(streams.messages.into_iter().flatten()).collect();
     let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
     unassigned.channel.send(&start, &fds).await.map_err(ended)?;
     Ok(unassigned)

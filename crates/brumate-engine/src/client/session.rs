@@ -382,8 +382,8 @@ impl Sandbox {
     /// # Errors
     /// Those of [`Sandbox::machine`].
     pub async fn session(&self, spec: MachineSpec) -> Result<Session, Error> {
-        // Standard input that was read cannot be provided again.
-        let fresh = spec.stdin.is_none();
+        // Input that was read cannot be provided again.
+        let fresh = spec.stdin.is_none() && spec.messages.is_none();
         let machine = self.machine(spec).await?;
         Ok(if fresh { Session::of(machine, true) } else { Session::new(machine) })
     }

@@ -63,6 +63,11 @@ impl Process {
     fn stop(&self, execution: u64) {
         let _ = crate::signals::queue(self.pidfd.as_fd(), execution);
     }
+
+    /// Queues the signal that stops the busy task of one of its executions. It may be lost, as above.
+    fn interrupt_busy_task(&self, execution: u64) {
+        let _ = crate::signals::queue_busy_task(self.pidfd.as_fd(), execution);
+    }
 }
 
 impl Drop for Process {
@@ -103,7 +108,16 @@ struct HandleState {
     /// Number of the execution, counted from 0.
     execution: u64,
     request: Request,
+    /// How often the busy task of a server was to be interrupted.
+    task_interrupts: u64,
     question: PendingRequest,
+}
+
+impl HandleState {
+    /// Returns the state before anything is asked of an execution.
+    fn of_execution(execution: u64) -> HandleState {
+        HandleState { execution, request: Request::None, task_interrupts: 0, question: PendingRequest::Nothing }
+    }
 }
 
 /// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that runs
@@ -118,8 +132,7 @@ pub struct InterruptHandle {
 impl InterruptHandle {
     /// Returns a handle of a machine with these layers.
     pub(super) fn of(mounted: Mounted) -> InterruptHandle {
-        let state = HandleState { execution: 0, request: Request::None, question: PendingRequest::Nothing };
-        InterruptHandle { state: watch::Sender::new(state), execution: 0, mounted }
+        InterruptHandle { state: watch::Sender::new(HandleState::of_execution(0)), execution: 0, mounted }
     }
 
     /// Returns a new handle without layers.
@@ -141,6 +154,14 @@ impl InterruptHandle {
                 state.request = Request::Interrupt;
             }
             change
+        });
+    }
+
+    /// Raises `TimeoutError` in the function that keeps the event loop of a server busy. The execution goes on.
+    pub fn interrupt_busy_task(&self) {
+        self.change(|state| {
+            state.task_interrupts += 1;
+            true
         });
     }
 
@@ -190,11 +211,7 @@ impl InterruptHandle {
     /// Ends the current execution: its handles have no effect any more.
     pub(super) fn execution_ended(&self) {
         self.state.send_modify(|state| {
-            *state = HandleState {
-                execution: state.execution + 1,
-                request: Request::None,
-                question: PendingRequest::Nothing,
-            };
+            *state = HandleState::of_execution(state.execution + 1);
         });
     }
 
@@ -297,6 +314,7 @@ impl Clock {
         requests.mark_changed();
         // Only executions can be interrupted. During other requests an interrupt is kept for its execution.
         let least = if execution.is_some() { Request::Interrupt } else { Request::Kill };
+        let task_interrupts = pass_task_interrupts(process, interrupt_handle, execution);
         let reason = tokio::select! {
             biased;
             request = requested(&mut requests, least) => {
@@ -306,6 +324,7 @@ impl Clock {
                 StopReason::Cancelled
             }
             () = self.passes() => StopReason::TimeLimit,
+            reason = task_interrupts => reason,
         };
         let reason = *self.stopped.get_or_init(|| reason);
         let kill_at = Instant::now().checked_add(grace);
@@ -339,6 +358,19 @@ impl Clock {
                 () = sleep_until(at) => return,
             }
         }
+    }
+}
+
+/// Passes interrupts of the busy task of a server on to its machine, and never returns.
+async fn pass_task_interrupts(process: &Process, handle: &InterruptHandle, execution: Option<u64>) -> StopReason {
+    let mut states = handle.state.subscribe();
+    let Some(execution) = execution else { return std::future::pending().await };
+    let mut seen = 0;
+    loop {
+        // The handle has the sender, so the channel stays open.
+        let _ = states.wait_for(|state| state.task_interrupts > seen).await;
+        seen = states.borrow().task_interrupts;
+        process.interrupt_busy_task(execution);
     }
 }
 

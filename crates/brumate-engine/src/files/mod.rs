@@ -3,12 +3,14 @@
 mod granted;
 mod installs;
 pub(crate) mod layers;
+mod messages;
 mod streams;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{Quota, join_host_directories, mount_host_directories};
 pub(crate) use installs::Installs;
+pub(crate) use messages::set_messages;
 pub(crate) use streams::{EVENT_FD, connect_events, event_sink, set_stdin};
 
 use crate::api::PACKAGES;

@@ -1,7 +1,5 @@
 //! Readiness of descriptors. The engine does the waiting and calls this again afterwards.
 
-use std::os::fd::RawFd;
-
 use brumate_abi::errno::{Errno, syscall};
 use brumate_abi::memory::GuestMemory;
 use brumate_vfs::limits::OPEN_FILES_MAX;
@@ -9,13 +7,17 @@ use brumate_vfs::{Readiness, Vfs};
 
 /// Returns the host's descriptors whose readiness the guest waits for. Besides time and interrupts, only these can end
 /// the wait. Entries that cannot be read are skipped.
-pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds: u32) -> Vec<RawFd> {
-    let entries = (0..nfds).map(|index| fds + index * POLLFD_SIZE);
-    let waits_for_input = |entry: u32, mem: &mut GuestMemory<'_>| {
-        let (fd, wanted) = (mem.read_i32(entry).ok()?, mem.read_i16(entry + 4).ok()?);
-        (fd >= 0 && wanted & (Readiness::IN | Readiness::RDNORM) != 0).then_some(fd)
-    };
-    entries.filter_map(|entry| vfs.readable_fd(waits_for_input(entry, mem)?)).collect()
+pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds: u32) -> Vec<libc::pollfd> {
+    let mut found = Vec::new();
+    for entry in (0..nfds).map(|index| fds + index * POLLFD_SIZE) {
+        let (Ok(fd), Ok(wanted)) = (mem.read_i32(entry), mem.read_i16(entry + 4)) else { continue };
+        let (readable, writable) = if fd < 0 { (None, None) } else { vfs.host_fds(fd) };
+        let reads = readable.filter(|_| wanted & (Readiness::IN | Readiness::RDNORM) != 0);
+        let writes = writable.filter(|_| wanted & (Readiness::OUT | Readiness::WRNORM) != 0);
+        found.extend(reads.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }));
+        found.extend(writes.map(|fd| libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }));
+    }
+    found
 }
 
 /// Size of `struct pollfd`.

@@ -26,8 +26,8 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
                 if rest.is_some_and(|rest| rest.is_zero()) {
                     return 0;
                 }
-                let host_fds = host_fds(&mut host.vfs, &mut memory, fds, count);
-                if clock::wait(&host_fds, rest) {
+                let mut host_fds = host_fds(&mut host.vfs, &mut memory, fds, count);
+                if clock::wait(&mut host_fds, rest) {
                     return Errno::EINTR.as_syscall();
                 }
             }

@@ -17,13 +17,19 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, 
 use std::time::Duration;
 
 pub(crate) use blocked::block_interrupt;
-pub(crate) use queue::queue;
+pub(crate) use queue::{queue, queue_busy_task};
 
 /// Set by the interrupt signal's handler; cleared by the wait that it ends, and when an execution starts.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Python's SIGINT.
 const SIGINT: i32 = 2;
+
+/// Python's SIGUSR1. The guest's handler stops the task that keeps the event loop of a server busy.
+const SIGUSR1: i32 = 10;
+
+/// Flag of a queued number: the execution goes on, and the guest gets [`SIGUSR1`].
+const BUSY_TASK: u64 = 1 << 63;
 
 /// The signal that stops an execution.
 pub(crate) fn number() -> libc::c_int {
@@ -56,6 +62,12 @@ const ORDER: Ordering = Ordering::SeqCst;
 extern "C" fn on_stop(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes what was queued; only the server may signal this process, and it gives a number.
     let execution = unsafe { (*info).si_value() }.sival_ptr as u64;
+    if execution & BUSY_TASK != 0 {
+        if RUNNING.load(ORDER) == execution & !BUSY_TASK {
+            interrupt_busy_task();
+        }
+        return;
+    }
     STOPPED.store(execution, ORDER);
     if execution != 0 && RUNNING.load(ORDER) == execution {
         interrupt();
@@ -84,6 +96,22 @@ fn interrupt() {
         // moves (`memory_may_move(false)`); the guest's code, the only other writer, runs on this very thread.
         unsafe {
             in_memory.write_volatile(SIGINT);
+            clock.write_volatile(0);
+        }
+    }
+}
+
+/// Tells the interpreter to stop the busy task of a server. A signal that CPython has still to see takes precedence. Async-signal-safe.
+fn interrupt_busy_task() {
+    let (in_memory, clock) = (IN_MEMORY.load(Ordering::Relaxed), CLOCK.load(Ordering::Relaxed));
+    if in_memory.is_null() || clock.is_null() {
+        return;
+    }
+    INTERRUPTED.store(true, Ordering::Relaxed);
+    // SAFETY: as in `interrupt`.
+    unsafe {
+        if in_memory.read_volatile() == 0 {
+            in_memory.write_volatile(SIGUSR1);
             clock.write_volatile(0);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::number;
+use super::{BUSY_TASK, number};
 
 /// `siginfo_t` as a queued signal has it, on 64-bit Linux (`<asm-generic/siginfo.h>`).
 #[repr(C)]
@@ -19,6 +19,14 @@ struct Queued {
 }
 
 const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+
+/// Asks the machine behind `pidfd` to stop the task that keeps the event loop of an execution busy.
+///
+/// # Errors
+/// As of [`queue`].
+pub(crate) fn queue_busy_task(pidfd: BorrowedFd<'_>, execution: u64) -> std::io::Result<()> {
+    queue(pidfd, execution | BUSY_TASK)
+}
 
 /// Asks the machine behind `pidfd` to stop one of its executions.
 ///

@@ -11,12 +11,14 @@ use crate::api::{Analysis, Event, Execute, FileError, LayerId, Limits, MAX_LAYER
 /// Server → machine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToMachine {
-    /// First message; with `stdin`, one descriptor follows.
+    /// First message. The descriptors follow: that of `stdin`, then the two of `messages`.
     Start {
         /// Limits of this machine.
         limits: Limits,
         /// A descriptor for standard input follows.
         stdin: bool,
+        /// Two descriptors for messages follow: one to read from, one to write to.
+        messages: bool,
         /// Granted host directories: guest path, read-only.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         mounts: Vec<(String, bool)>,

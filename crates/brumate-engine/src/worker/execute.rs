@@ -17,13 +17,13 @@ struct ExecuteReply {
 impl Worker {
     /// Runs the request code path once so that its pages are resident.
     pub(super) fn warm_up(&mut self) -> Result<(), WireError> {
-        self.start(self.limits, None, Vec::new());
+        self.start(self.limits, None, None, Vec::new());
         self.warm_up_messages()
     }
 
     /// The part of [`Worker::warm_up`] that is repeated after each checkpoint.
     pub(super) fn warm_up_messages(&self) -> Result<(), WireError> {
-        let start = ToMachine::Start { limits: self.limits, stdin: false, mounts: Vec::new() };
+        let start = ToMachine::Start { limits: self.limits, stdin: false, messages: false, mounts: Vec::new() };
         decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
         let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
         let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
@@ -57,7 +57,7 @@ impl Worker {
         let mut outcome = self.outcome(executed.ended, before, cpu_limit);
         let except = request.mode.keeps_names().then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
-        if request.mode == ExecuteMode::Script {
+        if matches!(request.mode, ExecuteMode::Script | ExecuteMode::Server) {
             // The driver puts the script there.
             let script = format!("{}/{}", crate::files::HOME, request.file_name);
             outcome.new_files.retain(|file| file.path != script);

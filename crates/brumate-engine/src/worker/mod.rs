@@ -160,8 +160,14 @@ struct Worker {
 }
 
 impl Worker {
-    /// Applies the caller's limits, standard input and mounts.
-    fn start(&mut self, limits: Limits, stdin: Option<OwnedFd>, mounts: Vec<(String, bool)>) {
+    /// Applies the caller's limits, standard input, messages and mounts.
+    fn start(
+        &mut self,
+        limits: Limits,
+        stdin: Option<OwnedFd>,
+        messages: Option<(OwnedFd, OwnedFd)>,
+        mounts: Vec<(String, bool)>,
+    ) {
         self.limits = limits;
         self.mounts = mounts;
         self.quota.set(limits.mount_bytes);
@@ -171,6 +177,9 @@ impl Worker {
         host.modules = Box::new(modules_over_machine(self.channel.clone(), self.meter.clone()));
         if let Some(stdin) = stdin {
             crate::files::set_stdin(&mut host.vfs, stdin);
+        }
+        if let Some((input, output)) = messages {
+            crate::files::set_messages(&mut host.vfs, input, output);
         }
         crate::files::connect_events(&mut host.vfs, &output, &self.channel);
         host.installs = Some(Installs::new(&output, &self.channel));
@@ -240,9 +249,10 @@ impl Worker {
             self.hot.prefault(|| false);
         }
         match request {
-            ToMachine::Start { limits, stdin, mounts } => {
+            ToMachine::Start { limits, stdin, messages, mounts } => {
                 let stdin = if stdin { fds.next() } else { None };
-                self.start(limits, stdin, mounts);
+                let messages = if messages { fds.next().zip(fds.next()) } else { None };
+                self.start(limits, stdin, messages, mounts);
             }
             ToMachine::Analyze(code) => {
                 self.begin_change();

@@ -1,16 +1,13 @@
 //! Several servers in one HTTP server, each at its path or host.
 
 use super::authority::Authority;
-use super::clients::Clients;
 use super::connections;
-use super::guard::{Guard, named_host};
+use super::guard::named_host;
+use super::guarded_router::GuardedRouter;
+use super::mount::Mount;
 use super::options::HttpOptions;
 use super::resource_metadata::{self, ProtectedMount};
-use super::running_requests::ShutdownPolicy;
-use super::service::HttpService;
-use super::sse::SseEndpoint;
 use super::tls::Tls;
-use crate::auth::Protection;
 use crate::error::ServeError;
 use crate::handler::Handler;
 use crate::principal::Principal;
@@ -47,79 +44,12 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default)]
 pub struct App {
     mounts: Vec<Mount>,
+    guarded: Vec<GuardedRouter>,
     merged: Router,
     #[cfg(feature = "auth-server")]
     auth_server: Option<Arc<crate::auth_server::AuthServerInner>>,
     /// What is wrong with the settings. [`App::start`] fails with it.
     problem: Option<String>,
-}
-
-/// A server or handlers at a path, or for a host.
-#[derive(Clone)]
-struct Mount {
-    host: Option<String>,
-    prefix: String,
-    /// The server whose lifespans are started and stopped. Handlers of rmcp have none.
-    server: Option<Server>,
-    service: HttpService,
-    sse: Option<(String, Arc<SseEndpoint>)>,
-    path: String,
-    shutdown: ShutdownPolicy,
-    /// The metadata of the protected resource, and the guard of its requests.
-    protection: Option<(Arc<Protection>, Guard)>,
-}
-
-impl std::fmt::Debug for Mount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mount").field("prefix", &self.prefix).field("server", &self.server).finish_non_exhaustive()
-    }
-}
-
-impl Mount {
-    fn new<H: ServerHandler>(
-        prefix: String,
-        make: impl Fn(Option<&Principal>) -> H + Clone + Send + Sync + 'static,
-        options: HttpOptions,
-    ) -> Self {
-        let clients = Clients::new(&options);
-        let sse = options.sse_path.clone();
-        let sse = sse.map(|path| (path, SseEndpoint::new(make.clone(), &options, clients.clone())));
-        let service = HttpService::new(make, &options, clients);
-        let protection = options.verifier.protection.clone().map(|protection| (protection, Guard::new(&options)));
-        let HttpOptions { path, shutdown, .. } = options;
-        Self { host: None, prefix, server: None, service, sse, path, shutdown, protection }
-    }
-
-    /// Refuses new requests, waits for running ones, and ends all sessions.
-    async fn drain(&self) {
-        self.service.begin_drain();
-        let sse = self.sse.as_ref().map(|(_, sse)| sse);
-        if let Some(sse) = sse {
-            sse.begin_drain();
-        }
-        let finished = async {
-            self.service.finished().await;
-            if let Some(sse) = sse {
-                sse.finished().await;
-            }
-        };
-        self.shutdown.wait(finished).await;
-        self.service.end_all();
-        if let Some(sse) = sse {
-            sse.end_all();
-        }
-    }
-
-    fn router(&self) -> Router {
-        let mut router = Router::new().route_service(&self.path, self.service.clone());
-        if let Some((path, sse)) = &self.sse {
-            router = router.merge(sse.router(path));
-        }
-        match self.prefix.trim_end_matches('/') {
-            "" => router,
-            prefix => Router::new().nest(prefix, router),
-        }
-    }
 }
 
 impl App {
@@ -163,6 +93,24 @@ impl App {
         self
     }
 
+    /// Mounts a router below `prefix`, which may be empty, with the guard of a server: hosts, origins and tokens are
+    /// checked, and bodies and requests are limited as `options` say. The router gets all paths below `prefix` that
+    /// nothing else has. It finds the request's [`Principal`] in the extensions of the request. A request that the app
+    /// has checked a token of has no `Authorization` header any more.
+    ///
+    /// Bodies are streamed. [`HttpOptions::body_timeout`] is the time for each piece of a body. Preflight requests of
+    /// web pages (CORS) are answered before the router. Each prefix has one router at most.
+    #[must_use]
+    pub fn mount_router(mut self, prefix: impl Into<String>, router: Router, options: HttpOptions) -> Self {
+        let router = GuardedRouter::new(&prefix.into(), router, options);
+        if self.guarded.iter().any(|other| other.prefix() == router.prefix()) {
+            self.problem = Some(format!("there are two routers at `{}`", router.prefix()));
+        } else {
+            self.guarded.push(router);
+        }
+        self
+    }
+
     /// Adds routes beside the servers, such as a health check. Nothing checks who requests them.
     #[must_use]
     pub fn merge(mut self, router: Router) -> Self {
@@ -194,7 +142,8 @@ impl App {
 
     /// Returns the number of requests that are not answered yet.
     pub fn running_requests(&self) -> usize {
-        self.mounts.iter().map(|mount| mount.service.running_requests()).sum()
+        let of_routers: usize = self.guarded.iter().map(GuardedRouter::running_requests).sum();
+        self.mounts.iter().map(|mount| mount.service.running_requests()).sum::<usize>() + of_routers
     }
 
     /// Returns the servers as an axum router, for use in another application. The application calls [`App::start`]
@@ -202,6 +151,7 @@ impl App {
     pub fn router(&self) -> Router {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.merged.clone(), |router, mount| router.merge(mount.router()));
+        let default = self.guarded.iter().fold(default, |router, guarded| router.merge(guarded.router()));
         let default = default.merge(self.metadata(None)).merge(self.authorization());
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
@@ -244,7 +194,8 @@ impl App {
             let path = format!("{}{}", mount.prefix.trim_end_matches('/'), mount.path);
             Some(ProtectedMount { protection, guard, path })
         });
-        resource_metadata::router(&protected.collect::<Vec<_>>())
+        let guarded = self.guarded.iter().filter(|_| host.is_none()).filter_map(GuardedRouter::protected);
+        resource_metadata::router(&protected.chain(guarded).collect::<Vec<_>>())
     }
 
     /// Starts all lifespans.
@@ -262,6 +213,9 @@ impl App {
                 let Some((protection, _)) = &mount.protection else { continue };
                 auth_server.check_grants(protection, mount.server.as_ref()).map_err(ServeError::Setup)?;
             }
+            for protection in self.guarded.iter().filter_map(GuardedRouter::protection) {
+                auth_server.check_grants(protection, None).map_err(ServeError::Setup)?;
+            }
         }
         for server in self.mounts.iter().filter_map(|mount| mount.server.as_ref()) {
             if let Err(error) = server.start().await {
@@ -274,7 +228,9 @@ impl App {
 
     /// Refuses new requests, waits for running ones as long as their server's options allow, and ends all sessions.
     pub async fn drain(&self) {
-        futures::future::join_all(self.mounts.iter().map(Mount::drain)).await;
+        let servers = futures::future::join_all(self.mounts.iter().map(Mount::drain));
+        let routers = futures::future::join_all(self.guarded.iter().map(GuardedRouter::drain));
+        futures::join!(servers, routers);
     }
 
     /// Stops all lifespans, in reverse.

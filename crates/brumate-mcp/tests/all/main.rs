@@ -25,6 +25,7 @@ mod protect;
 mod restart;
 mod results;
 mod rmcp_server;
+mod routers;
 mod service;
 mod sessions;
 mod stdio;

@@ -166,6 +166,7 @@ impl Script {
         self.analysis = Analysis {
             imports: required.iter().map(ToString::to_string).collect(),
             optional_imports: optional.iter().map(ToString::to_string).collect(),
+            requirements: Vec::new(),
             syntax_error: false,
         };
         self

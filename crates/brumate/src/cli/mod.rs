@@ -10,8 +10,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod arguments;
 mod client;
+pub(crate) mod forwarded;
 mod http;
 mod packages;
+mod python_server;
 
 pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
@@ -20,6 +22,7 @@ pub(crate) use arguments::{
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
 pub(crate) use packages::{InferArg, PackageOptions};
+pub(crate) use python_server::{DevArgs, InstallArgs, IsolateArg, PythonServerOptions, RunArgs};
 
 use crate::env_vars;
 
@@ -65,6 +68,12 @@ pub(crate) enum Mode {
     /// Run a script in the sandbox: `brumate exec script.py [arguments]`, or `-` for standard input
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
+    /// Run an MCP server that is written in Python in the sandbox: `brumate run server.py`
+    Run(Box<RunArgs>),
+    /// Run an MCP server under the Inspector, and start it again when its file changes: `brumate dev server.py`
+    Dev(Box<DevArgs>),
+    /// Add an MCP server to a client's configuration: `brumate install server.py`
+    Install(Box<InstallArgs>),
     /// Run a small numpy script and print its result
     Example,
     /// Compile everything that a first run would wait for, and check that it works
@@ -101,7 +110,10 @@ pub(crate) enum Mode {
 impl Mode {
     /// Returns whether the command is a server, which runs until its clients leave or a signal ends it.
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self, Self::Stdio | Self::Pipe | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse)
+        matches!(
+            self,
+            Self::Stdio | Self::Pipe | Self::Run(_) | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse
+        )
     }
 }
 

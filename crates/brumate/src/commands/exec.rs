@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 
 use super::output_directory::OutputDirectory;
 use super::print_error;
+use super::run_events::for_each_output;
 use crate::cli::ExecArgs;
 use crate::exit_status;
-use crate::progress;
 use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -131,8 +131,7 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
         let open = std::fs::File::open(arguments.file()).and_then(read_bounded);
         open.with_context(|| format!("cannot read {}", arguments.file().display()))?
     };
-    let code = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8 text"))?;
-    let code = code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code);
+    let code = text_of(bytes, &name)?;
     let mut request = ScriptRequest::new(code, name);
     if from_stdin {
         // As in CPython, `sys.argv[0]` is `-`.
@@ -148,6 +147,19 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     }
     request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     Ok(request)
+}
+
+/// Reads a file of Python code. Returns the code and the file's name.
+pub(super) fn read_file(path: &Path) -> anyhow::Result<(String, String)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = std::fs::File::open(path).and_then(read_bounded);
+    let code = text_of(bytes.with_context(|| format!("cannot read {}", path.display()))?, &name)?;
+    Ok((code, name))
+}
+
+fn text_of(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
+    let code = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8 text"))?;
+    Ok(code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code))
 }
 
 /// Copies standard input to a pipe, and returns its read end. The descriptor of standard input may be a terminal, a socket or a
@@ -174,7 +186,7 @@ fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
 }
 
 /// Parses `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may contain colons, guest paths may not.
-fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
+pub(super) fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     let shown = text.to_string_lossy();
     let bytes = text.as_bytes();
     let (bytes, read_only) = match bytes.strip_suffix(b":ro") {
@@ -207,34 +219,20 @@ fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
 }
 
 /// Writes the script's output as it arrives. Interrupts the script when the output cannot be written.
-fn write_output(mut events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
+fn write_output(events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
     let mut result = Ok(());
-    let show = progress::packages_on_terminal();
-    let mut showing = false;
-    while let Some(event) = events.blocking_recv() {
-        if let (RunEvent::Packages(event), Some(show)) = (&event, show) {
-            show(event);
-            showing = true;
-            continue;
-        }
-        if std::mem::take(&mut showing) {
-            progress::clear();
-        }
-        let RunEvent::Output { name, text } = event else { continue };
+    for_each_output(events, |name, text| {
         if result.is_err() {
-            continue;
+            return;
         }
         result = match name {
-            StreamName::Stdout => write_all(std::io::stdout().lock(), &text),
-            StreamName::Stderr => write_all(std::io::stderr().lock(), &text),
+            StreamName::Stdout => write_all(std::io::stdout().lock(), text),
+            StreamName::Stderr => write_all(std::io::stderr().lock(), text),
         };
         if result.is_err() {
             cancel.cancel();
         }
-    }
-    if showing {
-        progress::clear();
-    }
+    });
     result
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let Some(service) = &settings.http else {
         return Ok(exit_status::USAGE);
     };
-    let HttpServerSettings { host, port, allow_unauthenticated, tokens, tls, event_store, serving } = service;
+    let HttpServerSettings { host, port, allow_unauthenticated, tokens, tls, event_store, serving, .. } = service;
     let mut serving = serving.clone();
     let prepared = async {
         serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
@@ -84,7 +84,7 @@ fn open_event_store(directory: &Path) -> anyhow::Result<Arc<EventStore>> {
 }
 
 /// Listens on an address. Other machines may only reach it if `allow_remote`.
-async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<TcpListener> {
+pub(super) async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<TcpListener> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((bare, port)).await.with_context(|| format!("`--host {host}`"))?;
     let addresses: Vec<SocketAddr> = found.collect();
@@ -98,7 +98,7 @@ async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<Tcp
 }
 
 /// Returns the address for clients.
-fn shown(host: &str, address: SocketAddr) -> String {
+pub(super) fn shown(host: &str, address: SocketAddr) -> String {
     if address.ip().is_unspecified() || host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[') {
         return address.to_string();
     }
@@ -106,7 +106,7 @@ fn shown(host: &str, address: SocketAddr) -> String {
 }
 
 /// Raises the limit of open descriptors to the maximum: each client needs one. Jailed processes have their own limits.
-fn raise_descriptors() {
+pub(super) fn raise_descriptors() {
     let limits = getrlimit(Resource::Nofile);
     // On failure the old limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
@@ -144,7 +144,7 @@ fn trim_memory() {
 
 /// Reads tokens and certificates again at SIGHUP, and the tokens when their file was changed. Runs of a principal that lost its last
 /// token are ended.
-fn reload_in_background(serving: &HttpSettings, admission: Admission) -> std::io::Result<()> {
+pub(super) fn reload_in_background(serving: &HttpSettings, admission: Admission) -> std::io::Result<()> {
     let (tokens, tls) = (serving.tokens.clone(), serving.tls.clone());
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {

@@ -3,14 +3,18 @@
 pub(crate) mod bundle;
 pub(crate) mod client;
 pub(crate) mod completions;
+pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod example;
 pub(crate) mod exec;
 pub(crate) mod health;
 pub(crate) mod http;
+pub(crate) mod install;
 pub(crate) mod lock;
 mod output_directory;
 pub(crate) mod pipe;
+pub(crate) mod run;
+mod run_events;
 pub(crate) mod serving;
 pub(crate) mod sessions;
 pub(crate) mod stdio;

@@ -67,7 +67,9 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
         return Ok(exit_status::FAILURE);
     }
     for image in
-        [Some(Image::data()), Some(Image::notebook()), image_of(&settings.runner.dependencies)].into_iter().flatten()
+        [Some(Image::data()), Some(Image::notebook()), Some(Image::server()), image_of(&settings.runner.dependencies)]
+            .into_iter()
+            .flatten()
     {
         sandbox.engine.warm(&image).await?;
     }

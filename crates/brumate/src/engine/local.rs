@@ -275,6 +275,10 @@ impl InterruptHandle for LocalInterrupter {
         self.0.interrupt();
     }
 
+    fn interrupt_busy_task(&self) {
+        self.0.interrupt_busy_task();
+    }
+
     fn kill(&self) {
         self.0.kill();
     }

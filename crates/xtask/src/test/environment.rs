@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Python environments: directory, variable, requirement.
 const PYTHONS: &[(&str, &str, &str)] = &[
-    ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2"),
-    ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3"),
+    // With what the servers in `tests/python/python_servers` import.
+    ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2 pillow httpx fastapi uvicorn starlette"),
+    ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3 pillow httpx fastapi uvicorn starlette"),
     // uv decides what a right resolution is.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
     // What the sandbox's numbers are compared with: the bundle's versions.
@@ -48,6 +49,11 @@ const INSPECTOR_PACKAGES: &[&str] = &["@modelcontextprotocol/inspector@2.12.0", 
 
 const INSPECTOR: &str = "BRUMATE_TEST_INSPECTOR";
 
+/// A Chromium with its libraries and fonts, and what drives it. It needs no more than the C library of the system.
+const BROWSER_PACKAGES: &[&str] = &["@sparticuz/chromium@153.0.0", "playwright-core@1.65.1"];
+
+const BROWSER: &str = "BRUMATE_TEST_BROWSER";
+
 const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
@@ -77,6 +83,7 @@ impl Environment {
         variables.push((CONFORMANCE, npm_packages(&base.join("conformance"), CONFORMANCE_PACKAGES)?));
         variables.push((CLIENTS, npm_packages(&base.join("clients"), CLIENT_PACKAGES)?));
         variables.push((INSPECTOR, npm_packages(&base.join("inspector"), INSPECTOR_PACKAGES)?));
+        variables.push((BROWSER, npm_packages(&base.join("browser"), BROWSER_PACKAGES)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
         variables.push((WHEELS, wheels::prepare(&base)?));
         let tools = base.join("tools");

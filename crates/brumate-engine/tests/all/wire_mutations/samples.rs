@@ -66,7 +66,12 @@ fn to_machine() -> Vec<ToMachine> {
     };
     let stat = HostStat { inode: 1, mode: 2, links: 3, size: u64::MAX, accessed: i64::MIN, modified: 6, changed: 7 };
     let mut messages = vec![
-        ToMachine::Start { limits: Limits::default(), stdin: true, mounts: vec![(text(), true), (text(), false)] },
+        ToMachine::Start {
+            limits: Limits::default(),
+            stdin: true,
+            messages: true,
+            mounts: vec![(text(), true), (text(), false)],
+        },
         ToMachine::Analyze(text()),
         ToMachine::Execute { number: u64::MAX, request: Box::new(execute), list: Some(text()), checkpoint: true },
     ];
@@ -146,6 +151,7 @@ fn from_machine() -> Vec<FromMachine> {
         FromMachine::Analyzed(Analysis {
             imports: vec![text(), text()],
             optional_imports: vec![text()],
+            requirements: vec![text()],
             syntax_error: false,
         }),
         FromMachine::Files(Ok(FileReply::List((0..20).map(|number| file(format!("a/{number}"))).collect()))),
@@ -267,6 +273,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         TooLong::of(&FromMachine::Analyzed(Analysis {
             imports: texts(imports),
             optional_imports: texts(optional_imports),
+            requirements: Vec::new(),
             syntax_error: false,
         }))
     };
@@ -288,7 +295,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("optional imports", analysis(0, MAX_NAMES + 1)),
         ("arguments", execute(MAX_ARGUMENTS + 1, 0)),
         ("environment", execute(0, MAX_ARGUMENTS + 1)),
-        ("mounts", TooLong::of(&ToMachine::Start { limits: Limits::default(), stdin: false, mounts })),
+        ("mounts", TooLong::of(&ToMachine::Start { limits: Limits::default(), stdin: false, messages: false, mounts })),
         ("entries", TooLong::of(&ToMachine::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
         ("files", TooLong::of(&FromMachine::Files(Ok(FileReply::List(vec![tiny(); MAX_LISTED_FILES + 1]))))),
         ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),

@@ -1,0 +1,64 @@
+//! A server's entry.
+
+use std::fmt;
+
+/// How a client starts a server. `Debug` shows the names of its variables and not their values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The program: an absolute path, or a name on the client's `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables of its environment, in the order in which they are written.
+    pub env: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Entry").field("command", &self.command).field("args", &self.args).field("env", &names).finish()
+    }
+}
+
+/// The longest name of an entry. Clients put it before the names of tools, for which models have a limit of 64.
+pub(crate) const MAX_NAME: usize = 48;
+
+/// Returns true for a name that all clients accept.
+pub(crate) fn is_name(name: &str) -> bool {
+    let accepted = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(accepted)
+}
+
+/// Returns true if a command is a Brumate: the last part of its path is `brumate`.
+pub(crate) fn is_brumate(command: &str) -> bool {
+    let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    matches!(program, "brumate" | "brumate.exe")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_value_of_a_variable() {
+        let env = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
+        let text = format!("{:?}", Entry { command: "brumate".to_owned(), args: vec!["run".to_owned()], env });
+        assert!(text.contains("TOKEN") && text.contains("run") && !text.contains("hunter2"), "{text}");
+    }
+
+    #[test]
+    fn names_and_commands_are_told_apart() {
+        for name in ["a", "my-server_2", &"n".repeat(48)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "a b", "ä", "a.b", &"n".repeat(49)] {
+            assert!(!is_name(name), "{name}");
+        }
+        for command in ["brumate", "/usr/bin/brumate", r"C:\Programs\brumate.exe"] {
+            assert!(is_brumate(command), "{command}");
+        }
+        for command in ["", "brumate2", "/opt/brumate/python", "npx"] {
+            assert!(!is_brumate(command), "{command}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Why a file was not changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::entry::MAX_NAME;
+
+/// Why an entry was not put in or taken out. The file is as it was. No value of a variable is in any message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// A name that not all clients accept.
+    #[error("`{name}` is no name for a server: use 1 to {MAX_NAME} letters, digits, `-` and `_` (--name)")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The directory of the file does not exist.
+    #[error("{}: its directory does not exist. Start the client once, or make the directory", file.display())]
+    NoDirectory {
+        /// The file.
+        file: PathBuf,
+    },
+    /// There is something else than a file in its place.
+    #[error("{} is {what} and not a file. Move it away, then try again", file.display())]
+    NotAFile {
+        /// The path.
+        file: PathBuf,
+        /// What is there, such as `a directory`.
+        what: &'static str,
+    },
+    /// Symbolic links that lead to themselves.
+    #[error("{}: its symbolic links lead to no file. Remove the link, then try again", file.display())]
+    LinkLoop {
+        /// The first link.
+        file: PathBuf,
+    },
+    /// Nobody may write the file.
+    #[error("{} is read-only. Make it writable, or change the source that it is made from", file.display())]
+    ReadOnly {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file is too large to be edited.
+    #[error("{} is larger than {} MiB, and is not edited", file.display(), limit >> 20)]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The file is not UTF-8.
+    #[error(
+        "{}: line {line}, column {column}: not UTF-8. Save the file as UTF-8, then try again",
+        file.display()
+    )]
+    NotUtf8 {
+        /// The file.
+        file: PathBuf,
+        /// The line of the first wrong byte, from 1.
+        line: usize,
+        /// Its column in characters, from 1.
+        column: usize,
+    },
+    /// The file is neither JSON nor JSON with comments.
+    #[error(
+        "{}: line {line}, column {column}: {reason}. Correct the file, then try again",
+        file.display()
+    )]
+    Syntax {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// The file, or the key of the servers, has another value than an object.
+    #[error(
+        "{}: line {line}, column {column}: {what} is not an object. Put `{{}}` there, then try again",
+        file.display()
+    )]
+    NotAnObject {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// What it is: `the file's value`, or a key.
+        what: String,
+    },
+    /// A key that matters is there twice: which one counts depends on the reader.
+    #[error(
+        "{}: line {line}, column {column}: `{key}` is there a second time, after line {first}. \
+         Remove one of the two, then try again",
+        file.display()
+    )]
+    Duplicate {
+        /// The file.
+        file: PathBuf,
+        /// The key.
+        key: String,
+        /// The line of the second one, from 1.
+        line: usize,
+        /// Its column in characters, from 1.
+        column: usize,
+        /// The line of the first one.
+        first: usize,
+    },
+    /// There is no entry with this name.
+    #[error("{} has no server `{name}`", file.display())]
+    NoEntry {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// The entry starts another program than Brumate, and Brumate has not put it there.
+    #[error(
+        "{}: the server `{name}` is not one of Brumate's, and stays. Remove it in {}, or choose another --name",
+        file.display(), client
+    )]
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        name: String,
+        /// The client's name.
+        client: &'static str,
+    },
+    /// Another program changed the file each time before it could be replaced.
+    #[error(
+        "{}: another program changed it {attempts} times meanwhile. Close {client}, then try again",
+        file.display()
+    )]
+    Changed {
+        /// The file.
+        file: PathBuf,
+        /// How many times it was tried.
+        attempts: usize,
+        /// The client's name.
+        client: &'static str,
+    },
+    /// Another Brumate has the lock.
+    #[error("another brumate is changing {}. Wait until it has ended, then try again", file.display())]
+    Busy {
+        /// The file.
+        file: PathBuf,
+    },
+    /// What Brumate remembers of the file cannot be read.
+    #[error("{} is damaged. Remove it, then try again: what `--remove` would have brought back is lost", file.display())]
+    Record {
+        /// The file with the record.
+        file: PathBuf,
+    },
+    /// The edited text would not have been what was meant. It was not written.
+    #[error("{}: the edit would have changed something else, and was not made. This is a fault of Brumate", file.display())]
+    Unsafe {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, such as `read`.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl InstallError {
+    /// Returns a function that makes an error of the system's.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> InstallError {
+        move |source| InstallError::Io { action, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,100 @@
+//! An entry put into a text.
+
+use super::entry_text::{fresh, merge};
+use super::{Action, Edited, Refusal, command, live, read, same_elsewhere, servers};
+use crate::document::{Member, Node, parse};
+use crate::record::{Installed, MadeRoot, Record};
+use crate::splice::{Place, apply, tail};
+use crate::style::{Json, Style, first_on_line};
+use crate::{Client, Entry};
+
+/// Puts an entry into a text. `None` is a file that does not exist.
+pub(crate) fn put(
+    text: Option<&str>,
+    client: Client,
+    name: &str,
+    entry: &Entry,
+    record: &Record,
+) -> Result<Edited, Refusal> {
+    let before = text.unwrap_or_default();
+    let document = read(before, client, name)?;
+    let style = Style::of(before, document.root.as_ref());
+    let mut record = live(record, &document, client);
+    let old = servers(&document, client).and_then(|servers| servers.node.member(name));
+    let known = record.entries.get(name);
+    let replaced = match (known, old) {
+        (Some(known), _) => known.replaced.clone(),
+        (None, old) => old.map(|old| before[old.node.range.clone()].to_owned()),
+    };
+    let (known, had) = (known.is_some(), old.is_some());
+    let after = match (&document.root, servers(&document, client), old) {
+        (_, _, Some(old)) => merge(before, client, name, &style, old, entry)?,
+        (_, Some(servers), None) => {
+            let place = Place { text: before, style: &style, object: &servers.node };
+            if servers.node.members().is_some_and(<[Member]>::is_empty) {
+                record.made.key_rest = Some(before[tail(before, &servers.node.range)].to_owned());
+            }
+            let open = first_on_line(before, servers.start).is_some() || spans_lines(before, &servers.node);
+            apply(before, place.append(&[(name.to_owned(), fresh(client, entry))], open))
+        }
+        (Some(root), None, None) => {
+            record.made.key = true;
+            let empty = root.members().is_some_and(<[Member]>::is_empty);
+            if empty {
+                record.made.root_rest = Some(before[tail(before, &root.range)].to_owned());
+            }
+            apply(
+                before,
+                Place { text: before, style: &style, object: root }.append(&[whole(client, name, entry)], empty),
+            )
+        }
+        (None, ..) => {
+            record.made.file = text.is_none();
+            record.made.key = true;
+            let (root, whole) = new_root(before, &style, whole(client, name, entry));
+            record.made.root = Some(root);
+            whole
+        }
+    };
+    let action = match (known, had) {
+        _ if text == Some(after.as_str()) => Action::Unchanged,
+        (true, _) => Action::Updated,
+        (false, true) => Action::Replaced,
+        (false, false) => Action::Added,
+    };
+    // An entry that was there already has replaced none.
+    if known || action != Action::Unchanged {
+        record.entries.insert(name.to_owned(), Installed { command: entry.command.clone(), replaced });
+    }
+    let checked = parse(&after).map_err(|_| Refusal::Unsafe)?;
+    let written = servers(&checked, client).and_then(|servers| servers.node.member(name)).and_then(command);
+    if written != Some(entry.command.as_str()) || !same_elsewhere(before, &document, &after, &checked, client, name) {
+        return Err(Refusal::Unsafe);
+    }
+    let strict = document.strict || document.root.is_none() && checked.strict;
+    if strict && !checked.strict {
+        return Err(Refusal::Unsafe);
+    }
+    Ok(Edited { action, text: Some(after), record, strict })
+}
+
+/// Returns true if a value is on more than one line.
+fn spans_lines(text: &str, node: &Node) -> bool {
+    text[node.range.clone()].contains(['\n', '\r'])
+}
+
+/// Returns the root object for a text without a value, and the text with it.
+fn new_root(text: &str, style: &Style, member: (String, Json)) -> (MadeRoot, String) {
+    let root = style.lines(&Json::Object(vec![member]), "");
+    let is_space = text.chars().all(char::is_whitespace);
+    let (blank, kept) = if is_space { (text, "") } else { ("", text) };
+    let before = if kept.is_empty() || kept.ends_with('\n') { "" } else { style.line_end };
+    let whole = format!("{kept}{before}{root}{}", style.line_end);
+    let made = MadeRoot { before: before.to_owned(), behind: style.line_end.to_owned(), blank: blank.to_owned() };
+    (made, whole)
+}
+
+/// Returns the key of the servers with an object that has one entry.
+fn whole(client: Client, name: &str, entry: &Entry) -> (String, Json) {
+    (client.key().to_owned(), Json::Object(vec![(name.to_owned(), fresh(client, entry))]))
+}

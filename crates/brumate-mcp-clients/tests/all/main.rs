@@ -1,0 +1,13 @@
+//! Tests of the crate through its interface.
+
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
+mod concurrent;
+mod env_file;
+mod home;
+mod install;
+mod links;
+mod permissions;
+mod random;
+mod refused;
+mod remove;

@@ -1,0 +1,168 @@
+//! Machines of sessions: which session has which machine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brumate_mcp::Principal;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::machine_places::MachinePlaces;
+use super::owned_machine::{OwnedMachine, hold_place};
+use super::starting::MachineStarter;
+
+/// Longest id of a session, in bytes. A response with a longer one begins no session.
+const MAX_SESSION_ID_BYTES: usize = 256;
+
+/// A machine cannot be had.
+#[derive(Debug)]
+pub(super) enum NoSessionMachine {
+    /// All places are taken, or those of the principal.
+    NoPlace,
+    /// It could not be started.
+    NotStarted,
+}
+
+/// A session, and its machine.
+#[derive(Debug, Clone)]
+struct Session {
+    principal: Option<Principal>,
+    machine: Arc<OwnedMachine>,
+}
+
+/// The machine of a principal's requests that belong to no session.
+type PrincipalMachine = Arc<tokio::sync::Mutex<Option<OwnedMachine>>>;
+
+/// All sessions and their machines.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    starter: MachineStarter,
+    places: MachinePlaces,
+    /// A machine that no session has yet: the first one.
+    spare: Mutex<Option<OwnedMachine>>,
+    by_id: Arc<Mutex<HashMap<String, Session>>>,
+    by_principal: Arc<Mutex<HashMap<Option<Principal>, PrincipalMachine>>>,
+    stop: CancellationToken,
+    machines: TaskTracker,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// Makes a table whose first session gets the machine `first`.
+    pub(super) fn new(first: Connection, starter: MachineStarter) -> Self {
+        let limits = starter.limits();
+        Self {
+            places: MachinePlaces::new(limits.max_machines, limits.max_machines_each),
+            starter,
+            spare: Mutex::new(Some(OwnedMachine::new(first))),
+            by_id: Arc::default(),
+            by_principal: Arc::default(),
+            stop: CancellationToken::new(),
+            machines: TaskTracker::new(),
+        }
+    }
+
+    /// Starts a machine for a principal.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSessionMachine`].
+    pub(super) async fn start(&self, principal: Option<&Principal>) -> Result<OwnedMachine, NoSessionMachine> {
+        let place = self.places.take(principal).ok_or(NoSessionMachine::NoPlace)?;
+        let spare = lock(&self.spare).take().filter(|spare| spare.connection().is_open());
+        let machine = match spare {
+            Some(spare) => spare,
+            None => {
+                let started = self.starter.start().await;
+                OwnedMachine::new(started.map_err(|error| {
+                    tracing::error!("a machine for a session could not be started: {error}");
+                    NoSessionMachine::NotStarted
+                })?)
+            }
+        };
+        let (connection, idle) = (machine.connection().clone(), self.starter.limits().session_idle);
+        let (stop, by_id, by_principal) = (self.stop.clone(), Arc::clone(&self.by_id), Arc::clone(&self.by_principal));
+        self.machines.spawn(async move {
+            let stopping = connection.clone();
+            let held = hold_place(connection.clone(), place, idle);
+            tokio::pin!(held);
+            tokio::select! {
+                () = &mut held => {}
+                () = stop.cancelled() => {
+                    stopping.stop();
+                    held.await;
+                }
+            }
+            tracing::debug!("the machine of a session has ended: {}", connection.closed_because());
+            lock(&by_id).retain(|_, session| session.machine.connection().is_open());
+            // A machine that is being started is locked, and stays.
+            lock(&by_principal).retain(|_, machine| {
+                machine
+                    .try_lock()
+                    .map_or(true, |machine| machine.as_ref().is_some_and(|machine| machine.connection().is_open()))
+            });
+        });
+        Ok(machine)
+    }
+
+    /// Binds the id of a session to a machine and a principal. Returns the machine if the id cannot be bound: it is bound already, or
+    /// is not valid.
+    pub(super) fn bind(
+        &self,
+        id: &str,
+        principal: Option<&Principal>,
+        machine: OwnedMachine,
+    ) -> Result<(), OwnedMachine> {
+        let mut by_id = lock(&self.by_id);
+        if id.is_empty() || id.len() > MAX_SESSION_ID_BYTES || by_id.contains_key(id) {
+            return Err(machine);
+        }
+        let session = Session { principal: principal.cloned(), machine: Arc::new(machine) };
+        by_id.insert(id.to_owned(), session);
+        Ok(())
+    }
+
+    /// Returns the machine of a session. Sessions of other principals are not found.
+    pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<Connection> {
+        let by_id = lock(&self.by_id);
+        let session = by_id.get(id).filter(|session| session.principal.as_ref() == principal)?;
+        Some(session.machine.connection().clone()).filter(Connection::is_open)
+    }
+
+    /// Ends a session and its machine.
+    pub(super) fn end(&self, id: &str) {
+        let ended = lock(&self.by_id).remove(id);
+        drop(ended);
+    }
+
+    /// Returns the machine of a principal's requests that belong to no session; starts it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSessionMachine`].
+    pub(super) async fn of_principal(&self, principal: Option<&Principal>) -> Result<Connection, NoSessionMachine> {
+        let machine = Arc::clone(lock(&self.by_principal).entry(principal.cloned()).or_default());
+        let mut machine = machine.lock().await;
+        if let Some(running) = machine.as_ref().filter(|machine| machine.connection().is_open()) {
+            return Ok(running.connection().clone());
+        }
+        let started = self.start(principal).await?;
+        Ok(machine.insert(started).connection().clone())
+    }
+
+    /// Asks all machines to end, and waits until they have.
+    pub(super) async fn stop(&self) {
+        self.stop.cancel();
+        let spare = lock(&self.spare).take();
+        if let Some(spare) = spare {
+            spare.connection().stop();
+            spare.connection().closed().await;
+        }
+        self.machines.close();
+        self.machines.wait().await;
+    }
+}

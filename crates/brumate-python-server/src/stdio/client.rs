@@ -1,0 +1,92 @@
+//! The messages of the client.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::answers::{self, StopCause};
+use super::envelope::{self, EnvelopeError, Message};
+use super::lines::Line;
+use super::requests::OpenRequest;
+use super::supervisor::Supervisor;
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
+    /// Passes a line of the client on. What is no message is answered.
+    pub(super) async fn handle_client_line(&mut self, line: Line, shutdown: &CancellationToken) {
+        let Line::Whole(line) = line else {
+            let error = EnvelopeError::Invalid("the message is longer than 16 MiB");
+            return self.tell_client(answers::invalid(&error).as_bytes());
+        };
+        match envelope::split(&line) {
+            Err(error) => self.tell_client(answers::invalid(&error).as_bytes()),
+            Ok(messages) => {
+                for message in messages {
+                    self.handle_client_message(message, shutdown).await;
+                }
+            }
+        }
+    }
+
+    async fn handle_client_message(&mut self, text: &[u8], shutdown: &CancellationToken) {
+        let message = match envelope::parse(text) {
+            Ok(message) => message,
+            Err(error) => return self.tell_client(answers::invalid(&error).as_bytes()),
+        };
+        match message {
+            Message::Request { id, method } => {
+                let request = OpenRequest { is_tool_call: method == "tools/call" };
+                if method == "initialize" {
+                    self.initialize = Some((id.clone(), text.to_vec()));
+                }
+                let is_initialize = method == "initialize";
+                if self.machine.is_none() {
+                    self.start_for(is_initialize, shutdown).await;
+                }
+                if self.machine.is_none() {
+                    let reason = "The server cannot be started; its log says why.";
+                    let answer = answers::stopped(&id, &request, StopCause::MachineEnd, reason);
+                    return self.tell_client(answer.as_bytes());
+                }
+                if let Err(refusal) = self.requests.begin(id.clone(), request) {
+                    return self.tell_client(answers::refused(&id, refusal).as_bytes());
+                }
+            }
+            Message::Notification { method, cancelled } => {
+                if method == "notifications/initialized" {
+                    self.initialized = Some(text.to_vec());
+                }
+                if let Some(id) = cancelled {
+                    self.requests.cancelled(&id);
+                    self.send(text);
+                    // A tool that keeps the loop busy sees no message. Whatever is busy now belongs to no open request.
+                    if !self.requests.any_open() {
+                        self.probe();
+                    }
+                    return;
+                }
+            }
+            // An answer that nobody waits for is dropped.
+            Message::Response { id } => {
+                if !id.is_some_and(|id| self.requests.end_of_server(&id)) {
+                    return;
+                }
+            }
+        }
+        self.send(text);
+    }
+
+    /// Starts a new machine for a message of the client. A client's own `initialize` takes the place of the one before.
+    async fn start_for(&mut self, is_initialize: bool, shutdown: &CancellationToken) {
+        let before = if is_initialize { self.initialize.take() } else { None };
+        self.restart(shutdown).await;
+        if is_initialize {
+            self.initialize = before;
+        }
+    }
+
+    /// Sends a message to the machine. Without a machine it is dropped: only requests start one.
+    fn send(&mut self, text: &[u8]) {
+        if let Some(machine) = &mut self.machine {
+            machine.send(text);
+        }
+    }
+}

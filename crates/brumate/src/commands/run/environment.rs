@@ -1,0 +1,94 @@
+//! The environment of a server: variables of the command line and of files. It gets no others.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow, bail};
+use brumate_mcp_clients::{MAX_ENV_FILE_BYTES, parse_env_file};
+
+use crate::cli::PythonServerOptions;
+
+/// Returns the variables of `--env-file` and `--env-var`. Later ones take precedence, and those of `--env-var` over those of files.
+///
+/// # Errors
+///
+/// A file cannot be read, or a variable has no value. Values are not shown.
+pub(crate) fn variables(options: &PythonServerOptions) -> anyhow::Result<Vec<(String, String)>> {
+    let mut variables = Vec::new();
+    for file in &options.env_file {
+        variables.extend(read(file).with_context(|| format!("`--env-file {}`", file.display()))?);
+    }
+    for text in &options.env {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (
+                text.as_str(),
+                std::env::var(text).map_err(|_| {
+                    anyhow!("`--env-var {text}`: the variable has no value here; write `{text}=VALUE`, or set it")
+                })?,
+            ),
+        };
+        if name.is_empty() || name.contains('\0') || value.contains('\0') {
+            bail!("`--env-var`: expected NAME=VALUE or NAME");
+        }
+        variables.push((name.to_owned(), value));
+    }
+    // The last value of a name counts, at the place of the first.
+    let mut unique: Vec<(String, String)> = Vec::new();
+    for (name, value) in variables {
+        match unique.iter_mut().find(|(known, _)| *known == name) {
+            Some(known) => known.1 = value,
+            None => unique.push((name, value)),
+        }
+    }
+    Ok(unique)
+}
+
+#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
+fn read(file: &PathBuf) -> anyhow::Result<Vec<(String, String)>> {
+    let mut text = String::new();
+    let limit = u64::try_from(MAX_ENV_FILE_BYTES).unwrap_or(u64::MAX);
+    std::fs::File::open(file)?.take(limit.saturating_add(1)).read_to_string(&mut text)?;
+    Ok(parse_env_file(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Mode};
+
+    fn of(arguments: &[&str]) -> anyhow::Result<Vec<(String, String)>> {
+        let line = ["brumate", "run"].iter().chain(arguments).chain(&["server.py"]);
+        match Cli::try_parse_from(line).unwrap().mode {
+            Mode::Run(arguments) => variables(&arguments.options),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn variables_of_the_command_line_take_precedence() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(".env");
+        std::fs::write(&file, "A=file\nexport B=\"x y\"\n").unwrap();
+        let file = file.to_str().unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            of(&["-v", "A=1=2", "-f", file, "-v", "C="]).unwrap(),
+            [pair("A", "1=2"), pair("B", "x y"), pair("C", "")]
+        );
+        assert_eq!(
+            of(&["-v", "CARGO_MANIFEST_DIR"]).unwrap(),
+            [pair("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))]
+        );
+        for (arguments, part) in [
+            (["-v", "NO_SUCH_VARIABLE_HERE"], "has no value here"),
+            (["-v", "=secret"], "expected NAME=VALUE"),
+            (["-f", "/nonexistent/.env"], "--env-file"),
+        ] {
+            let error = format!("{:#}", of(&arguments).unwrap_err());
+            assert!(error.contains(part) && !error.contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Starts machines with the server's program in them.
+
+use std::sync::{Arc, OnceLock};
+
+use brumate_engine_api::{BoxFuture, InterruptHandle, MessagePipes};
+use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
+use brumate_session::{CancellationToken, Runner, ScriptEnd};
+use tokio::sync::{mpsc, oneshot};
+
+use super::log::ServerLog;
+use super::program::ServerProgram;
+use crate::exit_status;
+
+/// Most messages of the log that wait to be written. Then the server waits.
+const EVENT_QUEUE: usize = 16;
+
+/// Starts machines of one program.
+pub(super) struct ProgramLauncher {
+    pub(super) runner: Runner,
+    pub(super) program: ServerProgram,
+    pub(super) log: Arc<ServerLog>,
+}
+
+impl Launcher for ProgramLauncher {
+    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
+        Box::pin(async {
+            let (pipes, input, output) = MachinePipes::new()
+                .map_err(|error| LaunchError { reason: format!("the server's pipes cannot be made: {error}") })?;
+            let pipes = MessagePipes { input: pipes.input, output: pipes.output };
+            let mut request =
+                self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
+            let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
+            let (sender, handle) = oneshot::channel();
+            request.handle = Some(sender);
+            tokio::spawn({
+                let control = Arc::clone(&control);
+                async move {
+                    if let Ok(handle) = handle.await {
+                        control.set(handle);
+                    }
+                }
+            });
+            let (events, received) = mpsc::channel(EVENT_QUEUE);
+            let logging = tokio::task::spawn_blocking({
+                let log = Arc::clone(&self.log);
+                move || log.write(received)
+            });
+            let (runner, cancel) = (self.runner.clone(), control.cancel.clone());
+            let running = tokio::spawn(async move {
+                let report = runner.exec(request, events, &cancel).await;
+                // What the server printed comes before what is said of its end.
+                let _ = logging.await;
+                match report {
+                    Ok(report) => machine_end(&report.end),
+                    Err(error) => MachineEnd { status: exit_status::SANDBOX, text: error.to_string() },
+                }
+            });
+            let end = async move {
+                running
+                    .await
+                    .unwrap_or_else(|error| MachineEnd { status: exit_status::SANDBOX, text: error.to_string() })
+            };
+            Ok(Machine { input, output, control, end: Box::pin(end) })
+        })
+    }
+}
+
+fn machine_end(end: &ScriptEnd) -> MachineEnd {
+    let text = match end {
+        ScriptEnd::Exited { message: text, .. }
+        | ScriptEnd::Raised { traceback: text }
+        | ScriptEnd::Stopped { text, .. }
+        | ScriptEnd::Killed { text }
+        | ScriptEnd::InstallError { text } => text.clone(),
+        other => format!("unknown end of the server: {other:?}"),
+    };
+    MachineEnd { status: exit_status::of_script(end), text }
+}
+
+/// Stops the run of a machine.
+struct RunControl {
+    cancel: CancellationToken,
+    /// Set once the program is about to run.
+    handle: OnceLock<Arc<dyn InterruptHandle>>,
+}
+
+impl RunControl {
+    fn set(&self, handle: Arc<dyn InterruptHandle>) {
+        if self.cancel.is_cancelled() {
+            handle.kill();
+        }
+        // It is set once.
+        let _ = self.handle.set(handle);
+    }
+}
+
+impl MachineControl for RunControl {
+    fn interrupt_busy_task(&self) {
+        if let Some(handle) = self.handle.get() {
+            handle.interrupt_busy_task();
+        }
+    }
+
+    fn kill(&self) {
+        self.cancel.cancel();
+        if let Some(handle) = self.handle.get() {
+            handle.kill();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `brumate run`: runs an MCP server that is written in Python in the sandbox.
+
+pub(crate) mod environment;
+mod http;
+mod launcher;
+mod local_files;
+mod log;
+mod name;
+mod program;
+mod project;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brumate_engine_api::{Engine as _, Image};
+use brumate_python_server::stdio::{StdioOptions, serve_stdio};
+use brumate_python_server::{Announcement, MachineEnd, StartError, StartedMachine};
+use brumate_session::{CancellationToken, ImageBuilder};
+
+use self::http::serve_http;
+use self::launcher::ProgramLauncher;
+use self::log::ServerLog;
+pub(crate) use self::name::server_name;
+use self::program::ServerProgram;
+pub(crate) use self::program::{file_and_object, names_file};
+use self::project::Project;
+use self::watch::watch;
+use super::print_error;
+use crate::cli::{IsolateArg, PythonServerOptions, RunArgs};
+use crate::engine::LocalEngine;
+use crate::exit_status;
+use crate::sandbox::{Sandbox, single_run_sandbox, use_warm_dependencies};
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+/// How long a server may run, and how much processor time it may use: as good as forever. Its requests have limits.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Most machines of a server: those of sessions, and some that start or end.
+const MAX_MACHINES: usize = 128;
+/// How long after its start a server has the processors for itself. Then the image for later servers is built.
+const IMAGE_DELAY: Duration = Duration::from_secs(3);
+
+/// Runs the server until its client closes its input or a signal ends it.
+pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Result<u8> {
+    let prepared = ServerProgram::new(&arguments.options, &arguments.server, &arguments.arguments)
+        .and_then(|program| Ok((program, sandbox_of(settings, &arguments.options)?)));
+    let (program, sandbox) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            print_error(&format!("brumate: {error:#}"));
+            return Ok(exit_status::USAGE);
+        }
+    };
+    let limits = settings.runner.limits;
+    let shutdown = CancellationToken::new();
+    let work = async {
+        use_warm_dependencies(&sandbox, settings).await;
+        // The sandbox knows its images once it has started. The run reports a failure to start.
+        let _ = sandbox.engine.sandbox().await;
+        if settings.runner.builder != ImageBuilder::Disabled {
+            build_image(sandbox.engine.clone(), program.image());
+        }
+        let log = Arc::new(ServerLog::default());
+        let launcher = Arc::new(ProgramLauncher { runner: sandbox.runner.clone(), program, log });
+        let reload = arguments.watch.then(|| watch(launcher.program.file().to_owned()));
+        let options = StdioOptions { request_timeout: limits.wall, grace: limits.grace, reload };
+        serve(launcher, settings, arguments.options.isolate, options, shutdown.clone()).await
+    };
+    let (end, signalled) = Signals::listen()?.guard(&shutdown, work).await;
+    let end = end?;
+    if !end.text.is_empty() {
+        print_error(end.text.trim_end_matches('\n'));
+    }
+    Ok(signalled.filter(|_| end.status == exit_status::SUCCESS).unwrap_or(end.status))
+}
+
+/// Starts the server, and serves what it says.
+async fn serve(
+    launcher: Arc<ProgramLauncher>,
+    settings: &Settings,
+    isolate: IsolateArg,
+    options: StdioOptions,
+    shutdown: CancellationToken,
+) -> anyhow::Result<MachineEnd> {
+    let started = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Ok(MachineEnd { status: exit_status::SUCCESS, text: String::new() }),
+        started = StartedMachine::start(&*launcher) => started,
+    };
+    let first = match started {
+        Ok(first) => first,
+        Err(StartError::Ended(end)) if end.status != 0 => return Ok(end),
+        Err(error) => return Ok(MachineEnd { status: exit_status::FAILURE, text: format!("brumate: {error}") }),
+    };
+    match first.announcement.clone() {
+        Announcement::Stdio { .. } => {
+            if isolate == IsolateArg::Session {
+                tracing::warn!("`--isolate session` is for HTTP: standard input and output have one client");
+            }
+            let client = brumate_mcp::lowlevel::rmcp::transport::stdio_pipes();
+            Ok(serve_stdio(&*launcher, first, client, options, shutdown).await?)
+        }
+        Announcement::Http { host, port, .. } => {
+            serve_http(launcher, first, (host, port), settings, isolate, shutdown).await
+        }
+    }
+}
+
+/// Builds the image that later servers start in, unless it is there. The server goes first.
+fn build_image(engine: LocalEngine, image: Image) {
+    tokio::spawn(async move {
+        tokio::time::sleep(IMAGE_DELAY).await;
+        if !engine.has_image(&image)
+            && let Err(error) = engine.warm(&image).await
+        {
+            tracing::debug!(%image, %error, "no image was built for servers");
+        }
+    });
+}
+
+/// Makes the sandbox of a server. Its requests have the limits of time; the machine has none.
+fn sandbox_of(settings: &Settings, options: &PythonServerOptions) -> anyhow::Result<Sandbox> {
+    let mut settings = settings.clone();
+    settings.runner.dependencies.extend(options.with.iter().cloned());
+    for directory in &options.with_editable {
+        settings.runner.dependencies.extend(Project::read(directory)?.requirements());
+    }
+    // Sessions with machines of their own have a limit below it.
+    settings.runner.max_concurrent = MAX_MACHINES;
+    let limits = &mut settings.runner.limits;
+    (limits.wall, limits.cpu) = (FOREVER, FOREVER);
+    // The log has a limit of its own.
+    limits.output_bytes = u64::MAX;
+    single_run_sandbox(&settings)
+}

@@ -1,0 +1,140 @@
+//! The program of a server: its file, what is served in it, and what it gets from the host.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use brumate_engine_api::{Image, MessagePipes, Mount, ServerTarget};
+use brumate_session::{ScriptRequest, imports_of};
+
+use super::local_files::LocalFiles;
+use crate::cli::PythonServerOptions;
+use crate::commands::exec::{parse_mount, read_file};
+
+/// Directory of the sandbox with the modules that lie beside the server's file.
+const MODULES: &str = "/server";
+
+/// A server's program. It is read again for each machine.
+#[derive(Debug)]
+pub(super) struct ServerProgram {
+    file: PathBuf,
+    object: String,
+    transport: String,
+    env: Vec<(String, String)>,
+    arguments: Vec<String>,
+    mounts: Vec<Mount>,
+    /// Directories of projects whose modules the server imports.
+    projects: Vec<PathBuf>,
+    /// Modules of the last machine. They must lie there as long as it runs.
+    local: std::sync::Mutex<Option<LocalFiles>>,
+}
+
+impl ServerProgram {
+    /// Makes a program of the command line.
+    ///
+    /// # Errors
+    ///
+    /// A file or a directory cannot be read.
+    pub(super) fn new(options: &PythonServerOptions, server: &OsStr, arguments: &[OsString]) -> anyhow::Result<Self> {
+        let (file, object) = file_and_object(server);
+        // The command line is wrong if it cannot be read now.
+        read_file(&file)?;
+        let file = std::path::absolute(&file).with_context(|| format!("cannot use {}", file.display()))?;
+        let mut projects = Vec::new();
+        for directory in &options.with_editable {
+            if !directory.is_dir() {
+                bail!("`--with-editable {0}`: {0} is not a directory", directory.display());
+            }
+            projects.push(std::path::absolute(directory)?);
+        }
+        Ok(Self {
+            file,
+            object,
+            transport: options.transport.map_or_else(String::new, |transport| transport.name().to_owned()),
+            env: super::environment::variables(options)?,
+            arguments: arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect(),
+            mounts: options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?,
+            projects,
+            local: std::sync::Mutex::default(),
+        })
+    }
+
+    /// Returns the server's file.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Returns the image that suits the program.
+    pub(super) fn image(&self) -> Image {
+        read_file(&self.file).map_or_else(|_| Image::server(), |(code, _)| server_image(&code))
+    }
+
+    /// Reads the program for a new machine.
+    ///
+    /// # Errors
+    ///
+    /// The file, or a module beside it, cannot be read.
+    pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<ScriptRequest> {
+        let (code, name) = read_file(&self.file)?;
+        let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
+        let mut request = ScriptRequest::new(code, name);
+        request.messages = Some(pipes);
+        request.argv.extend(self.arguments.iter().cloned());
+        request.env = self.env.clone();
+        request.mounts = self.mounts.clone();
+        let mut target =
+            ServerTarget { object: self.object.clone(), transport: self.transport.clone(), path: Vec::new() };
+        if let Some(directory) = local.directory() {
+            target.path.push(MODULES.to_owned());
+            request.mounts.push(Mount { host: directory.to_owned(), guest: MODULES.to_owned(), read_only: true });
+        }
+        request.image = Some(server_image(&request.code));
+        request.server = target;
+        request.local = local.modules.clone();
+        *self.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(local);
+        Ok(request)
+    }
+}
+
+/// Returns the image for a server: with pandas and the like if its code imports one of them.
+fn server_image(code: &str) -> Image {
+    let imports = imports_of(code);
+    let is_data = Image::DATA.iter().any(|module| imports.contains(*module));
+    Image::of(Image::DATA.into_iter().filter(|_| is_data).chain(Image::SERVER))
+}
+
+/// Splits `FILE:OBJECT`. A path that exists has no object.
+pub(crate) fn file_and_object(text: &OsStr) -> (PathBuf, String) {
+    let bytes = text.as_bytes();
+    let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(text).exists());
+    match colon.map(|index| (&bytes[..index], std::str::from_utf8(&bytes[index + 1..]))) {
+        Some((file, Ok(object))) => (PathBuf::from(OsStr::from_bytes(file)), object.to_owned()),
+        _ => (PathBuf::from(text), String::new()),
+    }
+}
+
+/// Returns whether `FILE[:OBJECT]` names a file.
+pub(crate) fn names_file(server: &Path) -> bool {
+    file_and_object(server.as_os_str()).0.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_follow_the_last_colon() {
+        let directory = tempfile::tempdir().unwrap();
+        let odd = directory.path().join("a:b.py");
+        std::fs::write(&odd, "").unwrap();
+        for (text, file, object) in [
+            ("server.py".to_owned(), PathBuf::from("server.py"), ""),
+            ("server.py:app".to_owned(), PathBuf::from("server.py"), "app"),
+            (odd.display().to_string(), odd.clone(), ""),
+            (format!("{}:mcp", odd.display()), odd.clone(), "mcp"),
+        ] {
+            assert_eq!(file_and_object(OsStr::new(&text)), (file, object.to_owned()), "{text}");
+        }
+    }
+}

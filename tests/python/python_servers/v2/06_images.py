@@ -1,0 +1,12 @@
+from mcp.server.mcpserver import MCPServer, Image
+from PIL import Image as PILImage
+
+mcp = MCPServer("My App")
+
+
+@mcp.tool()
+def create_thumbnail(image_path: str) -> Image:
+    """Create a thumbnail from an image"""
+    img = PILImage.open(image_path)
+    img.thumbnail((100, 100))
+    return Image(data=img.tobytes(), format="png")

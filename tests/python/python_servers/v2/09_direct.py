@@ -1,0 +1,6 @@
+from mcp.server.mcpserver import MCPServer
+
+mcp = MCPServer("My App")
+
+if __name__ == "__main__":
+    mcp.run()
