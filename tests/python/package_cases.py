@@ -56,12 +56,12 @@ async def ways(setup: Setup) -> None:
     """Packages are named by `--deps`, by the code, or by its imports; a module's name is taken for a package's only if that is allowed."""
     with package_setup(setup) as here:
         here.index.add('flask', '14.0.0')
-        here.index.add('pyjwt', '4.0', {'jwt/__init__.py': "__version__ = '4.0'\n"})
+        here.index.add('pyserial', '4.0', {'serial/__init__.py': "__version__ = '4.0'\n"})
         here.index.add('acme-tools', '1.5', requires=['six'])
         here.index.add('not-a-package', '1')
         async with here.server('--deps', 'acme-tools<2', '--infer', 'known') as client:
-            text = await client.text('import acme_tools, jwt, six\nacme_tools.__version__, jwt.__version__')
-            contains(text, '<dependencies>["acme-tools<2","PyJWT","six"]</dependencies>', '"1.5"', '"4.0"')
+            text = await client.text('import acme_tools, serial, six\nacme_tools.__version__, serial.__version__')
+            contains(text, '<dependencies>["acme-tools<2","pyserial","six"]</dependencies>', '"1.5"', '"4.0"')
             text = failure(await client.text('import not_a_package'))
             contains(text, '`not_a_package`', 'dependencies = ["NAME"]')
             assert not any('not-a-package' in path for path in here.index.asked), 'a name alone was asked for'

@@ -50,7 +50,7 @@ pub(crate) fn frames() -> Vec<Input> {
     let failed = frame(20, 0, "it does not start".as_bytes());
     let aborted = [frame(19, 0, b""), frame(16, 2, head), frame(4, 2, b""), frame(5, 1, &[0, 1, 0, 0])].concat();
     let bad = [frame(19, 0, b""), frame(16, 1, br#"{"status":99,"headers":[["a\n","b\r\nc"]]}"#)].concat();
-    let mut inputs = Vec::new();
+    let mut inputs = vec![("garbage".to_owned(), vec![0xff; 40])];
     for (name, step, frames) in [
         ("whole", 255, whole.clone()),
         ("bytes", 0, whole),

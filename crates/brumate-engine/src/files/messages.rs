@@ -4,7 +4,6 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use brumate_abi::errno::Errno;
-use brumate_vfs::device::Null;
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 
 /// Descriptor number of the messages: high, as that of the events is. `guest/_brumate/serving` has the same number.
@@ -13,19 +12,13 @@ const MESSAGE_FD: i32 = 1001;
 /// Name of the device.
 const MESSAGES: &[u8] = b"messages";
 
-/// Installs the descriptor. It has no messages until [`set_messages`].
-pub(super) fn install(vfs: &mut Vfs) -> Result<(), Errno> {
-    vfs.install_device(MESSAGE_FD, MESSAGES, OpenFlags(OpenFlags::RDWR), Box::new(Null))
-}
-
-/// Joins the descriptor of a restored file system with its object.
-pub(super) fn attach(vfs: &mut Vfs) {
-    vfs.attach_device(MESSAGES, Box::new(Null));
-}
-
-/// Gives the guest the pipes of its messages.
-pub(crate) fn set_messages(vfs: &mut Vfs, input: OwnedFd, output: OwnedFd) {
-    vfs.attach_device(MESSAGES, Box::new(Messages { input, output }));
+/// Gives the guest the pipes of its messages: only machines that serve have the descriptor.
+///
+/// # Errors
+///
+/// The descriptor cannot be installed.
+pub(crate) fn install_messages(vfs: &mut Vfs, input: OwnedFd, output: OwnedFd) -> Result<(), Errno> {
+    vfs.install_device(MESSAGE_FD, MESSAGES, OpenFlags(OpenFlags::RDWR), Box::new(Messages { input, output }))
 }
 
 /// The read end of one pipe and the write end of another. Both have `O_NONBLOCK`, which the server has set.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use granted::{Quota, join_host_directories, mount_host_directories};
 pub(crate) use installs::Installs;
-pub(crate) use messages::set_messages;
+pub(crate) use messages::install_messages;
 pub(crate) use streams::{EVENT_FD, connect_events, event_sink, set_stdin};
 
 use crate::api::PACKAGES;

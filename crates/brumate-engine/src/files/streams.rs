@@ -20,7 +20,6 @@ pub(super) fn install(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) -> Result
     for (fd, name, sink) in sinks(output) {
         vfs.install_device(fd, name, OpenFlags(OpenFlags::WRONLY), sink)?;
     }
-    super::messages::install(vfs)?;
     vfs.install_device(EVENT_FD, EVENTS, OpenFlags(OpenFlags::RDWR), Box::new(Events::new(output, None)))
 }
 
@@ -30,7 +29,6 @@ pub(super) fn attach(vfs: &mut Vfs, output: &Arc<Mutex<GuestOutput>>) {
     for (_, name, sink) in sinks(output) {
         vfs.attach_device(name, sink);
     }
-    super::messages::attach(vfs);
     vfs.attach_device(EVENTS, Box::new(Events::new(output, None)));
 }
 

@@ -179,7 +179,8 @@ impl Worker {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
         if let Some((input, output)) = messages {
-            crate::files::set_messages(&mut host.vfs, input, output);
+            // Without the descriptor, the program finds out and ends with an error.
+            let _ = crate::files::install_messages(&mut host.vfs, input, output);
         }
         crate::files::connect_events(&mut host.vfs, &output, &self.channel);
         host.installs = Some(Installs::new(&output, &self.channel));

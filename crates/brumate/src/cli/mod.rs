@@ -22,7 +22,7 @@ pub(crate) use arguments::{
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
 pub(crate) use packages::{InferArg, PackageOptions};
-pub(crate) use python_server::{DevArgs, InstallArgs, IsolateArg, PythonServerOptions, RunArgs};
+pub(crate) use python_server::{DevArgs, InstallArgs, IsolateArg, PythonServerOptions, RunArgs, TransportArg};
 
 use crate::env_vars;
 

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::print_error;
 use super::run::environment;
-use crate::cli::{DevArgs, forwarded};
+use crate::cli::{DevArgs, TransportArg, forwarded};
 use crate::exit_status;
 use crate::signals::Signals;
 
@@ -80,6 +80,11 @@ async fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
 
 /// Returns the command that starts the Inspector with the server.
 async fn inspector(arguments: &DevArgs, matches: &ArgMatches) -> anyhow::Result<Command> {
+    if arguments.options.transport.is_some_and(|transport| transport != TransportArg::Stdio) {
+        bail!(
+            "`--transport`: the Inspector starts the server over standard input and output; use `brumate run` for HTTP"
+        );
+    }
     check_node().await?;
     let variables = environment::variables(&arguments.options)?;
     let mut command = Command::new("npx");

@@ -11,5 +11,6 @@ mod install;
 mod limits;
 mod messages;
 mod options;
+mod own_client;
 mod scripts;
 mod server;

@@ -103,6 +103,11 @@ async fn serve(
             Ok(serve_stdio(&*launcher, first, client, options, shutdown).await?)
         }
         Announcement::Http { host, port, .. } => {
+            if options.reload.is_some() {
+                tracing::warn!(
+                    "`--watch` is for servers over standard input and output: start this one again after a change"
+                );
+            }
             serve_http(launcher, first, (host, port), settings, isolate, shutdown).await
         }
     }

@@ -16,8 +16,8 @@ type Stamp = (PathBuf, Option<SystemTime>, u64);
 /// Sends a message whenever the file, or a module beside it, has changed. A file must be the same twice: an editor may still write it.
 pub(super) fn watch(file: PathBuf) -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(1);
+    let mut served = stamps(&file);
     tokio::spawn(async move {
-        let mut served = stamps(&file);
         let mut last = served.clone();
         while !sender.is_closed() {
             tokio::time::sleep(INTERVAL).await;

@@ -80,6 +80,14 @@ fn a_missing_or_old_node_is_told() {
 }
 
 #[test]
+fn the_inspector_has_one_transport() {
+    let path = programs("v22.19.0");
+    let (status, _, errors) = dev(path.path(), &["-t", "sse", abuse().to_str().unwrap()]);
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(errors.contains("use `brumate run` for HTTP"), "{errors}");
+}
+
+#[test]
 fn a_file_that_is_not_there_is_told() {
     let path = programs("v22.19.0");
     let (status, output, errors) = dev(path.path(), &["/nonexistent/server.py"]);
