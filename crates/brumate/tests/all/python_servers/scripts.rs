@@ -32,7 +32,7 @@ fn run(variable: &str, script: &str, arguments: &[&str], server: &[&str]) {
 fn compare(variable: &str, mcp: &str) {
     let directory = scripts();
     let mount = format!("{0}:{0}:ro", directory.display());
-    run(variable, "python_server_cases.py", &[], &["--with", mcp, "--mount", &mount, "{file}"]);
+    run(variable, "compare_servers.py", &[], &["--with", mcp, "--mount", &mount, "{file}"]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn servers_of_mcp_2_are_the_same_as_under_cpython() {
 /// Servers over HTTP answer as they do under CPython.
 fn compare_http(variable: &str, mcp: &str) {
     let server = ["--with", mcp, "{transport}", "--port", "{port}", "{file}"];
-    run(variable, "python_server_http_cases.py", &[], &server);
+    run(variable, "compare_http_servers.py", &[], &server);
 }
 
 #[test]

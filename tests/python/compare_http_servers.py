@@ -1,6 +1,6 @@
 """MCP servers in Python over HTTP, run by a command and by this interpreter: both must answer alike.
 
-    python python_server_http_cases.py [--only NAME] [--jobs NUMBER] -- COMMAND...
+    python compare_http_servers.py [--only NAME] [--jobs NUMBER] -- COMMAND...
 
 The servers are blocks of the SDK's README (`python_servers`) that serve HTTP, and others that are told to. This interpreter's version of
 `mcp` says which. In the words of the command `{file}` is `FILE[:OBJECT]`, `{port}` a free port, and a word `{transport}` stands for

@@ -1,6 +1,6 @@
 """MCP servers in Python, run by a command and by this interpreter: both must send the same messages.
 
-    python python_server_cases.py [--only NAME] [--jobs NUMBER] [--seen-as DIRECTORY] -- COMMAND...
+    python compare_servers.py [--only NAME] [--jobs NUMBER] [--seen-as DIRECTORY] -- COMMAND...
 
 The servers are those of `python_servers` (the blocks of the SDK's README; `v2` has them as they are for mcp 2.x) and of
 `server_programs`. This interpreter's version of `mcp` says which. In the words of the command `{file}` is a server's file
