@@ -13,7 +13,7 @@ SERVER = BENCH / "inside" / "python_server.py"
 CALLS, WARM_UP = 200, 3
 # Calls that sleep at the same time, and how long.
 NAPS, SECONDS = 1000, 0.05
-# How long a server runs before the image for later ones has been built.
+# Seconds after which the image for later servers has been built.
 IMAGE = 15
 
 

@@ -24,7 +24,7 @@ file, name = loading.split(target)
 loading.run(file, wire.Wire(int(source), int(sink)), name, transport or None, [])
 """
 
-# What stands for `mcp`: servers that answer each line with their name and the line.
+# A stand-in for `mcp`: servers that answer each line with their name and the line.
 LIBRARY = {
     "mcp/__init__.py": "",
     "mcp/server/__init__.py": """
@@ -66,7 +66,7 @@ HEAD = "from mcp.server.fastmcp import FastMCP\nprint('runs as', __name__)\n"
 
 
 class Ended:
-    """What came of a server: its first line, its messages, its log, and its status."""
+    """The result of a server: its first line, its messages, its log, and its status."""
 
     def __init__(self, messages, log, status):
         first, *self.messages = messages.splitlines() or [""]

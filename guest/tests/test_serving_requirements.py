@@ -1,4 +1,4 @@
-"""What servers need, from their source texts."""
+"""Requirements of servers, found in their source texts."""
 
 import os
 import pathlib

@@ -235,7 +235,7 @@ def serve(server: str, transport: str, port: int) -> None:
 
 
 async def through_the_sdk(address: str, case: Case) -> list[Any]:
-    """What the SDK's client gets from the server."""
+    """Returns the results of the SDK's client."""
     from mcp import ClientSession
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client

@@ -70,7 +70,7 @@ README = [
         ],
     ),
 ]
-# What only one version has, or has in another way.
+# Cases that only one version has, or has in another way.
 FIRST = [
     Case('08_auth.py', []),
     Case('16_lowlevel_lifespan.py', [call('query_db', query='all')]),
@@ -138,7 +138,7 @@ async def serve_low_level(server: Any) -> None:
 
 
 def differences(case: Case, command: list[str], seen_as: str) -> list[str]:
-    """What a command's server does otherwise than this interpreter's; lines for people."""
+    """Returns the differences between a command's server and this interpreter's, as lines for people."""
     words = [word.replace('{file}', f'{seen_as}/{case.file}').replace('{directory}', str(HERE)) for word in command]
     found, log = talk(words, placed(case.calls, seen_as))
     found = json.loads(json.dumps(found).replace(seen_as, str(HERE)))

@@ -28,7 +28,7 @@ class Answer:
         return self.headers.get('mcp-session-id', '')
 
     def compared(self) -> dict[str, Any]:
-        """What two servers must have alike."""
+        """Returns the parts that two servers must have in common."""
         kept = {name: self.headers.get(name) for name in ('content-type', 'location')}
         # The methods stand in no order.
         allow = sorted(self.headers.get('allow', '').split(', '))

@@ -172,7 +172,7 @@ async def until(true: Callable[[], Any]) -> None:
 
 PATIENT = True
 
-# What is said of an argument that is missing.
+# The error text about a missing argument.
 MISSING = '"a" is a required property'
 
 

@@ -48,7 +48,7 @@ class Failure:
     call: Call | None = None
 
 
-# What each asks for, and the version of `mcp` that it gets. Where any will do that is 1.x, which the sandbox has.
+# The comments say which `mcp` each server requires, and which version it gets. Without a bound that is 1.x, from the bundle.
 WORKING = [
     # mcp>=2.3,<3: 2.x
     Server(

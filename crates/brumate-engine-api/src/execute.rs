@@ -24,7 +24,7 @@ pub struct Execute {
     pub env: Vec<(String, String)>,
     /// How the code runs. Default: [`ExecuteMode::Snippet`].
     pub mode: ExecuteMode,
-    /// What is served, for [`ExecuteMode::Server`].
+    /// Names the server in the code. Only [`ExecuteMode::Server`] uses it.
     #[serde(default)]
     pub server: ServerTarget,
     /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
@@ -41,7 +41,7 @@ pub struct Execute {
     pub allow_install: bool,
 }
 
-/// What a program serves, for [`ExecuteMode::Server`].
+/// Names the server in a program, and its transport. Only [`ExecuteMode::Server`] uses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerTarget {
     /// Global name of the server in the code; empty: the code serves by itself, or it has one of the usual names.
@@ -63,7 +63,7 @@ pub enum ExecuteMode {
     Snippet,
     /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     Script,
-    /// As a server of messages (MCP or HTTP): the file is run as a script, and what it serves reads and writes the pipes
+    /// As a server of messages (MCP or HTTP): the file is run as a script, and its server reads and writes the pipes
     /// of [`MachineSpec::messages`](crate::MachineSpec::messages).
     Server,
     /// As a snippet whose names and modules stay for the next execution on this machine.

@@ -1,4 +1,4 @@
-//! What was changed, or would be.
+//! The description of a change of a configuration file.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use crate::{Client, Entry, InstallError};
 /// Most tries to replace a file that other programs change meanwhile.
 const MAX_TRIES: usize = 10;
 
-/// What a file begins with when its writer has marked it as UTF-8.
+/// The byte order mark with which some programs begin a UTF-8 file.
 const MARK: &str = "\u{feff}";
 
 /// A client's configuration file.
@@ -31,7 +31,7 @@ pub struct ConfigFile {
     state: PathBuf,
 }
 
-/// Whether a change is made.
+/// Says whether a change is made or only found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The change is made.

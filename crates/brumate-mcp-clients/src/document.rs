@@ -5,7 +5,7 @@ use std::ops::Range;
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-/// How many objects deep the tree goes: the root, the servers, an entry, its variables. Deeper values are `Other`.
+/// Depth of the tree in objects: the root, the servers, an entry, its variables. Deeper values are `Other`.
 const DEPTH: usize = 4;
 
 /// A text that was read.
@@ -22,7 +22,7 @@ pub(crate) struct Document {
 pub(crate) struct Node {
     /// Its bytes.
     pub(crate) range: Range<usize>,
-    /// What it is.
+    /// Type of the value, with its parts.
     pub(crate) value: Value,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Value {
 pub(crate) struct Member {
     /// The key, without quotes and escapes.
     pub(crate) key: String,
-    /// Where its quote is.
+    /// Position of its opening quote.
     pub(crate) start: usize,
     /// The value.
     pub(crate) node: Node,
@@ -58,12 +58,12 @@ impl PartialEq for Member {
 
 impl Eq for Member {}
 
-/// Where a text is no JSON with comments, and why.
+/// A text is not JSON with comments: the position and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxFault {
     /// The byte.
     pub(crate) at: usize,
-    /// What is wrong there.
+    /// Reason, for the user.
     pub(crate) reason: String,
 }
 
@@ -195,12 +195,12 @@ pub(crate) fn position(text: &[u8], at: usize) -> (usize, usize) {
     (line, 1 + last.trim_start_matches('\u{feff}').chars().count())
 }
 
-/// What stands between two values.
+/// White space, comments and commas between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trivia {
-    /// Where the next thing begins that is neither white space nor a comment.
+    /// Position of the next character that is neither white space nor part of a comment.
     pub(crate) end: usize,
-    /// Where the last comment ends. Without a comment, where the trivia begin.
+    /// End of the last comment. Without a comment, the beginning of the white space.
     pub(crate) comments: usize,
     /// Whether the last comment is one that ends with its line.
     pub(crate) line_comment: bool,

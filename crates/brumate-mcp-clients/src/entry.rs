@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How a client starts a server. `Debug` shows the names of its variables and not their values.
+/// The command, arguments and variables with which a client starts a server. `Debug` shows the names of its variables and not their values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The program: an absolute path, or a name on the client's `PATH`.

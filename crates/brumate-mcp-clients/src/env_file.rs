@@ -3,13 +3,13 @@
 /// Largest file of variables, in bytes.
 pub const MAX_ENV_FILE_BYTES: usize = 1 << 20;
 
-/// Where a file of variables is wrong, and why. It has no value of a variable.
+/// A file of variables is not valid: the line and the reason. It contains no value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct EnvFileError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there, and what to write instead.
+    /// Reason, and what to write instead.
     pub reason: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Where each client keeps its configuration file.
+//! The directories of a user, and the path of each client's configuration file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
-//! Why a file was not changed.
+//! Errors of changes to configuration files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::entry::MAX_NAME;
 
-/// Why an entry was not put in or taken out. The file is as it was. No value of a variable is in any message.
+/// An entry was not put in or taken out. The file is unchanged. No value of a variable is in any message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
@@ -26,7 +26,7 @@ pub enum InstallError {
     NotAFile {
         /// The path.
         file: PathBuf,
-        /// What is there, such as `a directory`.
+        /// Type of the file, such as `a directory`.
         what: &'static str,
     },
     /// Symbolic links that lead to themselves.
@@ -74,7 +74,7 @@ pub enum InstallError {
         line: usize,
         /// The column in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// Reason, for the user.
         reason: String,
     },
     /// The file, or the key of the servers, has another value than an object.
@@ -89,7 +89,7 @@ pub enum InstallError {
         line: usize,
         /// The column in characters, from 1.
         column: usize,
-        /// What it is: `the file's value`, or a key.
+        /// Name of the value: `the file's value`, or a key.
         what: String,
     },
     /// A key that matters is there twice: which one counts depends on the reader.
@@ -139,7 +139,7 @@ pub enum InstallError {
     Changed {
         /// The file.
         file: PathBuf,
-        /// How many times it was tried.
+        /// Number of attempts.
         attempts: usize,
         /// The client's name.
         client: &'static str,
@@ -150,7 +150,7 @@ pub enum InstallError {
         /// The file.
         file: PathBuf,
     },
-    /// What Brumate remembers of the file cannot be read.
+    /// Brumate's record of the file cannot be read.
     #[error("{} is damaged. Remove it, then try again: what `--remove` would have brought back is lost", file.display())]
     Record {
         /// The file with the record.
@@ -165,7 +165,7 @@ pub enum InstallError {
     /// The system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, such as `read`.
+        /// Operation that failed, such as `read`.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,

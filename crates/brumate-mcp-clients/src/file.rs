@@ -111,15 +111,15 @@ pub(crate) fn write_whole(directory: &Path, bytes: &[u8]) -> Result<NamedTempFil
     Ok(temporary)
 }
 
-/// What a file becomes.
+/// The old and the new content of a file.
 pub(crate) struct Replacement<'a> {
     /// The path as the caller has it, with symbolic links.
     pub(crate) path: &'a Path,
     /// The file.
     pub(crate) target: &'a Path,
-    /// What it was. `None`: it did not exist.
+    /// Old content. `None`: the file did not exist.
     pub(crate) old: Option<&'a Contents>,
-    /// What it becomes. `None`: it is removed.
+    /// New content. `None`: the file is removed.
     pub(crate) new: Option<&'a [u8]>,
     /// Whether only its owner may read it.
     pub(crate) private: bool,

@@ -1,4 +1,4 @@
-//! What Brumate remembers of a configuration file, so that taking an entry out restores the file.
+//! The record of a configuration file, with which taking an entry out restores the file.
 //!
 //! A record is a file in the state directory. It has what cannot be read from the configuration file itself: the entry that was replaced,
 //! and which parts of the file Brumate has made.
@@ -22,12 +22,12 @@ const MAX_RECORD_BYTES: u64 = 64 << 20;
 /// Longest wait for another Brumate that changes the same file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is remembered of one file.
+/// The record of one file.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The configuration file, for people who read the record.
     pub(crate) file: PathBuf,
-    /// What Brumate has made besides entries.
+    /// Parts of the file that Brumate has made besides entries.
     pub(crate) made: Made,
     /// Brumate's entries by their names.
     pub(crate) entries: BTreeMap<String, Installed>,
@@ -51,9 +51,9 @@ pub(crate) struct Made {
 /// A root object that Brumate has made.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeRoot {
-    /// What was put before it.
+    /// Text that was put before it.
     pub(crate) before: String,
-    /// What was put behind it.
+    /// Text that was put behind it.
     pub(crate) behind: String,
     /// The white space that it has replaced.
     pub(crate) blank: String,

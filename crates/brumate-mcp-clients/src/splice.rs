@@ -8,9 +8,9 @@ use crate::style::{Json, Style, first_on_line, indent_of};
 /// A piece of text that takes another's place.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Splice {
-    /// What is cut out.
+    /// Range of the text that is cut out.
     pub(crate) at: Range<usize>,
-    /// What is put in.
+    /// Text that is put in.
     pub(crate) text: String,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
     edited
 }
 
-/// Where members are put.
+/// The position of a new member in an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The text.

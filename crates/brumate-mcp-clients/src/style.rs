@@ -1,4 +1,4 @@
-//! How a file is laid out, and new values in its manner.
+//! The layout of a file, and new values written in that layout.
 
 use crate::document::Node;
 
@@ -16,9 +16,9 @@ pub(crate) enum Json {
 /// The layout of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// What ends a line.
+    /// End of a line.
     pub(crate) line_end: &'static str,
-    /// What a level is indented by.
+    /// Indentation of one level.
     pub(crate) indent: String,
     /// Whether a space follows colons and commas on a line.
     pub(crate) spaced: bool,

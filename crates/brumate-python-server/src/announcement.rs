@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 /// Longest first line, in bytes.
 const MAX_ANNOUNCEMENT_BYTES: u64 = 16 << 10;
 
-/// What a server serves. Its first line is this as JSON: `{"serve":"stdio"}` or `{"serve":"http","host":"127.0.0.1","port":8000,"root_path":""}`.
+/// The protocol that a server speaks. Its first line is this as JSON: `{"serve":"stdio"}` or `{"serve":"http","host":"127.0.0.1","port":8000,"root_path":""}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "serve", rename_all = "lowercase")]
 pub enum Announcement {

@@ -17,6 +17,7 @@ pub mod http;
 mod machine;
 mod start;
 pub mod stdio;
+mod sync;
 
 pub use announcement::{Announcement, AnnouncementError};
 pub use crashes::{CRASH_WINDOW, MAX_CRASHES};

@@ -52,7 +52,7 @@ pub trait MachineControl: Send + Sync {
     fn kill(&self);
 }
 
-/// How a machine ended.
+/// The end of a machine: its exit status and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineEnd {
     /// Exit status, as a shell sees it. 0 if the server ended by itself.

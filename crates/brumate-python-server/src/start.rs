@@ -13,7 +13,7 @@ use crate::machine::{LaunchError, Launcher, Machine, MachineControl, MachineEnd}
 /// Bytes of a machine that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// A machine whose server has said what it serves.
+/// A machine whose server has sent its first line.
 pub struct StartedMachine {
     /// Takes the messages to the server; see [`Machine::input`].
     pub input: Sender,
@@ -23,7 +23,7 @@ pub struct StartedMachine {
     pub control: Arc<dyn MachineControl>,
     /// Is ready when the machine has ended.
     pub end: BoxFuture<'static, MachineEnd>,
-    /// What the server serves.
+    /// Protocol that the server speaks.
     pub announcement: Announcement,
 }
 

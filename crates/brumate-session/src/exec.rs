@@ -43,7 +43,7 @@ pub struct ScriptRequest {
     pub messages: Option<MessagePipes>,
     /// Image to run in, if it is built; else the one that suits the imports.
     pub image: Option<Image>,
-    /// What is served; counts with `messages`.
+    /// Names the server in the code. Used with `messages` only.
     pub server: ServerTarget,
     /// Modules of the user's that the code finds in the sandbox. They are not taken for packages, and their imports count as the code's.
     pub local: LocalModules,

@@ -91,10 +91,7 @@ pub(crate) fn resolve(
     }
     serving.allow_hosts.clone_from(&args.allow_host);
     // Clients use the name of `--host` in the `Host` header.
-    let own = host.clone();
-    if !matches!(own.as_str(), "0.0.0.0" | "::" | "[::]") {
-        serving.allow_hosts.push(if own.contains(':') && !own.starts_with('[') { format!("[{own}]") } else { own });
-    }
+    serving.allow_hosts.extend(host_header(&host));
     serving.allow_origins.clone_from(&args.allow_origin);
     serving.public_url.clone_from(&args.public_url);
     serving.trusted_proxies.clone_from(&args.trusted_proxy);
@@ -110,6 +107,15 @@ pub(crate) fn resolve(
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
     let event_store = args.event_store.clone();
     Ok(Some(HttpServerSettings { host, port, given, allow_unauthenticated, tokens, tls, event_store, serving }))
+}
+
+/// Returns the value of the `Host` header with which clients name an address to listen on. `None` for all addresses.
+pub(crate) fn host_header(host: &str) -> Option<String> {
+    match host {
+        "0.0.0.0" | "::" | "[::]" => None,
+        _ if host.contains(':') && !host.starts_with('[') => Some(format!("[{host}]")),
+        _ => Some(host.to_owned()),
+    }
 }
 
 /// Returns the settings of OAuth. `None` without `--auth-issuer`.

@@ -9,6 +9,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
+mod bounded_file;
 mod cli;
 #[cfg(test)]
 mod cli_reference;

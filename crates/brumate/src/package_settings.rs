@@ -9,6 +9,7 @@ use brumate_packages::settings::{Timestamp, parse_exclude_newer};
 use brumate_packages::{Requirement, RequirementError};
 use brumate_session::packages::{InferenceScope, PackageSettings, PackageSources};
 
+use crate::bounded_file::read_text;
 use crate::cli::{InferArg, PackageOptions};
 use crate::env_vars;
 use crate::environment::Environment;
@@ -69,7 +70,9 @@ fn policy(options: &PackageOptions, environment: &Environment) -> Result<Policy,
     let mut layers = Vec::new();
     if let Some(file) = &options.package_policy {
         let origin = RuleOrigin::File(file.clone());
-        layers.push(PolicyLayer::from_toml(&read(file, MAX_FILE_BYTES)?, origin).map_err(|error| error.to_string())?);
+        layers.push(
+            PolicyLayer::from_toml(&read_text(file, MAX_FILE_BYTES)?, origin).map_err(|error| error.to_string())?,
+        );
     }
     let words = |text: &Option<String>| -> Vec<String> {
         text.iter().flat_map(|text| text.split(',')).map(|word| word.trim().to_owned()).collect()
@@ -105,7 +108,7 @@ fn patterns(name: &str, texts: &[String]) -> Result<Option<Vec<PackagePattern>>,
 
 /// Reads a file of constraints, one requirement per line.
 fn constraints(file: &Path) -> Result<Vec<Requirement>, String> {
-    let text = read(file, MAX_FILE_BYTES)?;
+    let text = read_text(file, MAX_FILE_BYTES)?;
     let mut constraints = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -122,22 +125,9 @@ fn constraints(file: &Path) -> Result<Vec<Requirement>, String> {
 
 /// Reads a lock file.
 fn lock(file: &Path) -> Result<Lock, String> {
-    let text = read(file, MAX_LOCK_BYTES as u64)?;
+    let text = read_text(file, MAX_LOCK_BYTES as u64)?;
     let directory = file.parent().unwrap_or(Path::new(""));
     Lock::read(&text, directory).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-fn read(file: &Path, limit: u64) -> Result<String, String> {
-    use std::io::Read as _;
-    let wrong = |reason: String| format!("{} cannot be read: {reason}", file.display());
-    let mut text = String::new();
-    let opened = std::fs::File::open(file).map_err(|error| wrong(error.to_string()))?;
-    opened.take(limit + 1).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > limit {
-        return Err(wrong(format!("it is larger than {limit} bytes")));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -228,7 +228,7 @@ class _NoThread:
         return False
 
 
-# What to do to a module when it is imported.
+# The change of each module, made when it is imported.
 CHANGES = {
     "aiosqlite.core": _inline_sqlite,
     "anyio._backends._asyncio": anyio_inline.change,

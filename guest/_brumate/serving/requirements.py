@@ -1,4 +1,4 @@
-"""What a server needs, as its source text tells: `mcp` in which version, `fastmcp`, and packages that it declares."""
+"""Finds the requirements of a server in its source text: the version of `mcp`, `fastmcp`, and declared packages."""
 
 from ..pristine import __builtins__
 
@@ -98,7 +98,7 @@ NO_SUCH_NAME = (
 
 
 class Needs:
-    """What a server needs.
+    """Requirements of a server.
 
     `requirements` is what it speaks the protocol with, `dependencies` are those that it declares itself, and `advice`
     is a sentence about what cannot work, or None.
@@ -155,7 +155,7 @@ def _requirements(first, second, fastmcp):
 
 
 class _Signs:
-    """What a text shows of the versions that it is written for."""
+    """Signs in a text of the versions of `mcp` that it is written for."""
 
     def __init__(self):
         # Whether it uses `mcp` at all, and `fastmcp`, the package of that name.

@@ -1,4 +1,4 @@
-"""What servers read and write in place of stdin and stdout.
+"""Stand-ins for stdin and stdout of servers.
 
 `Lines` and `Out` are for `stdio_server` of `mcp`. The stand-ins for descriptors 0 and 1 are for programs that read and
 write the messages themselves; until such a program reads, what it prints is log.

@@ -15,7 +15,7 @@ from .wire import Current, ServingError
 # The version whose interface this is.
 VERSION = "0.54.0"
 
-# As uvicorn's, for programs that copy and change it.
+# Equal to uvicorn's, for programs that copy and change it.
 LOGGING_CONFIG = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -36,7 +36,7 @@ LOGGING_CONFIG = {
 
 
 class Config:
-    """What is to be served, and where: the options of `uvicorn.Config`. The host knows better about most of them."""
+    """An application and its address: the options of `uvicorn.Config`. The host ignores most of them."""
 
     def __init__(self, app, host="127.0.0.1", port=8000, **options):
         self.app = app

@@ -27,7 +27,7 @@ class WireError(ServingError):
 
 
 class Current:
-    """What holds for the server of this process."""
+    """Settings of the server of this process."""
 
     # The wire that it serves by; None as long as nothing is to be served.
     wire = None

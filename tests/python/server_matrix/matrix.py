@@ -72,7 +72,7 @@ class Combination:
 
     @property
     def areas(self) -> list[str]:
-        """What is tried. Without a session, a server of 2025-11-25 cannot ask its client, and knows no call that a message cancels."""
+        """Returns the areas to try. Without a session, a server of 2025-11-25 cannot ask its client, and knows no call that a message cancels."""
         is_stateless = self.transport == 'streamable-http-stateless' and not self.modern
         if self.more:
             # Requests of 2026-07-28 have no way to ask for samples and roots but for the results of tools.
@@ -134,7 +134,7 @@ def wait_until_it_listens(process: subprocess.Popen[bytes], port: int) -> bool:
 
 
 def problems(combination: Combination, command: list[str]) -> list[str]:
-    """What is not as expected; lines for people."""
+    """Returns what is not as expected, as lines for people."""
     port = free_port()
     line = words(command, combination, port)
     if combination.more:

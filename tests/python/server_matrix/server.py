@@ -40,12 +40,12 @@ except ImportError:
 
 LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 
-# As far as clients look at it.
+# Clients look at no more of it.
 PICTURE = b'\x89PNG\r\n\x1a\n'
 
 
 class State:
-    """What lasts between requests."""
+    """Values that last between requests."""
 
     level = 'debug'
     cancelled = 0

@@ -108,7 +108,7 @@ struct HandleState {
     /// Number of the execution, counted from 0.
     execution: u64,
     request: Request,
-    /// How often the busy task of a server was to be interrupted.
+    /// Number of requests to interrupt the busy task of a server.
     task_interrupts: u64,
     question: PendingRequest,
 }

@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 /// Asks the machine behind `pidfd` to stop the task that keeps the event loop of an execution busy.
 ///
 /// # Errors
-/// As of [`queue`].
+/// The kernel's, as for [`queue`].
 pub(crate) fn queue_busy_task(pidfd: BorrowedFd<'_>, execution: u64) -> std::io::Result<()> {
     queue(pidfd, execution | BUSY_TASK)
 }

@@ -12,7 +12,7 @@ use crate::document::{Document, Member, Node, SyntaxFault, Value, parse};
 use crate::entry::is_brumate;
 use crate::record::{Installed, Record};
 
-/// Why a text is not edited. Places are bytes.
+/// A text is not edited: the reason, with positions in bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The text is no JSON with comments.
@@ -29,7 +29,7 @@ pub(crate) enum Refusal {
     Unsafe,
 }
 
-/// What an edit does.
+/// The effect of an edit on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Puts in an entry under a new name.
@@ -55,11 +55,11 @@ impl Action {
 
 /// A text that was edited.
 pub(crate) struct Edited {
-    /// What was done.
+    /// Effect of the edit.
     pub(crate) action: Action,
     /// The text. `None`: the file is to be removed.
     pub(crate) text: Option<String>,
-    /// What is to be remembered.
+    /// New record of the file.
     pub(crate) record: Record,
     /// Whether the text was JSON in the strict sense.
     pub(crate) strict: bool,

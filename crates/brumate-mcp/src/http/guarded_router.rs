@@ -27,7 +27,7 @@ pub(crate) struct GuardedRouter {
     shared: Arc<GuardedRouterInner>,
 }
 
-/// What all clones of a guarded router share.
+/// The parts that all clones of a guarded router share.
 struct GuardedRouterInner {
     router: Router,
     options: HttpOptions,

@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 /// A piece of a body, its end or its error.
 type PolledFrame = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
 
-/// Why the body of a request was cut off, once it was.
+/// The reason for which the body of a request was cut off. Empty until then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyRefusal(Arc<OnceLock<(StatusCode, String)>>);
 

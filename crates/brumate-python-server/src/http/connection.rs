@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::frames::{ProtocolError, decode};
 use super::heartbeat;
 use super::limits::HttpLimits;
-use super::stream_table::{StartProgress, StreamTable, lock};
+use super::stream_table::{StartProgress, StreamTable};
+use crate::sync::lock;
 use crate::{Announcement, MachineEnd, StartedMachine};
 
 /// Most bytes that are read of a machine at once.
@@ -39,7 +40,7 @@ pub enum ApplicationError {
     TimedOut(Duration),
 }
 
-/// Why a machine is ended, or has ended by itself.
+/// The reason for which a machine ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum EndReason {
     #[error("its messages ended")]

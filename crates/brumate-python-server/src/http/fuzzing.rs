@@ -11,7 +11,7 @@ use super::stream_table::StreamTable;
 /// Requests that are open when the bytes arrive.
 const REQUESTS: usize = 3;
 
-/// What the host has done with a machine's bytes.
+/// Counts of what the host has taken of a machine's bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TakenBytes {
     /// The number of frames that were taken before the first error.

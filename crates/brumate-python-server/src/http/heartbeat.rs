@@ -6,14 +6,15 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::HttpLimits;
-use super::stream_table::{StreamTable, lock};
+use super::stream_table::StreamTable;
 use crate::MachineControl;
+use crate::sync::lock;
 
 /// Longest time between an answer and the next question.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
 /// Questions within one time limit, unless [`MAX_INTERVAL`] asks for more.
 const QUESTIONS_EACH_LIMIT: u32 = 4;
-/// How often a busy function is interrupted.
+/// Time between two interrupts of a busy function.
 const INTERRUPT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches the machine as long as it works on requests: a loop that is busy beyond the time limit is interrupted. Returns when it is

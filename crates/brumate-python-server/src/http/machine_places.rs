@@ -1,9 +1,11 @@
 //! Places for machines: their number is bounded, in all and for each principal.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use brumate_mcp::Principal;
+
+use crate::sync::lock;
 
 /// Places for machines. Clones share them.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ impl MachinePlaces {
 
     /// Takes a place; `None` if there is none for this principal.
     pub(super) fn take(&self, principal: Option<&Principal>) -> Option<MachinePlace> {
-        let mut taken = self.lock();
+        let mut taken = lock(&self.taken);
         if taken.all >= self.all {
             return None;
         }
@@ -41,10 +43,6 @@ impl MachinePlaces {
         taken.all += 1;
         Some(MachinePlace { places: self.clone(), principal: principal.cloned() })
     }
-
-    fn lock(&self) -> MutexGuard<'_, TakenPlaces> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A place, until it is dropped.
@@ -56,7 +54,7 @@ pub(super) struct MachinePlace {
 
 impl Drop for MachinePlace {
     fn drop(&mut self) {
-        let mut taken = self.places.lock();
+        let mut taken = lock(&self.places.taken);
         taken.all -= 1;
         if let Some(principal) = &self.principal
             && let Some(own) = taken.each.get_mut(principal)
@@ -88,6 +86,6 @@ mod tests {
         let anybody = places.take(None);
         assert!(anybody.is_some());
         drop((second, third, anybody));
-        assert!(places.lock().each.is_empty() && places.lock().all == 0);
+        assert!(lock(&places.taken).each.is_empty() && lock(&places.taken).all == 0);
     }
 }

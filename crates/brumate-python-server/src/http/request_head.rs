@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use super::headers::{PRINCIPAL, is_hop_by_hop, is_of_the_host, named_by_connection};
 
-/// What is encoded in a principal's name, so that each name is a different value of a header.
+/// Characters that are percent-encoded in a principal's name, so that each name is a different value of a header.
 const NOT_IN_NAMES: &AsciiSet = &CONTROLS.add(b'%').add(b' ');
 
-/// Where the host serves, as the application is told.
+/// The address of the host, as the application is told.
 #[derive(Debug, Clone)]
 pub(super) struct ServedAddress {
     /// Address and port that the host listens at.

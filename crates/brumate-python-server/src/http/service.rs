@@ -21,7 +21,7 @@ use super::shared_machine::{NoMachine, SharedMachine};
 use super::starting::MachineStarter;
 use crate::{Launcher, StartedMachine};
 
-/// Which clients share a machine.
+/// The clients that share one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
     /// All clients. When the machine has ended, the next request starts a new one.

@@ -24,7 +24,7 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 /// The first version of the protocol without sessions. Later ones are greater as texts.
 const WITHOUT_SESSIONS: &str = "2026-07-28";
 
-/// What a request is, by its head.
+/// The purpose of a request, by its head.
 #[derive(Debug, PartialEq, Eq)]
 enum RequestPurpose {
     /// It belongs to the session with this id.

@@ -1,7 +1,7 @@
 //! Machines of sessions: which session has which machine.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use brumate_mcp::Principal;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::machine_places::MachinePlaces;
 use super::owned_machine::{OwnedMachine, hold_place};
 use super::starting::MachineStarter;
+use crate::sync::lock;
 
 /// Longest id of a session, in bytes. A response with a longer one begins no session.
 const MAX_SESSION_ID_BYTES: usize = 256;
@@ -45,10 +46,6 @@ pub(super) struct Sessions {
     by_principal: Arc<Mutex<HashMap<Option<Principal>, PrincipalMachine>>>,
     stop: CancellationToken,
     machines: TaskTracker,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {

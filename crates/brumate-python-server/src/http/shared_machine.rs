@@ -12,7 +12,7 @@ use crate::crashes::Crashes;
 /// Most requests that wait for the machine to start. Further ones are refused.
 const MAX_WAITING: usize = 1024;
 
-/// What is known of the machine.
+/// The progress of the machine: running, ended, or given up.
 #[derive(Debug, Clone)]
 enum MachineProgress {
     Running(Connection),

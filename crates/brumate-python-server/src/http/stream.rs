@@ -13,7 +13,7 @@ pub(super) const PIECE: usize = 64 << 10;
 /// The guest is told that it may send more when at least so many bytes were read.
 const WINDOW_STEP: usize = CREDIT / 4;
 
-/// Why a request has no whole response.
+/// The reason for which a request has no complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamFailure {
     /// The application failed.
@@ -24,7 +24,7 @@ pub(super) enum StreamFailure {
     RequestBody,
 }
 
-/// What has come of a response.
+/// The part of a response that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseProgress {
     Awaited,
@@ -44,7 +44,7 @@ pub(super) struct Stream {
     complete: Option<bool>,
     /// Bytes of the request's body that may be sent.
     credit: usize,
-    /// What sends the request's body.
+    /// Waker of the task that sends the request's body.
     body_sender: Option<Waker>,
     /// Whether the client is gone, whether it has not sent its whole body, and whether the guest is to be told of either.
     client_gone: bool,
@@ -62,7 +62,7 @@ pub(super) struct Stream {
     /// Bytes that the guest may send, and bytes that were read of which it has not been told.
     allowed: usize,
     unreturned: usize,
-    /// What reads the response's body.
+    /// Waker of the task that reads the response's body.
     reader: Option<Waker>,
 }
 

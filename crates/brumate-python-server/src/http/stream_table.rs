@@ -1,7 +1,7 @@
 //! All requests of a machine, and the frames that wait to be written to it. There is no I/O here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
@@ -26,7 +26,7 @@ pub(super) enum OpenRefusal {
 /// The head of a response, once it is there.
 pub(super) type AwaitedHead = oneshot::Receiver<Result<ResponseHead, StreamFailure>>;
 
-/// What the application has said of its start.
+/// The progress of the application's start, as it has reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StartProgress {
     /// Nothing.
@@ -58,12 +58,6 @@ pub(super) struct StreamTable {
     /// Whether the application works on a stream.
     busy: watch::Sender<bool>,
     ended: bool,
-}
-
-/// Locks the requests of a machine.
-pub(super) fn lock(table: &Mutex<StreamTable>) -> MutexGuard<'_, StreamTable> {
-    // Nothing panics while it is locked.
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl StreamTable {

@@ -10,7 +10,7 @@ const INTERNAL_ERROR: i32 = -32603;
 /// Error code of a request that is not passed on.
 const INVALID_REQUEST: i32 = -32600;
 
-/// Why the host answers a request itself.
+/// The reason for which the host answers a request itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopCause {
     /// Its time limit was reached.

@@ -1,4 +1,4 @@
-//! What the supervisor waits for.
+//! Events that the supervisor waits for.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe::Sender;
@@ -11,7 +11,7 @@ use super::live::LiveMachine;
 use super::supervisor::Supervisor;
 use crate::machine::MachineEnd;
 
-/// Something that has happened.
+/// An event: a line, a completed write, an end, or a time.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A line of the client; `None` at its end.

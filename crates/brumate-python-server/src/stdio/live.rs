@@ -1,4 +1,4 @@
-//! A machine that runs, and what the supervisor knows of it.
+//! A running machine, with its queue, its probe and its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 /// How long the pipe of a machine that has ended may take to end.
 const PIPE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A machine that runs.
+/// A running machine.
 pub(super) struct LiveMachine {
     /// `None` once its input is closed.
     pub(super) input: Option<Sender>,
@@ -36,7 +36,7 @@ pub(super) struct LiveMachine {
     pub(super) handshake: Option<RequestId>,
     /// Messages of the client that wait for the handshake.
     pub(super) pending: Vec<Vec<u8>>,
-    /// Why the host killed it.
+    /// Reason for which the host killed it.
     pub(super) violation: Option<String>,
     /// It ends because its file has changed.
     pub(super) reloading: bool,

@@ -28,7 +28,7 @@ pub(super) enum Refusal {
     TooMany,
 }
 
-/// What an answer of the server belongs to.
+/// The request that an answer of the server belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerOf {
     /// An open request.

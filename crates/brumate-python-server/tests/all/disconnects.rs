@@ -58,7 +58,7 @@ async fn the_application_learns_that_a_client_has_left() {
     served.stop().await.unwrap();
 }
 
-/// What a guest sends before it has heard that the client is gone is no fault, and is not kept.
+/// A guest may send data until it has heard that the client is gone: that is no fault, and the data is dropped.
 #[tokio::test]
 async fn frames_may_cross() {
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -136,7 +136,7 @@ async fn frames_before_the_start_are_faults_too() {
     }
 }
 
-/// What the fuzz target does, with a few random bytes.
+/// Runs the property of the fuzz target on a few random bytes.
 #[test]
 fn random_frames_break_nothing() {
     let mut seed = 1u64;

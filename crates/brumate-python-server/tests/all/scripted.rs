@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::Notify;
 
-/// What a machine does. Its result is the machine's end.
+/// The behaviour of a machine. Its result is the machine's end.
 type Script = Box<dyn FnOnce(ScriptedServer) -> Pin<Box<dyn Future<Output = MachineEnd> + Send>> + Send>;
 
 /// The server's side of a machine.

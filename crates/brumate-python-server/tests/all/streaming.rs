@@ -17,7 +17,7 @@ use crate::support::{HANG, Served, limits, read, serve_app, until};
 
 /// Bytes that either side may send unasked.
 const CREDIT: usize = 256 << 10;
-/// How long is waited for what must not happen.
+/// Time to wait for an event that must not happen.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// Sends back each piece of a body when it comes.

@@ -107,7 +107,7 @@ pub(crate) struct ClientAuthorization {
 }
 
 /// Parses `NAME=VALUE`.
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE".to_owned()),

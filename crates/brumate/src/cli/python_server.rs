@@ -32,7 +32,7 @@ impl TransportArg {
     }
 }
 
-/// What shares one interpreter.
+/// The clients that share one interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum IsolateArg {
     /// All clients of the server
@@ -63,7 +63,7 @@ pub(crate) struct PythonServerOptions {
     /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated
     #[arg(long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
-    /// What shares one interpreter; `session` gives each session over HTTP its own
+    /// Clients that share one interpreter: all of the server, or those of one session over HTTP
     #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
     pub(crate) isolate: IsolateArg,
 }

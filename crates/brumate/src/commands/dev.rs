@@ -24,7 +24,7 @@ const PACKAGE: &str = "@modelcontextprotocol/inspector";
 const OLDEST_NODE: (u32, u32) = (22, 19);
 /// Time from SIGINT to SIGKILL when the Inspector is to end.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often is looked whether its processes have ended.
+/// Time between two checks whether its processes have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(arguments: &DevArgs, matches: &ArgMatches) -> anyhow::Result<u8> {

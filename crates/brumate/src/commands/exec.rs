@@ -1,7 +1,7 @@
 //! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
 use std::ffi::OsStr;
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use brumate_engine_api::{Image, Mount, StreamName};
 use brumate_session::explain::join_paths;
-use brumate_session::units::format_size;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
 
 use super::output_directory::OutputDirectory;
 use super::print_error;
 use super::run_events::for_each_output;
+use crate::bounded_file::read_bounded;
 use crate::cli::ExecArgs;
 use crate::exit_status;
 use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
@@ -25,6 +25,8 @@ use crate::signals::Signals;
 
 /// Longest script, in bytes.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// File name of a script from standard input.
+const STDIN_NAME: &str = "<stdin>";
 /// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
 const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
 /// Most events that wait for the output. Then the script waits.
@@ -120,18 +122,14 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 /// Makes the request of a script from the command line.
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let from_stdin = arguments.file() == Path::new("-");
-    // The guest sees the script's name, but not its path on the host.
-    let name = match arguments.file().file_name() {
-        Some(name) if !from_stdin => name.to_string_lossy().into_owned(),
-        _ => "<stdin>".to_owned(),
+    let (code, name) = match from_stdin {
+        true => {
+            let bytes =
+                read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
+            (text_of(bytes, STDIN_NAME)?, STDIN_NAME.to_owned())
+        }
+        false => read_file(arguments.file())?,
     };
-    let bytes = if from_stdin {
-        read_bounded(std::io::stdin().lock()).context("cannot read standard input")?
-    } else {
-        let open = std::fs::File::open(arguments.file()).and_then(read_bounded);
-        open.with_context(|| format!("cannot read {}", arguments.file().display()))?
-    };
-    let code = text_of(bytes, &name)?;
     let mut request = ScriptRequest::new(code, name);
     if from_stdin {
         // As in CPython, `sys.argv[0]` is `-`.
@@ -149,10 +147,10 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     Ok(request)
 }
 
-/// Reads a file of Python code. Returns the code and the file's name.
+/// Reads a file of Python code. Returns the code and the file's name. The guest does not see its path on the host.
 pub(super) fn read_file(path: &Path) -> anyhow::Result<(String, String)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let bytes = std::fs::File::open(path).and_then(read_bounded);
+    let bytes = std::fs::File::open(path).and_then(|file| read_bounded(file, MAX_SCRIPT_BYTES));
     let code = text_of(bytes.with_context(|| format!("cannot read {}", path.display()))?, &name)?;
     Ok((code, name))
 }
@@ -171,18 +169,6 @@ fn pump_stdin() -> std::io::Result<OwnedFd> {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut writer);
     })?;
     Ok(reader.into())
-}
-
-/// Reads at most [`MAX_SCRIPT_BYTES`].
-#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
-        let message = format!("it is longer than {}", format_size(MAX_SCRIPT_BYTES));
-        return Err(std::io::Error::new(ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
 }
 
 /// Parses `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may contain colons, guest paths may not.
@@ -277,12 +263,5 @@ mod tests {
             let error = format!("{:#}", parse_mount(OsStr::new(&text)).unwrap_err());
             assert!(error.contains(part), "{error}");
         }
-    }
-
-    #[test]
-    fn scripts_are_bounded() {
-        assert_eq!(read_bounded(&b"abc"[..]).unwrap(), b"abc");
-        let error = read_bounded(std::io::repeat(b'x')).unwrap_err();
-        assert!(error.to_string().contains("16 MiB"), "{error}");
     }
 }

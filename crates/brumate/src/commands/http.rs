@@ -32,26 +32,20 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let Some(service) = &settings.http else {
         return Ok(exit_status::USAGE);
     };
-    let HttpServerSettings { host, port, allow_unauthenticated, tokens, tls, event_store, serving, .. } = service;
-    let mut serving = serving.clone();
+    let HttpServerSettings { host, port, event_store, .. } = service;
     let prepared = async {
-        serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
-        serving.tls = tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
+        let (mut serving, listener) = prepare(service, host, *port).await?;
         serving.event_store = event_store.as_deref().map(open_event_store).transpose()?;
-        listen(host, *port, serving.tokens.is_some() || serving.oauth.is_some() || *allow_unauthenticated).await
+        anyhow::Ok((serving, listener))
     };
-    let listener = match prepared.await {
-        Ok(listener) => listener,
+    let (mut serving, listener) = match prepared.await {
+        Ok(prepared) => prepared,
         Err(error) => {
             print_error(&format!("brumate: {error:#}"));
             return Ok(exit_status::FAILURE);
         }
     };
-    raise_descriptors();
     let address = listener.local_addr()?;
-    if serving.tls.is_none() && (serving.tokens.is_some() || serving.oauth.is_some()) && !address.ip().is_loopback() {
-        tracing::warn!("tokens are sent over plain HTTP: set --tls-cert and --tls-key, or use a proxy with TLS");
-    }
     let allowances = serving.tokens.as_ref().map(Tokens::allowances).unwrap_or_default();
     let Some(McpService { server, sessions, engine, admission, telemetry, shutdown_started, .. }) =
         McpService::start(settings, allowances).await?
@@ -76,6 +70,24 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
 }
 
+/// Opens the files of the settings, and listens. Addresses that other machines reach need tokens.
+pub(super) async fn prepare(
+    service: &HttpServerSettings,
+    host: &str,
+    port: u16,
+) -> anyhow::Result<(HttpSettings, TcpListener)> {
+    let mut serving = service.serving.clone();
+    serving.tokens = service.tokens.as_ref().map(Tokens::open).transpose()?;
+    serving.tls = service.tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
+    let has_tokens = serving.tokens.is_some() || serving.oauth.is_some();
+    let listener = listen(host, port, has_tokens || service.allow_unauthenticated).await?;
+    raise_descriptors();
+    if serving.tls.is_none() && has_tokens && !listener.local_addr()?.ip().is_loopback() {
+        tracing::warn!("tokens are sent over plain HTTP: set --tls-cert and --tls-key, or use a proxy with TLS");
+    }
+    Ok((serving, listener))
+}
+
 /// Opens the store of MCP sessions.
 fn open_event_store(directory: &Path) -> anyhow::Result<Arc<EventStore>> {
     let store =
@@ -84,7 +96,7 @@ fn open_event_store(directory: &Path) -> anyhow::Result<Arc<EventStore>> {
 }
 
 /// Listens on an address. Other machines may only reach it if `allow_remote`.
-pub(super) async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<TcpListener> {
+async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<TcpListener> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((bare, port)).await.with_context(|| format!("`--host {host}`"))?;
     let addresses: Vec<SocketAddr> = found.collect();
@@ -106,7 +118,7 @@ pub(super) fn shown(host: &str, address: SocketAddr) -> String {
 }
 
 /// Raises the limit of open descriptors to the maximum: each client needs one. Jailed processes have their own limits.
-pub(super) fn raise_descriptors() {
+fn raise_descriptors() {
     let limits = getrlimit(Resource::Nofile);
     // On failure the old limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });

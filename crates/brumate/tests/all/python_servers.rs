@@ -8,6 +8,7 @@ mod crashes;
 mod dev;
 mod files;
 mod install;
+mod isolation;
 mod limits;
 mod messages;
 mod options;

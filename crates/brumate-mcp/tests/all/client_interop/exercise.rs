@@ -1,4 +1,4 @@
-//! What the crate's client does with a server of another SDK: `tests/python/sdk_server.py` and servers that have the same.
+//! Uses everything of a server of another SDK with the crate's client. The server is `tests/python/sdk_server.py`, or has the same tools.
 
 use brumate_mcp::client::{ClientBuilder, ClientError, LogMessage, Progress, Target};
 use brumate_mcp::{ElicitationResult, LogLevel};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Time for a server to begin to listen.
 pub(crate) const START: Duration = Duration::from_secs(60);
 
-/// What a server keeps of a client between requests.
+/// The data of a client that a server keeps between requests.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Session {
     /// Nothing: before 2026-07-28, such a server cannot ask, and knows no log level.

@@ -1,11 +1,9 @@
 //! The environment of a server: variables of the command line and of files. It gets no others.
 
-use std::io::Read as _;
-use std::path::PathBuf;
-
 use anyhow::{Context as _, anyhow, bail};
 use brumate_mcp_clients::{MAX_ENV_FILE_BYTES, parse_env_file};
 
+use crate::bounded_file::read_text;
 use crate::cli::PythonServerOptions;
 
 /// Returns the variables of `--env-file` and `--env-var`. Later ones take precedence, and those of `--env-var` over those of files.
@@ -16,7 +14,8 @@ use crate::cli::PythonServerOptions;
 pub(crate) fn variables(options: &PythonServerOptions) -> anyhow::Result<Vec<(String, String)>> {
     let mut variables = Vec::new();
     for file in &options.env_file {
-        variables.extend(read(file).with_context(|| format!("`--env-file {}`", file.display()))?);
+        let text = read_text(file, MAX_ENV_FILE_BYTES as u64).map_err(|error| anyhow!("`--env-file`: {error}"))?;
+        variables.extend(parse_env_file(&text).with_context(|| format!("`--env-file {}`", file.display()))?);
     }
     for text in &options.env {
         let (name, value) = match text.split_once('=') {
@@ -42,14 +41,6 @@ pub(crate) fn variables(options: &PythonServerOptions) -> anyhow::Result<Vec<(St
         }
     }
     Ok(unique)
-}
-
-#[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-fn read(file: &PathBuf) -> anyhow::Result<Vec<(String, String)>> {
-    let mut text = String::new();
-    let limit = u64::try_from(MAX_ENV_FILE_BYTES).unwrap_or(u64::MAX);
-    std::fs::File::open(file)?.take(limit.saturating_add(1)).read_to_string(&mut text)?;
-    Ok(parse_env_file(&text)?)
 }
 
 #[cfg(test)]

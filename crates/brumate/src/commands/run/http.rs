@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use brumate_mcp::Tls;
 use brumate_python_server::http::{HttpLimits, HttpServeError, HttpService, Isolation};
 use brumate_python_server::{MachineEnd, StartedMachine};
-use brumate_server::http::Tokens;
 use brumate_session::CancellationToken;
 
 use super::launcher::ProgramLauncher;
 use crate::cli::IsolateArg;
-use crate::commands::http::{listen, raise_descriptors, reload_in_background, shown};
+use crate::commands::http::{prepare, reload_in_background, shown};
 use crate::commands::print_error;
 use crate::exit_status;
-use crate::http_settings::HttpServerSettings;
+use crate::http_settings::{HttpServerSettings, host_header};
 use crate::settings::Settings;
 
 /// Serves an application at the address that it names, or at that of the command line.
@@ -33,21 +31,14 @@ pub(super) async fn serve_http(
     let kill = Arc::clone(&first.control);
     let served = async {
         let service = settings.http.as_ref().context("this command has no settings of HTTP")?;
-        let HttpServerSettings { host, port, given, allow_unauthenticated, tokens, tls, serving, .. } = service;
+        let HttpServerSettings { host, port, given, .. } = service;
         let (host, port) = (if given.0 { host.clone() } else { own_host }, if given.1 { *port } else { own_port });
-        let mut serving = serving.clone();
-        serving.tokens = tokens.as_ref().map(Tokens::open).transpose()?;
-        serving.tls = tls.as_ref().map(|(chain, key)| Tls::from_pem_files(chain, key)).transpose()?;
-        let is_protected = serving.tokens.is_some() || serving.oauth.is_some();
-        let listener = listen(&host, port, is_protected || *allow_unauthenticated).await?;
-        raise_descriptors();
+        let (mut serving, listener) = prepare(service, &host, port).await?;
+        serving.allow_hosts.extend(host_header(&host));
         reload_in_background(&serving, launcher.runner.admission().clone())?;
         let address = listener.local_addr()?;
         let scheme = if serving.tls.is_some() { "https" } else { "http" };
-        let mut options = serving.options().map_err(anyhow::Error::msg)?;
-        if !matches!(host.as_str(), "0.0.0.0" | "::" | "[::]") {
-            options = options.allow_host(host.clone());
-        }
+        let options = serving.options().map_err(anyhow::Error::msg)?;
         let limits = &settings.runner.limits;
         let machines = HttpLimits {
             request_time_limit: limits.wall,

@@ -27,7 +27,7 @@ impl Launcher for ProgramLauncher {
             let (pipes, input, output) = MachinePipes::new()
                 .map_err(|error| LaunchError { reason: format!("the server's pipes cannot be made: {error}") })?;
             let pipes = MessagePipes { input: pipes.input, output: pipes.output };
-            let mut request =
+            let (mut request, local_files) =
                 self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
             let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
             let (sender, handle) = oneshot::channel();
@@ -48,6 +48,8 @@ impl Launcher for ProgramLauncher {
             let (runner, cancel) = (self.runner.clone(), control.cancel.clone());
             let running = tokio::spawn(async move {
                 let report = runner.exec(request, events, &cancel).await;
+                // The machine had them mounted.
+                drop(local_files);
                 // What the server printed comes before what is said of its end.
                 let _ = logging.await;
                 match report {
@@ -86,11 +88,11 @@ struct RunControl {
 
 impl RunControl {
     fn set(&self, handle: Arc<dyn InterruptHandle>) {
+        // It is set once. A kill that comes in between finds the handle, or is found here.
+        let _ = self.handle.set(Arc::clone(&handle));
         if self.cancel.is_cancelled() {
             handle.kill();
         }
-        // It is set once.
-        let _ = self.handle.set(handle);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The modules beside a server's file that it imports. They are copied: the server sees nothing else of the directory.
 
 use std::collections::BTreeSet;
-use std::io::{Error, ErrorKind, Read as _};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -9,6 +9,7 @@ use brumate_session::{LocalModules, imports_of};
 use tempfile::TempDir;
 
 use super::project::Project;
+use crate::bounded_file::read_bounded;
 
 /// Most files that are copied.
 const MAX_FILES: usize = 2000;
@@ -103,15 +104,12 @@ impl LocalFiles {
     }
 
     /// Copies one file. Links must not lead out of `root`.
-    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     fn copy(&mut self, from: &Path, to: &Path, root: &Path) -> anyhow::Result<()> {
         let read = || -> std::io::Result<Vec<u8>> {
             if !from.canonicalize()?.starts_with(root.canonicalize()?) {
                 return Err(Error::other("it is a link out of the server's directory"));
             }
-            let mut content = Vec::new();
-            std::fs::File::open(from)?.take(MAX_BYTES + 1).read_to_end(&mut content)?;
-            Ok(content)
+            read_bounded(std::fs::File::open(from)?, MAX_BYTES)
         };
         let content = read().with_context(|| format!("cannot read {}", from.display()))?;
         self.files += 1;

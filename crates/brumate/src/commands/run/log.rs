@@ -1,4 +1,4 @@
-//! What a server prints: it goes to standard error, up to a limit.
+//! Writes the output of a server to standard error, up to a limit.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};

@@ -34,7 +34,7 @@ use crate::sandbox::{Sandbox, single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-/// How long a server may run, and how much processor time it may use: as good as forever. Its requests have limits.
+/// Time limit and CPU time limit of a server's run: ten years, in effect none. Its requests have limits.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Most machines of a server: those of sessions, and some that start or end.

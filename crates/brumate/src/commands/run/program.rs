@@ -26,8 +26,8 @@ pub(super) struct ServerProgram {
     mounts: Vec<Mount>,
     /// Directories of projects whose modules the server imports.
     projects: Vec<PathBuf>,
-    /// Modules of the last machine. They must lie there as long as it runs.
-    local: std::sync::Mutex<Option<LocalFiles>>,
+    /// Image that suits the code.
+    image: Image,
 }
 
 impl ServerProgram {
@@ -39,7 +39,7 @@ impl ServerProgram {
     pub(super) fn new(options: &PythonServerOptions, server: &OsStr, arguments: &[OsString]) -> anyhow::Result<Self> {
         let (file, object) = file_and_object(server);
         // The command line is wrong if it cannot be read now.
-        read_file(&file)?;
+        let (code, _) = read_file(&file)?;
         let file = std::path::absolute(&file).with_context(|| format!("cannot use {}", file.display()))?;
         let mut projects = Vec::new();
         for directory in &options.with_editable {
@@ -56,7 +56,7 @@ impl ServerProgram {
             arguments: arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect(),
             mounts: options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?,
             projects,
-            local: std::sync::Mutex::default(),
+            image: server_image(&code),
         })
     }
 
@@ -67,15 +67,15 @@ impl ServerProgram {
 
     /// Returns the image that suits the program.
     pub(super) fn image(&self) -> Image {
-        read_file(&self.file).map_or_else(|_| Image::server(), |(code, _)| server_image(&code))
+        self.image.clone()
     }
 
-    /// Reads the program for a new machine.
+    /// Reads the program for a new machine. The files have to stay as long as the machine runs.
     ///
     /// # Errors
     ///
     /// The file, or a module beside it, cannot be read.
-    pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<ScriptRequest> {
+    pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<(ScriptRequest, LocalFiles)> {
         let (code, name) = read_file(&self.file)?;
         let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
         let mut request = ScriptRequest::new(code, name);
@@ -92,8 +92,7 @@ impl ServerProgram {
         request.image = Some(server_image(&request.code));
         request.server = target;
         request.local = local.modules.clone();
-        *self.local.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(local);
-        Ok(request)
+        Ok((request, local))
     }
 }
 

@@ -1,11 +1,11 @@
 //! A Python project whose modules a server imports (`--with-editable`).
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 use super::local_files::is_package;
+use crate::bounded_file::read_text;
 
 /// Largest `pyproject.toml`, in bytes.
 const MAX_PYPROJECT: u64 = 1 << 20;
@@ -23,17 +23,11 @@ impl Project {
     /// # Errors
     ///
     /// `pyproject.toml` is missing or cannot be read.
-    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
     pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
         let file = directory.join("pyproject.toml");
-        let shown = || format!("`--with-editable`: cannot read {}", file.display());
-        let mut text = String::new();
-        std::fs::File::open(&file)
-            .with_context(shown)?
-            .take(MAX_PYPROJECT)
-            .read_to_string(&mut text)
-            .with_context(shown)?;
-        let table: toml::Table = text.parse().with_context(shown)?;
+        let text = read_text(&file, MAX_PYPROJECT).map_err(|error| anyhow!("`--with-editable`: {error}"))?;
+        let table = text.parse::<toml::Table>();
+        let table = table.with_context(|| format!("`--with-editable`: cannot read {}", file.display()))?;
         if !table.contains_key("project") {
             bail!("`--with-editable`: {} has no table `project`", file.display());
         }

@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Most files of the server's directory that are watched.
 const MAX_FILES: usize = 1000;
 
-/// What a change of a file changes.
+/// Path, modification time and size of a file. A change of the file changes one of them.
 type Stamp = (PathBuf, Option<SystemTime>, u64);
 
 /// Sends a message whenever the file, or a module beside it, has changed. A file must be the same twice: an editor may still write it.

@@ -1,4 +1,4 @@
-//! What a server says, and where it goes.
+//! Messages, output and the end of a server.
 
 use serde_json::json;
 

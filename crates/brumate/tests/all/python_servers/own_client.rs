@@ -20,7 +20,7 @@ const FIRST: &[Protocol] = &[Protocol::Initialize];
 const SECOND: &[Protocol] = &[Protocol::Initialize, Protocol::Discover];
 
 /// A server process. It is killed when it is dropped.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -34,11 +34,11 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/sdk_server.py")
 }
 
-/// Starts the server over HTTP. Returns its address.
-fn start(mcp: &str, transport: &str) -> (Running, String) {
+/// Starts a server over HTTP with `brumate run`. `arguments` get the port. Returns the server's address.
+pub(super) fn start(arguments: impl FnOnce(String) -> Vec<String>) -> (Running, String) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = binary();
-    command.args(["run", "--with", mcp]).arg(program()).args(["--", transport, &port.to_string()]);
+    command.arg("run").args(arguments(port.to_string()));
     let server = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -46,6 +46,12 @@ fn start(mcp: &str, transport: &str) -> (Running, String) {
         std::thread::sleep(Duration::from_millis(50));
     }
     (server, format!("http://127.0.0.1:{port}"))
+}
+
+/// Starts the server of `sdk_server.py`.
+fn start_sdk_server(mcp: &str, transport: &str) -> (Running, String) {
+    let words = ["--with", mcp, program().to_str().unwrap(), "--", transport].map(str::to_owned);
+    start(|port| words.into_iter().chain([port]).collect())
 }
 
 async fn works_with(mcp: &str, protocols: &[Protocol]) {
@@ -56,12 +62,12 @@ async fn works_with(mcp: &str, protocols: &[Protocol]) {
         let client = Client::stdio(env!("CARGO_BIN_EXE_brumate"), arguments).quiet().protocol(protocol);
         exercise(&format!("stdio {protocol:?}"), client, Session::Kept).await.unwrap();
     }
-    let (_server, address) = start(mcp, "streamable-http");
+    let (_server, address) = start_sdk_server(mcp, "streamable-http");
     for &protocol in protocols {
         let client = Client::http(format!("{address}/mcp")).protocol(protocol);
         exercise(&format!("HTTP {protocol:?}"), client, Session::Kept).await.unwrap();
     }
-    let (_server, address) = start(mcp, "sse");
+    let (_server, address) = start_sdk_server(mcp, "sse");
     exercise("SSE", Client::sse(format!("{address}/sse")), Session::Kept).await.unwrap();
 }
 

@@ -7,7 +7,7 @@ use brumate_test_support::cache_directory;
 
 const PYTHON_MCP1: &str = "BRUMATE_TEST_PYTHON_MCP1";
 const PYTHON_MCP2: &str = "BRUMATE_TEST_PYTHON_MCP2";
-/// What a server needs that is written for each version.
+/// Requirements of servers that are written for each version.
 const MCP1: &str = "mcp>=1.30,<2";
 const MCP2: &str = "mcp>=2,<3";
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use brumate_test_support::cache_directory;
 use serde_json::{Value, json};
 
-/// What bounds a failing test; no measurement.
+/// Time after which a test fails. It measures nothing.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A variable of the host, which no server may see.
@@ -34,7 +34,7 @@ pub(super) fn binary() -> Command {
 pub(super) struct Server {
     process: Child,
     input: Option<ChildStdin>,
-    /// What the server sends; texts are lines that are not JSON.
+    /// Messages of the server. A line that is not JSON is a string.
     lines: Receiver<Value>,
     log: File,
     requests: u64,
@@ -48,7 +48,7 @@ pub(super) struct Server {
 pub(super) struct End {
     pub(super) status: Option<i32>,
     pub(super) log: String,
-    /// What came after the last answer.
+    /// Messages after the last answer.
     pub(super) rest: Vec<Value>,
 }
 
