@@ -100,6 +100,10 @@ def preload(names_json):
     for name in names:
         if name == "IPython":
             notebook.prepare()
+        if name.startswith("mcp.server."):
+            from .serving import first_use
+
+            first_use.use(name)
         code = _FIRST_USES.get(name)
         if code is None:
             continue

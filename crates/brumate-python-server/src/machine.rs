@@ -12,6 +12,12 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 pub trait Launcher: Send + Sync + 'static {
     /// Starts a machine. Its server may not be ready when this returns. When the future is dropped, it leaves no machine behind.
     fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>>;
+
+    /// Returns a number that changes with the program of the servers. A machine that was started ahead of its session is used only if the
+    /// number is the same. By default it never changes.
+    fn revision(&self) -> u64 {
+        0
+    }
 }
 
 /// A machine could not be started.

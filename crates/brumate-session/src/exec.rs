@@ -18,6 +18,7 @@ use crate::explain;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
 use crate::new_files::{CopyReport, FileSink, NewFiles};
+use crate::packages::Installation;
 use crate::report::RunEnd;
 use crate::request::{RunError, RunEvent};
 use crate::runner::Runner;
@@ -49,10 +50,25 @@ pub struct ScriptRequest {
     pub local: LocalModules,
     /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// Gets the handle of the machine when the code is about to run.
-    pub handle: Option<oneshot::Sender<Arc<dyn InterruptHandle>>>,
+    /// Gets the machine's handle and packages when the code is about to run.
+    pub start: Option<oneshot::Sender<ScriptStart>>,
     /// Receives copies of the files that the script wrote; `None` discards them with the sandbox.
     pub sink: Option<Box<dyn FileSink>>,
+}
+
+/// What a script starts with.
+#[non_exhaustive]
+pub struct ScriptStart {
+    /// Handle of the machine.
+    pub handle: Arc<dyn InterruptHandle>,
+    /// Packages that were installed for the script.
+    pub installation: Arc<Installation>,
+}
+
+impl std::fmt::Debug for ScriptStart {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ScriptStart").field("installation", &self.installation).finish_non_exhaustive()
+    }
 }
 
 /// Modules that lie beside a script.
@@ -151,20 +167,22 @@ impl Runner {
         };
         let imports = imports_of(&execute.code);
         let built = request.image.filter(|image| self.engine.has_image(image));
+        // What has an image needs no other one.
+        let learned = if built.is_some() { BTreeSet::new() } else { imports.clone() };
         let image = built.unwrap_or_else(|| self.image_for(&imports));
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
         let job = Job {
             spec,
             execute,
-            imports,
+            imports: learned,
             inference: Inference::Lenient,
             input,
             principal: String::new(),
             phases: None,
             sink: request.sink,
             local: request.local,
-            handle: request.handle,
+            start: request.start,
         };
         let outcome = self.run_job(job, events.clone(), cancel).await?;
         if let JobOutcome::Ran { end, .. } = &outcome {

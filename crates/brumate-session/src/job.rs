@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionError;
 use crate::dependencies::Inference;
-use crate::exec::LocalModules;
+use crate::exec::{LocalModules, ScriptStart};
 use crate::execution::{Deadline, Execution, machine_events};
 use crate::input::InputForwarder;
 use crate::new_files::{CopyReport, FileSink, copy_out};
@@ -27,7 +27,7 @@ const ENGINE_MARGIN: Duration = Duration::from_secs(10);
 pub(crate) struct Job {
     pub(crate) spec: MachineSpec,
     pub(crate) execute: Execute,
-    /// Top-level modules that the code imports.
+    /// Top-level modules that an image may be built of.
     pub(crate) imports: BTreeSet<String>,
     pub(crate) inference: Inference,
     pub(crate) input: InputForwarder,
@@ -35,8 +35,8 @@ pub(crate) struct Job {
     pub(crate) phases: Option<Arc<Phases>>,
     pub(crate) sink: Option<Box<dyn FileSink>>,
     pub(crate) local: LocalModules,
-    /// Gets the handle of the machine.
-    pub(crate) handle: Option<oneshot::Sender<Arc<dyn InterruptHandle>>>,
+    /// Gets the machine's handle and packages.
+    pub(crate) start: Option<oneshot::Sender<ScriptStart>>,
 }
 
 /// Result of [`Runner::run_job`].
@@ -55,7 +55,7 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, handle } = job;
+        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, start } = job;
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -81,7 +81,7 @@ impl Runner {
             () = revoked.cancelled() => return Err(RunError::Revoked),
             preparation = preparer.prepare(spec, &execute.code, &local, inference) => preparation?,
         };
-        let PreparedMachine { mut machine, dependencies } = match preparation {
+        let PreparedMachine { mut machine, dependencies, installation } = match preparation {
             Preparation::Ready(prepared) => prepared,
             Preparation::InstallError(error) => return Ok(JobOutcome::InstallError { error }),
             Preparation::MachineExited { reason, output_dropped, peak_memory_bytes } => {
@@ -92,9 +92,9 @@ impl Runner {
         permit.start(self.limits().cpu);
         Phases::start(phases);
         let stop = KillOnDrop(machine.interrupt_handle());
-        if let Some(handle) = handle {
+        if let Some(start) = start {
             // The receiver may be gone.
-            let _ = handle.send(Arc::clone(&stop.0));
+            let _ = start.send(ScriptStart { handle: Arc::clone(&stop.0), installation });
         }
         let end = tokio::select! {
             biased;

@@ -54,7 +54,7 @@ pub use admission::Admission;
 pub use allowance::{Allowance, Allowances, OverLimit};
 pub use choice::imports_of;
 pub use dependencies::Inference;
-pub use exec::{LocalModules, ScriptEnd, ScriptReport, ScriptRequest};
+pub use exec::{LocalModules, ScriptEnd, ScriptReport, ScriptRequest, ScriptStart};
 pub use input::{InputReply, InputRequest, InputRequests, MAX_INPUT_REQUESTS, input_requests};
 pub use json::{compact_json, strict_json};
 pub use learned::ImageBuilder;

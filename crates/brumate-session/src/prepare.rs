@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brumate_engine_api::{
-    Analysis, Engine, EngineError, ExitReason, Image, Limits, Machine, MachineSpec, MessagePipes,
+    Analysis, Engine, EngineError, ExitReason, Image, Layer, Limits, Machine, MachineSpec, MessagePipes,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -45,7 +45,9 @@ impl MachinePreparer<'_> {
                 match self.install(requests.clone()).await {
                     Err(error) => PackagedMachine::Unavailable(Preparation::InstallError(error.to_string())),
                     Ok(installation) => {
-                        let spec = MachineSpec { layers: installation.layers.clone(), ..spec };
+                        let layers = installation.layers.clone();
+                        let image = if has_other_layers(&spec.image, &layers) { Image::plain() } else { spec.image };
+                        let spec = MachineSpec { image, layers, ..spec };
                         PackagedMachine::pair(self.engine.machine(spec).await, requests, installation)?
                     }
                 }
@@ -63,7 +65,7 @@ impl MachinePreparer<'_> {
             let _ = self.events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
         let dependencies = requests.iter().map(|request| request.requirement.to_string()).collect();
-        Ok(Preparation::Ready(PreparedMachine { machine, dependencies }))
+        Ok(Preparation::Ready(PreparedMachine { machine, dependencies, installation }))
     }
 
     /// Makes a machine with the stated packages and those that `code` imports. The machine parses the code, and gets
@@ -92,7 +94,8 @@ impl MachinePreparer<'_> {
             Err(error) => return Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
         };
         let layers = installation.layers.clone();
-        let made = if !self.engine.replaced_packages(&spec.image, &layers).is_empty() {
+        let replaces = !self.engine.replaced_packages(&spec.image, &layers).is_empty();
+        let made = if replaces || has_other_layers(&spec.image, &layers) {
             drop(machine);
             self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
         } else if !layers.is_empty() {
@@ -166,6 +169,11 @@ impl MachinePreparer<'_> {
     }
 }
 
+/// Returns whether an image has layers beyond these: code that does not need a package must not find it.
+fn has_other_layers(image: &Image, layers: &[Layer]) -> bool {
+    image.layers().iter().any(|layer| !layers.contains(layer))
+}
+
 /// Result of [`MachinePreparer::prepare`].
 pub(crate) enum Preparation {
     Ready(PreparedMachine),
@@ -199,6 +207,7 @@ pub(crate) struct PreparedMachine {
     pub(crate) machine: Box<dyn Machine>,
     /// Requirements as the caller would write them.
     pub(crate) dependencies: Vec<String>,
+    pub(crate) installation: Arc<Installation>,
 }
 
 /// Adds what was found in another source text.

@@ -39,8 +39,8 @@ impl Runner {
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let principal = request.principal;
         let phases = request.phases;
-        let (sink, local, handle) = (None, LocalModules::default(), None);
-        let job = Job { spec, execute, imports, inference, input, principal, phases, sink, local, handle };
+        let (sink, local, start) = (None, LocalModules::default(), None);
+        let job = Job { spec, execute, imports, inference, input, principal, phases, sink, local, start };
 
         let (events, mut received) = run_events();
         let mut collector = OutputCollector::new(self.limits());

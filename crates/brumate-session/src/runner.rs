@@ -148,6 +148,11 @@ impl Runner {
         self.learned.save();
     }
 
+    /// Returns an installation with the bytecode of its layers; compiles what is missing.
+    pub async fn with_bytecode(&self, installation: Arc<Installation>) -> Arc<Installation> {
+        self.packages.compiled(installation).await
+    }
+
     /// Returns the settings.
     pub fn settings(&self) -> &RunnerSettings {
         &self.settings

@@ -36,9 +36,20 @@ pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
 /// Makes the sandbox of a command with one run. A later process optimizes modules that the run has compiled quickly, unless
 /// `--no-learned-images` forbids such processes.
 pub(crate) fn single_run_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));
     let tiers = if settings.runner.builder == ImageBuilder::OtherProcess { Tiers::Deferred } else { Tiers::Optimized };
-    let config = LocalEngineConfig { start: StartMode::Brief, progress, tiers, ..LocalEngineConfig::default() };
+    unpooled(settings, StartMode::Brief, tiers)
+}
+
+/// Makes the sandbox of a server that is written in Python. Its machines are started when they are needed. It compiles new modules
+/// quickly first, and optimizes them in the background. `many`: each session has a machine.
+pub(crate) fn python_server_sandbox(settings: &Settings, many: bool) -> anyhow::Result<Sandbox> {
+    unpooled(settings, if many { StartMode::Quick } else { StartMode::Brief }, Tiers::Background)
+}
+
+/// Makes a sandbox that keeps no machines ready. It starts the zygotes of the images that are used, and no others.
+fn unpooled(settings: &Settings, start: StartMode, tiers: Tiers) -> anyhow::Result<Sandbox> {
+    let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));
+    let config = LocalEngineConfig { start, lazy: true, progress, tiers, ..LocalEngineConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 

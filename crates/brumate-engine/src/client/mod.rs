@@ -100,6 +100,8 @@ pub struct SandboxConfig {
     pub idle: Option<Duration>,
     /// How zygotes start.
     pub start: StartMode,
+    /// Start no zygote before a machine needs it. Otherwise that of the plain image starts with the sandbox.
+    pub lazy: bool,
     /// Tiers of compiled code.
     pub tiers: Tiers,
     /// How long processes may take to start.
@@ -128,6 +130,7 @@ impl Default for SandboxConfig {
             ready: DEFAULT_READY,
             idle: None,
             start: StartMode::default(),
+            lazy: false,
             tiers: Tiers::default(),
             startup_timeouts: StartupTimeouts::default(),
         }
@@ -160,6 +163,8 @@ pub(crate) struct SandboxShared {
     pub(crate) startup_timeouts: StartupTimeouts,
     /// Set while an image is being built in the background, and afterwards.
     building: AtomicBool,
+    /// Set once missing walls are logged.
+    walls_reported: AtomicBool,
     /// Zygotes by image. The first caller that needs one starts it, and the others wait.
     pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
 }
@@ -177,11 +182,12 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Compiles the modules of the interpreter that the cache lacks, builds its image if there is none, and starts a
-    /// zygote.
+    /// Opens the cache. Unless [`SandboxConfig::lazy`], compiles the modules of the interpreter that the cache lacks, builds its image if
+    /// there is none, and starts a zygote.
     ///
     /// # Errors
     /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
+    /// The first machine of a lazy sandbox reports the last three.
     pub async fn start(config: SandboxConfig) -> Result<Sandbox, Error> {
         let program = match config.program {
             Some(program) => program,
@@ -205,17 +211,16 @@ impl Sandbox {
             idle: config.idle,
             startup_timeouts: config.startup_timeouts,
             building: AtomicBool::new(false),
+            walls_reported: AtomicBool::new(false),
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
         if let Some(keys) = keys.filter(|_| config.tiers == Tiers::Background) {
             tokio::spawn(tiers::optimize(Arc::downgrade(&sandbox.shared), keys));
         }
-        let pool = sandbox.shared.pool(&Image::plain(), Urgency::Needed).await?;
-        for wall in pool.zygote().missing_walls() {
-            tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
+        if !config.lazy {
+            sandbox.shared.pool(&Image::plain(), Urgency::Needed).await?;
         }
-        sandbox.shared.compilers.rest();
         if config.start == StartMode::Quick {
             tokio::spawn(pools::replace_brief(Arc::downgrade(&sandbox.shared)));
         }
@@ -286,9 +291,7 @@ impl Sandbox {
     }
 
     async fn warm_as(&self, image: &Image, urgency: Urgency) -> Result<(), Error> {
-        let warmed = self.shared.pool(image, urgency).await.map(drop);
-        self.shared.compilers.rest();
-        warmed
+        self.shared.pool(image, urgency).await.map(drop)
     }
 
     /// Removes an image, and ends its zygote. Machines that are in use continue.

@@ -92,8 +92,21 @@ impl SandboxShared {
             None => prepare::image(self, ingredients, image).await?,
             Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
         };
-        let zygote = Zygote::start(ingredients, &verified.file).await?;
+        let zygote = Zygote::start(ingredients, &verified.file).await;
+        self.compilers.rest();
+        let zygote = zygote?;
+        self.report_missing_walls(&zygote);
         Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
+    }
+
+    /// Logs the walls that are missing around machines, once for each sandbox.
+    fn report_missing_walls(&self, zygote: &Zygote) {
+        if self.walls_reported.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        for wall in zygote.missing_walls() {
+            tracing::warn!(wall, "a wall of the sandbox is missing; see `brumate doctor`");
+        }
     }
 
     /// Starts the task that retires an unused pool.

@@ -27,6 +27,11 @@ impl MachinePlaces {
         Self { all, each, taken: Arc::default() }
     }
 
+    /// Returns whether not all places are taken.
+    pub(super) fn has_room(&self) -> bool {
+        lock(&self.taken).all < self.all
+    }
+
     /// Takes a place; `None` if there is none for this principal.
     pub(super) fn take(&self, principal: Option<&Principal>) -> Option<MachinePlace> {
         let mut taken = lock(&self.taken);

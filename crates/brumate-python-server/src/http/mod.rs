@@ -7,7 +7,7 @@
 //! | `heartbeat`, `connection` | the task that reads, writes, watches and ends a machine |
 //! | `forward`, `refusals` | one request, from a client to a machine and back; answers of the host's own |
 //! | `starting`, `shared_machine` | starting machines; one machine for all clients, which is started again when it has ended |
-//! | `machine_places`, `owned_machine`, `sessions`, `session_routes`, `endpoint_event` | a machine for each session |
+//! | `machine_places`, `owned_machine`, `spare_machine`, `sessions`, `session_routes`, `endpoint_event` | a machine for each session |
 //! | `service` | the service with its sockets |
 
 mod connection;
@@ -28,6 +28,7 @@ mod service;
 mod session_routes;
 mod sessions;
 mod shared_machine;
+mod spare_machine;
 mod starting;
 mod stream;
 mod stream_table;

@@ -1,4 +1,4 @@
-//! Machines of sessions: which session has which machine.
+//! Machines of sessions: which session has which machine. One more is kept ready for the next session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::machine_places::MachinePlaces;
 use super::owned_machine::{OwnedMachine, hold_place};
+use super::spare_machine::SpareMachine;
 use super::starting::MachineStarter;
 use crate::sync::lock;
 
@@ -40,8 +41,7 @@ type PrincipalMachine = Arc<tokio::sync::Mutex<Option<OwnedMachine>>>;
 pub(super) struct Sessions {
     starter: MachineStarter,
     places: MachinePlaces,
-    /// A machine that no session has yet: the first one.
-    spare: Mutex<Option<OwnedMachine>>,
+    spare: SpareMachine,
     by_id: Arc<Mutex<HashMap<String, Session>>>,
     by_principal: Arc<Mutex<HashMap<Option<Principal>, PrincipalMachine>>>,
     stop: CancellationToken,
@@ -54,8 +54,8 @@ impl Sessions {
         let limits = starter.limits();
         Self {
             places: MachinePlaces::new(limits.max_machines, limits.max_machines_each),
+            spare: SpareMachine::new(first, starter.clone()),
             starter,
-            spare: Mutex::new(Some(OwnedMachine::new(first))),
             by_id: Arc::default(),
             by_principal: Arc::default(),
             stop: CancellationToken::new(),
@@ -70,9 +70,8 @@ impl Sessions {
     /// [`NoSessionMachine`].
     pub(super) async fn start(&self, principal: Option<&Principal>) -> Result<OwnedMachine, NoSessionMachine> {
         let place = self.places.take(principal).ok_or(NoSessionMachine::NoPlace)?;
-        let spare = lock(&self.spare).take().filter(|spare| spare.connection().is_open());
-        let machine = match spare {
-            Some(spare) => spare,
+        let machine = match self.spare.take() {
+            Some(machine) => machine,
             None => {
                 let started = self.starter.start().await;
                 OwnedMachine::new(started.map_err(|error| {
@@ -81,6 +80,9 @@ impl Sessions {
                 })?)
             }
         };
+        if self.places.has_room() {
+            self.spare.refill(&self.machines, self.stop.clone());
+        }
         let (connection, idle) = (machine.connection().clone(), self.starter.limits().session_idle);
         let (stop, by_id, by_principal) = (self.stop.clone(), Arc::clone(&self.by_id), Arc::clone(&self.by_principal));
         self.machines.spawn(async move {
@@ -154,12 +156,9 @@ impl Sessions {
     /// Asks all machines to end, and waits until they have.
     pub(super) async fn stop(&self) {
         self.stop.cancel();
-        let spare = lock(&self.spare).take();
-        if let Some(spare) = spare {
-            spare.connection().stop();
-            spare.connection().closed().await;
-        }
         self.machines.close();
-        self.machines.wait().await;
+        tokio::join!(self.spare.stop(), self.machines.wait());
+        // One whose start had just succeeded.
+        self.spare.stop().await;
     }
 }

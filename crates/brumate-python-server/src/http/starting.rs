@@ -40,6 +40,11 @@ impl MachineStarter {
         &self.limits
     }
 
+    /// Returns the revision of the program that the next machine has.
+    pub(super) fn revision(&self) -> u64 {
+        self.launcher.revision()
+    }
+
     /// Starts a machine and waits until its application is ready. When this future is dropped, the machine is killed.
     ///
     /// # Errors

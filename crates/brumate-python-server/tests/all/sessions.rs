@@ -116,7 +116,32 @@ async fn sessions_do_not_share_their_state() {
     }
     let answer = json(&ada.in_session(&second).ask("POST", "/mcp").await);
     assert_eq!(answer["count"], 2, "the other session has a state of its own");
-    assert_eq!(served.launcher.started.load(Ordering::SeqCst), 2, "the first session has the first machine");
+    // The first session has the first machine, and one is started ahead of the third session.
+    until(|| served.launcher.started.load(Ordering::SeqCst) == 3).await;
+    served.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_was_started_ahead_serves_no_changed_program() {
+    let served = serve(limits()).await;
+    let ada = Client::new(&served, "ada");
+    let ended = || {
+        let entries = served.launcher.path("").read_dir().unwrap().map(Result::unwrap);
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("ended-")).count()
+    };
+    let mut sessions = vec![ada.begin().await];
+    until(|| served.launcher.started.load(Ordering::SeqCst) == 2).await;
+    served.launcher.revision.store(1, Ordering::SeqCst);
+    // The machine may still be starting: then a later session finds it.
+    let outdated = async {
+        while ended() == 0 {
+            sessions.push(ada.begin().await);
+        }
+    };
+    tokio::time::timeout(HANG, outdated).await.expect("the outdated machine ends");
+    for session in &sessions {
+        assert_eq!(ada.in_session(session).ask("POST", "/mcp").await.status, StatusCode::OK, "it was not theirs");
+    }
     served.stop().await.unwrap();
 }
 

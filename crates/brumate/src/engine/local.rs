@@ -24,6 +24,8 @@ pub struct LocalEngineConfig {
     pub require_jail: bool,
     /// Start mode of zygotes.
     pub start: StartMode,
+    /// Start no zygote before a run needs it.
+    pub lazy: bool,
     /// Tiers of compiled code.
     pub tiers: Tiers,
     /// Number of machines per image that are started ahead of runs.
@@ -70,6 +72,7 @@ impl LocalEngine {
                 cache_dir: self.config.cache_dir.clone(),
                 require_jail: self.config.require_jail,
                 start: self.config.start,
+                lazy: self.config.lazy,
                 tiers: self.config.tiers,
                 progress: Some(self.progress()),
                 ready: self.config.ready,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 use futures::FutureExt as _;
@@ -23,6 +23,8 @@ pub(crate) struct PythonLauncher {
     transport: Option<&'static str>,
     /// The number of machines that were started.
     pub(crate) started: AtomicUsize,
+    /// The revision of the program.
+    pub(crate) revision: AtomicU64,
 }
 
 impl PythonLauncher {
@@ -35,7 +37,13 @@ impl PythonLauncher {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("server.py"), source).unwrap();
         std::fs::write(directory.path().join("runner.py"), include_str!("runner.py")).unwrap();
-        Self { python: python.to_owned(), directory, transport, started: AtomicUsize::new(0) }
+        Self {
+            python: python.to_owned(),
+            directory,
+            transport,
+            started: AtomicUsize::default(),
+            revision: AtomicU64::default(),
+        }
     }
 
     /// Returns a path beside the server, for files that it writes.
@@ -100,6 +108,10 @@ impl Launcher for PythonLauncher {
     fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
         let started = self.start().map_err(|error| LaunchError { reason: error.to_string() });
         std::future::ready(started).boxed()
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision.load(Ordering::SeqCst)
     }
 }
 

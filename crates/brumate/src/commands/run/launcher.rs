@@ -1,11 +1,12 @@
 //! Starts machines with the server's program in them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use brumate_engine_api::{BoxFuture, InterruptHandle, MessagePipes};
+use brumate_engine_api::{BoxFuture, Image, InterruptHandle, MessagePipes};
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
-use brumate_session::{CancellationToken, Runner, ScriptEnd};
-use tokio::sync::{mpsc, oneshot};
+use brumate_session::packages::Installation;
+use brumate_session::{CancellationToken, Runner, ScriptEnd, ScriptStart};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::ServerLog;
 use super::program::ServerProgram;
@@ -19,6 +20,23 @@ pub(super) struct ProgramLauncher {
     pub(super) runner: Runner,
     pub(super) program: ServerProgram,
     pub(super) log: Arc<ServerLog>,
+    /// Image of the server's own packages, if there is one.
+    pub(super) own_image: Mutex<Option<Image>>,
+    /// Packages of the last machine.
+    pub(super) installation: watch::Sender<Option<Arc<Installation>>>,
+}
+
+impl ProgramLauncher {
+    /// Makes a launcher of a program that has this image of its own.
+    pub(super) fn new(runner: Runner, program: ServerProgram, own_image: Option<Image>) -> Self {
+        let (log, own_image) = (Arc::new(ServerLog::default()), Mutex::new(own_image));
+        Self { runner, program, log, own_image, installation: watch::Sender::new(None) }
+    }
+
+    /// Sets the server's own image. Later machines start in it.
+    pub(super) fn set_own_image(&self, image: Image) {
+        *self.own_image.lock().unwrap_or_else(PoisonError::into_inner) = Some(image);
+    }
 }
 
 impl Launcher for ProgramLauncher {
@@ -30,13 +48,16 @@ impl Launcher for ProgramLauncher {
             let (mut request, local_files) =
                 self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
             let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
-            let (sender, handle) = oneshot::channel();
-            request.handle = Some(sender);
+            let own_image = self.own_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            request.image = own_image.or(request.image);
+            let (sender, start) = oneshot::channel();
+            request.start = Some(sender);
             tokio::spawn({
-                let control = Arc::clone(&control);
+                let (control, installation) = (Arc::clone(&control), self.installation.clone());
                 async move {
-                    if let Ok(handle) = handle.await {
+                    if let Ok(ScriptStart { handle, installation: installed, .. }) = start.await {
                         control.set(handle);
+                        installation.send_replace(Some(installed));
                     }
                 }
             });
@@ -64,6 +85,10 @@ impl Launcher for ProgramLauncher {
             };
             Ok(Machine { input, output, control, end: Box::pin(end) })
         })
+    }
+
+    fn revision(&self) -> u64 {
+        self.program.revision()
     }
 }
 

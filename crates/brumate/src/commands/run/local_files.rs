@@ -25,7 +25,8 @@ const SKIPPED: [&str; 4] = ["__pycache__", "node_modules", "venv", "site-package
 pub(super) struct LocalFiles {
     directory: Option<TempDir>,
     pub(super) modules: LocalModules,
-    files: usize,
+    /// The files that were copied.
+    pub(super) originals: Vec<PathBuf>,
     bytes: u64,
 }
 
@@ -36,7 +37,7 @@ impl LocalFiles {
     ///
     /// A module cannot be read, or there is too much to copy. A link that leads out of the directory is an error too.
     pub(super) fn collect(file: &Path, code: &str, projects: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut copies = Self { directory: None, modules: LocalModules::default(), files: 0, bytes: 0 };
+        let mut copies = Self { directory: None, modules: LocalModules::default(), originals: Vec::new(), bytes: 0 };
         for directory in projects {
             let project = Project::read(directory)?;
             copies.copy_tree(project.source(), Path::new(""), project.source(), 0, true)?;
@@ -112,9 +113,9 @@ impl LocalFiles {
             read_bounded(std::fs::File::open(from)?, MAX_BYTES)
         };
         let content = read().with_context(|| format!("cannot read {}", from.display()))?;
-        self.files += 1;
+        self.originals.push(from.to_owned());
         self.bytes += content.len() as u64;
-        if self.files > MAX_FILES || self.bytes > MAX_BYTES {
+        if self.originals.len() > MAX_FILES || self.bytes > MAX_BYTES {
             let limit = format!("more than {MAX_FILES} files or {} MiB of modules beside the server", MAX_BYTES >> 20);
             return Err(Error::new(ErrorKind::FileTooLarge, limit)).with_context(|| from.display().to_string());
         }

@@ -8,29 +8,30 @@ mod log;
 mod name;
 mod program;
 mod project;
+mod server_images;
 mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine_api::{Engine as _, Image};
+use brumate_engine_api::Engine as _;
 use brumate_python_server::stdio::{StdioOptions, serve_stdio};
 use brumate_python_server::{Announcement, MachineEnd, StartError, StartedMachine};
 use brumate_session::{CancellationToken, ImageBuilder};
 
 use self::http::serve_http;
 use self::launcher::ProgramLauncher;
-use self::log::ServerLog;
 pub(crate) use self::name::server_name;
 use self::program::ServerProgram;
 pub(crate) use self::program::{file_and_object, names_file};
 use self::project::Project;
+use self::server_images::ServerImages;
 use self::watch::watch;
 use super::print_error;
 use crate::cli::{IsolateArg, PythonServerOptions, RunArgs};
 use crate::engine::LocalEngine;
 use crate::exit_status;
-use crate::sandbox::{Sandbox, single_run_sandbox, use_warm_dependencies};
+use crate::sandbox::{Sandbox, python_server_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -59,11 +60,12 @@ pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Res
         use_warm_dependencies(&sandbox, settings).await;
         // The sandbox knows its images once it has started. The run reports a failure to start.
         let _ = sandbox.engine.sandbox().await;
+        let images = ServerImages::new(&sandbox, &settings.cache_dir);
+        let own_image = images.find(program.file()).await;
+        let launcher = Arc::new(ProgramLauncher::new(sandbox.runner.clone(), program, own_image));
         if settings.runner.builder != ImageBuilder::Disabled {
-            build_image(sandbox.engine.clone(), program.image());
+            tokio::spawn(build_image(sandbox.engine.clone(), images, Arc::clone(&launcher)));
         }
-        let log = Arc::new(ServerLog::default());
-        let launcher = Arc::new(ProgramLauncher { runner: sandbox.runner.clone(), program, log });
         let reload = arguments.watch.then(|| watch(launcher.program.file().to_owned()));
         let options = StdioOptions { request_timeout: limits.wall, grace: limits.grace, reload };
         serve(launcher, settings, arguments.options.isolate, options, shutdown.clone()).await
@@ -113,16 +115,20 @@ async fn serve(
     }
 }
 
-/// Builds the image that later servers start in, unless it is there. The server goes first.
-fn build_image(engine: LocalEngine, image: Image) {
-    tokio::spawn(async move {
-        tokio::time::sleep(IMAGE_DELAY).await;
-        if !engine.has_image(&image)
-            && let Err(error) = engine.warm(&image).await
-        {
-            tracing::debug!(%image, %error, "no image was built for servers");
-        }
-    });
+/// Builds the image that this server and others start in later, unless it is there. The first machine goes first.
+async fn build_image(engine: LocalEngine, images: ServerImages, launcher: Arc<ProgramLauncher>) {
+    let mut installed = launcher.installation.subscribe();
+    let Ok(installation) = installed.wait_for(Option::is_some).await.map(|installed| installed.clone()) else { return };
+    tokio::time::sleep(IMAGE_DELAY).await;
+    let (program, image) = (&launcher.program, launcher.program.image());
+    let own_image = images.build(program.file(), installation.unwrap_or_default(), program.data_modules()).await;
+    if let Some(own_image) = own_image {
+        launcher.set_own_image(own_image);
+    } else if !engine.has_image(&image)
+        && let Err(error) = engine.prewarm(&image).await
+    {
+        tracing::debug!(%image, %error, "no image was built for servers");
+    }
 }
 
 /// Makes the sandbox of a server. Its requests have the limits of time; the machine has none.
@@ -138,5 +144,5 @@ fn sandbox_of(settings: &Settings, options: &PythonServerOptions) -> anyhow::Res
     (limits.wall, limits.cpu) = (FOREVER, FOREVER);
     // The log has a limit of its own.
     limits.output_bytes = u64::MAX;
-    single_run_sandbox(&settings)
+    python_server_sandbox(&settings, options.isolate == IsolateArg::Session)
 }

@@ -1,7 +1,6 @@
 //! The name of a server, as it tells it itself.
 
 use std::ffi::OsStr;
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use brumate_python_server::stdio::{StdioOptions, serve_stdio};
@@ -10,7 +9,6 @@ use brumate_session::CancellationToken;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::launcher::ProgramLauncher;
-use super::log::ServerLog;
 use super::program::ServerProgram;
 use super::sandbox_of;
 use crate::cli::PythonServerOptions;
@@ -37,7 +35,7 @@ pub(crate) async fn server_name(
 ) -> anyhow::Result<String> {
     let program = ServerProgram::new(options, server, &[])?;
     let sandbox = sandbox_of(settings, options)?;
-    let launcher = ProgramLauncher { runner: sandbox.runner.clone(), program, log: Arc::new(ServerLog::default()) };
+    let launcher = ProgramLauncher::new(sandbox.runner.clone(), program, None);
     let first = StartedMachine::start(&launcher).await?;
     if !matches!(first.announcement, Announcement::Stdio { .. }) {
         first.control.kill();

@@ -1,8 +1,10 @@
 //! The program of a server: its file, what is served in it, and what it gets from the host.
 
 use std::ffi::{OsStr, OsString};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
 use brumate_engine_api::{Image, MessagePipes, Mount, ServerTarget};
@@ -26,8 +28,10 @@ pub(super) struct ServerProgram {
     mounts: Vec<Mount>,
     /// Directories of projects whose modules the server imports.
     projects: Vec<PathBuf>,
-    /// Image that suits the code.
-    image: Image,
+    /// Modules of [`Image::DATA`] if the code imports one of them.
+    data_modules: &'static [&'static str],
+    /// Files that were read for the last machine.
+    files: Mutex<Vec<PathBuf>>,
 }
 
 impl ServerProgram {
@@ -56,7 +60,8 @@ impl ServerProgram {
             arguments: arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect(),
             mounts: options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?,
             projects,
-            image: server_image(&code),
+            data_modules: data_modules(&code),
+            files: Mutex::default(),
         })
     }
 
@@ -65,9 +70,19 @@ impl ServerProgram {
         &self.file
     }
 
-    /// Returns the image that suits the program.
+    /// Returns the modules of [`Image::DATA`] if the program imports one of them, else none.
+    pub(super) fn data_modules(&self) -> &'static [&'static str] {
+        self.data_modules
+    }
+
+    /// Returns the image that suits the program if its `mcp` is the bundle's.
     pub(super) fn image(&self) -> Image {
-        self.image.clone()
+        server_image(self.data_modules)
+    }
+
+    /// Returns a number that changes with the files that the last machine was made of.
+    pub(super) fn revision(&self) -> u64 {
+        revision_of(&self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the program for a new machine. The files have to stay as long as the machine runs.
@@ -78,6 +93,8 @@ impl ServerProgram {
     pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<(ScriptRequest, LocalFiles)> {
         let (code, name) = read_file(&self.file)?;
         let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
+        let files = std::iter::once(&self.file).chain(&local.originals).cloned().collect();
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
         let mut request = ScriptRequest::new(code, name);
         request.messages = Some(pipes);
         request.argv.extend(self.arguments.iter().cloned());
@@ -89,18 +106,32 @@ impl ServerProgram {
             target.path.push(MODULES.to_owned());
             request.mounts.push(Mount { host: directory.to_owned(), guest: MODULES.to_owned(), read_only: true });
         }
-        request.image = Some(server_image(&request.code));
+        request.image = Some(server_image(data_modules(&request.code)));
         request.server = target;
         request.local = local.modules.clone();
         Ok((request, local))
     }
 }
 
-/// Returns the image for a server: with pandas and the like if its code imports one of them.
-fn server_image(code: &str) -> Image {
+/// Returns a number that changes when one of the files is written to, removed or made.
+fn revision_of(files: &[PathBuf]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        let metadata = file.metadata().ok();
+        metadata.map(|metadata| (metadata.len(), metadata.modified().ok())).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Returns the modules of [`Image::DATA`] if the code imports one of them, else none.
+fn data_modules(code: &str) -> &'static [&'static str] {
     let imports = imports_of(code);
-    let is_data = Image::DATA.iter().any(|module| imports.contains(*module));
-    Image::of(Image::DATA.into_iter().filter(|_| is_data).chain(Image::SERVER))
+    if Image::DATA.iter().any(|module| imports.contains(*module)) { &Image::DATA } else { &[] }
+}
+
+/// Returns the image for a server with these modules.
+fn server_image(data_modules: &[&'static str]) -> Image {
+    Image::of(data_modules.iter().copied().chain(Image::SERVER))
 }
 
 /// Splits `FILE:OBJECT`. A path that exists has no object.

@@ -60,9 +60,18 @@ impl Server {
 
     /// Starts `FILE[:OBJECT]` with options of `run` and arguments of the program, and initializes it.
     pub(super) fn of(options: &[&str], server: &str, arguments: &[&str]) -> Server {
+        Server::with(&[&["--offline"], options].concat(), server, arguments)
+    }
+
+    /// Starts `FILE[:OBJECT]`, which may have packages of the index.
+    pub(super) fn online(options: &[&str], server: &str) -> Server {
+        Server::with(options, server, &[])
+    }
+
+    fn with(options: &[&str], server: &str, arguments: &[&str]) -> Server {
         let log = tempfile::tempfile().unwrap();
         let mut command = binary();
-        command.args(["run", "--offline"]).args(options).arg(server);
+        command.arg("run").args(options).arg(server);
         if !arguments.is_empty() {
             command.arg("--").args(arguments);
         }

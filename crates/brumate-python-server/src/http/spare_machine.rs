@@ -1,0 +1,74 @@
+//! A machine that is started ahead of the next session.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::owned_machine::OwnedMachine;
+use super::starting::MachineStarter;
+use crate::sync::lock;
+
+/// Time between the start of a session and the start of the next machine: the session has the processor first.
+const REFILL_DELAY: Duration = Duration::from_millis(20);
+
+/// At most one machine that no session has yet, with the revision of its program.
+#[derive(Debug)]
+pub(super) struct SpareMachine {
+    starter: MachineStarter,
+    machine: Arc<Mutex<Option<(OwnedMachine, u64)>>>,
+    /// Set while a machine is being started.
+    starting: Arc<AtomicBool>,
+}
+
+impl SpareMachine {
+    /// Makes a spare machine of the first one.
+    pub(super) fn new(first: Connection, starter: MachineStarter) -> Self {
+        let machine = (OwnedMachine::new(first), starter.revision());
+        Self { starter, machine: Arc::new(Mutex::new(Some(machine))), starting: Arc::default() }
+    }
+
+    /// Takes the machine. `None` if there is none, it has ended, or its program has changed since it was started.
+    pub(super) fn take(&self) -> Option<OwnedMachine> {
+        let (machine, revision) = lock(&self.machine).take()?;
+        (machine.connection().is_open() && revision == self.starter.revision()).then_some(machine)
+    }
+
+    /// Starts the next machine in the background, unless one is there, is being started, or `stop` is cancelled.
+    pub(super) fn refill(&self, tasks: &TaskTracker, stop: CancellationToken) {
+        if lock(&self.machine).is_some() || self.starting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (starter, slot, starting) = (self.starter.clone(), Arc::clone(&self.machine), Arc::clone(&self.starting));
+        tasks.spawn(async move {
+            let start = async {
+                tokio::time::sleep(REFILL_DELAY).await;
+                let revision = starter.revision();
+                (starter.start().await, revision)
+            };
+            let started = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                started = start => started,
+            };
+            match started {
+                (Ok(machine), revision) => *lock(&slot) = Some((OwnedMachine::new(machine), revision)),
+                // The next session starts its own, and reports its failure.
+                (Err(error), _) => tracing::debug!("no machine is ready for the next session: {error}"),
+            }
+            starting.store(false, Ordering::Release);
+        });
+    }
+
+    /// Ends the machine, and waits until it has ended.
+    pub(super) async fn stop(&self) {
+        let machine = lock(&self.machine).take();
+        if let Some((machine, _)) = machine {
+            machine.connection().stop();
+            machine.connection().closed().await;
+        }
+    }
+}
