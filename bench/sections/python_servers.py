@@ -1,10 +1,14 @@
 """An MCP server in Python: under `brumate run` and under native CPython, the same file and the same calls."""
 
+import contextlib
+import http.client
+import json
+import subprocess
 import time
 
 from harness.contestants import BENCH
 from harness.figures import Summary, decimal, paired_ratio, percentile
-from harness.mcp import Client
+from harness.mcp import PROTOCOL, Client
 from harness.processes import Failed
 from harness.report import Section
 
@@ -15,6 +19,8 @@ CALLS, WARM_UP = 200, 3
 NAPS, SECONDS = 1000, 0.05
 # Seconds after which the image for later servers has been built.
 IMAGE = 15
+# Sessions over HTTP of each measurement, and seconds between two of them.
+SESSIONS, PAUSES = 50, (0.2, 0)
 
 
 def measure(contestants, options):
@@ -63,9 +69,62 @@ def measure(contestants, options):
         [f"{NAPS} calls of `sleep({SECONDS})` at once", "seconds", "÷ native"],
         [row("`brumate run`", naps["ours"], naps["theirs"]), row("native CPython", naps["theirs"], naps["theirs"])],
     )
+    opened = {}
+    for isolate in ("session", "server"):
+        with serving(contestants.brumate, isolate) as address:
+            for pause in PAUSES:
+                opened[f"`--isolate {isolate}`, {pause} s between sessions"] = sessions(address, pause)
+    result.table(
+        ["session over HTTP, to the answer to `initialize`", "median, ms", "p99, ms"],
+        [
+            [name, Summary.of(seconds).milliseconds(), decimal(1000 * percentile(seconds, 0.99))]
+            for name, seconds in opened.items()
+        ],
+    )
     result.notes.append("mcp 1.x, FastMCP. The client is Python and shares the machine.")
-    result.raw = {"start_seconds": starts, "call_seconds": calls, "nap_seconds": naps}
+    result.raw = {"start_seconds": starts, "call_seconds": calls, "nap_seconds": naps, "session_seconds": opened}
     return result
+
+
+@contextlib.contextmanager
+def serving(brumate, isolate):
+    """A server over streamable HTTP; gives its address."""
+    options = ["-t", "streamable-http", "--port", "0", "--isolate", isolate]
+    command = brumate.command("run", "--offline", *options, str(SERVER))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while line := process.stderr.readline():
+                _, found, address = line.strip().partition("http://")
+                if found:
+                    break
+            else:
+                raise Failed("the server said no address")
+            yield address
+        finally:
+            process.terminate()
+            # The rest of its log.
+            process.stderr.read()
+
+
+def sessions(address, pause):
+    """Seconds until each of `SESSIONS` sessions, one after the other, has its first answer."""
+    connection = http.client.HTTPConnection(address)
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    client = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
+    seconds = []
+    for _ in range(SESSIONS):
+        begun = time.perf_counter()
+        connection.request("POST", "/mcp", body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        seconds.append(time.perf_counter() - begun)
+        if b'"serverInfo"' not in text:
+            raise Failed(f"the server said {text}")
+        connection.request("DELETE", "/mcp", headers={**headers, "mcp-session-id": answer.headers["mcp-session-id"]})
+        connection.getresponse().read()
+        time.sleep(pause)
+    return seconds
 
 
 def row(name, ours, theirs):

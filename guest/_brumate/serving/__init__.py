@@ -9,10 +9,12 @@
 | `loading` | running a file, and finding the server in it |
 | `requirements` | what a server needs, from its source text |
 | `limits` | stopping a tool that keeps the loop busy |
+| `first_use` | what an image has done before a server starts in it |
 
 The first line that the guest sends is JSON and says what follows: `{"serve":"stdio"}`, then a JSON-RPC message a line
 in both directions (with `"raw":true` when the program speaks the protocol itself); or `{"serve":"http",...}`, then
-frames in both directions (see `bridge`). Nothing here is imported before a server is to run.
+frames in both directions (see `bridge`). Nothing here is imported before a server is to run, or code that imports
+`mcp` is analyzed.
 """
 
 from ..pristine import __builtins__

@@ -223,9 +223,7 @@ class _Frames(_Script):
             headers += [["mcp-session-id", session], ["mcp-protocol-version", "2025-06-18"]]
         facts = {"method": method, "raw_path": "/mcp", "headers": headers, "client": ["127.0.0.1", 1]}
         frames = [(bridge.OPEN, json.dumps(facts).encode()), (bridge.BODY, body), (bridge.END, b"")]
-        return b"".join(
-            [bridge.HEAD.pack(len(data), kind, self._number) + data for kind, data in frames if data or kind != bridge.BODY]
-        )
+        return b"".join([bridge.HEAD.pack(len(data), kind, self._number) + data for kind, data in frames])
 
 
 def _session(frames):
