@@ -139,7 +139,7 @@ WORKING = [
         ],
         arguments=['stdio'],
     ),
-    # fastmcp>=2: 2.13.3 on mcp 1.x. Later ones need wheels that do not exist.
+    # fastmcp>=2: the newest, on mcp 2.x
     Server(
         'mcp-hashlib',
         [(call('hash_sha256', data='a'), 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb')],
@@ -177,8 +177,8 @@ FAILING = [
     Failure('mcp-server-git', 'The git executable must be specified'),
     # It starts. The sandbox has no network.
     Failure('mcp-server-fetch', 'Failed to fetch', call('fetch', url='https://example.com/')),
-    # fastmcp>=3 needs `watchfiles`, which is compiled.
-    Failure('mcp-simple-timeserver', '`watchfiles>=1.0.0` has no wheel for this sandbox'),
+    # It requires timezonefinder, whose `h3` is compiled.
+    Failure('mcp-simple-timeserver', '`h3` has no wheel for this sandbox'),
 ]
 
 

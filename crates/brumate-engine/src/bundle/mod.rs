@@ -19,6 +19,27 @@ use pack::Packed;
 
 include!(concat!(env!("OUT_DIR"), "/bundle.rs"));
 
+/// A package without a wheel for this platform that the sandbox has itself: packages that require it can be installed.
+#[derive(Debug)]
+pub struct StandIn {
+    /// Normalised name.
+    pub name: &'static str,
+    /// Version whose interface its modules have.
+    pub version: &'static str,
+    /// Its modules. None: importing it fails, and the packages that require it can do without.
+    pub import_names: &'static [&'static str],
+}
+
+/// Packages that the sandbox stands in for. The modules are in `guest/`.
+pub const STAND_INS: [StandIn; 5] = [
+    StandIn { name: "caio", version: "0.12.10", import_names: &["caio"] },
+    // Parses HTTP, for servers with sockets.
+    StandIn { name: "httptools", version: "0.9.0", import_names: &[] },
+    StandIn { name: "psutil", version: "7.0.0", import_names: &["psutil"] },
+    StandIn { name: "uvloop", version: "0.23.0", import_names: &["uvloop"] },
+    StandIn { name: "watchfiles", version: "1.3.0", import_names: &["watchfiles"] },
+];
+
 /// Returns the wheels of the bundle.
 pub fn wheels() -> &'static [BundledWheel] {
     &WHEELS

@@ -1,18 +1,22 @@
-//! The wheels inside this binary, for the resolution of requirements.
+//! The packages inside this binary, for the resolution of requirements.
 
 use brumate_packages::{Bundle, BundleError, Distribution};
 
-/// Returns the wheels inside this binary.
+/// Returns the wheels inside this binary, and the packages that the sandbox stands in for.
 ///
 /// # Errors
 ///
 /// The table of wheels contradicts itself.
 pub fn bundle() -> Result<Bundle, BundleError> {
-    Bundle::new(brumate_engine::bundle::wheels().iter().map(|wheel| {
+    let wheels = brumate_engine::bundle::wheels().iter().map(|wheel| {
         Distribution::new(wheel.name, wheel.version)
             .provides(wheel.import_names.iter().copied())
             .requires(wheel.requires.iter().copied())
-    }))
+    });
+    let stand_ins = brumate_engine::bundle::STAND_INS.iter();
+    Bundle::new(wheels.chain(stand_ins.map(|package| {
+        Distribution::new(package.name, package.version).provides(package.import_names.iter().copied())
+    })))
 }
 
 #[cfg(test)]
