@@ -166,9 +166,9 @@ impl Runner {
             ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);
+        // Who names an image builds it.
+        let learned = if request.image.is_some() { BTreeSet::new() } else { imports.clone() };
         let built = request.image.filter(|image| self.engine.has_image(image));
-        // What has an image needs no other one.
-        let learned = if built.is_some() { BTreeSet::new() } else { imports.clone() };
         let image = built.unwrap_or_else(|| self.image_for(&imports));
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
