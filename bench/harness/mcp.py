@@ -6,6 +6,8 @@ import time
 from .processes import Failed, Partner
 
 PROTOCOL = "2025-06-18"
+# The parameters of `initialize`.
+INITIALIZE = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 
 class Client(Partner):
@@ -14,8 +16,7 @@ class Client(Partner):
     def __init__(self, command):
         super().__init__(command)
         self.last = 0
-        client = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self.request("initialize", client)
+        self.request("initialize", INITIALIZE)
         self.answer()
         self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 

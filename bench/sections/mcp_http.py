@@ -26,9 +26,12 @@ def serving(command):
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            scheme, _, address = process.stderr.readline().strip().partition("://")
-            if scheme != "http":
-                raise Failed(f"{command[0]} said no address")
+            found = ""
+            while not found:
+                line = process.stderr.readline()
+                if not line:
+                    raise Failed(f"{command[0]} said no address")
+                _, found, address = line.strip().partition("http://")
             yield process, address
         finally:
             process.kill()

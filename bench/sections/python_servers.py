@@ -1,16 +1,15 @@
 """An MCP server in Python: under `brumate run` and under native CPython, the same file and the same calls."""
 
-import contextlib
 import http.client
 import json
-import subprocess
 import time
 
 from harness.contestants import BENCH
 from harness.figures import Summary, decimal, paired_ratio, percentile
-from harness.mcp import PROTOCOL, Client
+from harness.mcp import INITIALIZE, Client
 from harness.processes import Failed
 from harness.report import Section
+from sections.mcp_http import serving
 
 SERVER = BENCH / "inside" / "python_server.py"
 # Calls of a batch, and batches that come before the measured ones.
@@ -71,7 +70,8 @@ def measure(contestants, options):
     )
     opened = {}
     for isolate in ("session", "server"):
-        with serving(contestants.brumate, isolate) as address:
+        web = ["-t", "streamable-http", "--port", "0", "--isolate", isolate, str(SERVER)]
+        with serving(contestants.brumate.command("run", "--offline", *web)) as (_, address):
             for pause in PAUSES:
                 opened[f"`--isolate {isolate}`, {pause} s between sessions"] = sessions(address, pause)
     result.table(
@@ -86,32 +86,11 @@ def measure(contestants, options):
     return result
 
 
-@contextlib.contextmanager
-def serving(brumate, isolate):
-    """A server over streamable HTTP; gives its address."""
-    options = ["-t", "streamable-http", "--port", "0", "--isolate", isolate]
-    command = brumate.command("run", "--offline", *options, str(SERVER))
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            while line := process.stderr.readline():
-                _, found, address = line.strip().partition("http://")
-                if found:
-                    break
-            else:
-                raise Failed("the server said no address")
-            yield address
-        finally:
-            process.terminate()
-            # The rest of its log.
-            process.stderr.read()
-
-
 def sessions(address, pause):
     """Seconds until each of `SESSIONS` sessions, one after the other, has its first answer."""
     connection = http.client.HTTPConnection(address)
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    client = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     seconds = []
     for _ in range(SESSIONS):
         begun = time.perf_counter()

@@ -56,7 +56,7 @@ pub struct ScriptRequest {
     pub sink: Option<Box<dyn FileSink>>,
 }
 
-/// What a script starts with.
+/// The machine's handle and the packages of a script that is about to run.
 #[non_exhaustive]
 pub struct ScriptStart {
     /// Handle of the machine.

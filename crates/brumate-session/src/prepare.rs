@@ -46,7 +46,7 @@ impl MachinePreparer<'_> {
                     Err(error) => PackagedMachine::Unavailable(Preparation::InstallError(error.to_string())),
                     Ok(installation) => {
                         let layers = installation.layers.clone();
-                        let image = if has_other_layers(&spec.image, &layers) { Image::plain() } else { spec.image };
+                        let image = if self.suits(&spec.image, &layers) { spec.image } else { Image::plain() };
                         let spec = MachineSpec { image, layers, ..spec };
                         PackagedMachine::pair(self.engine.machine(spec).await, requests, installation)?
                     }
@@ -94,8 +94,7 @@ impl MachinePreparer<'_> {
             Err(error) => return Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
         };
         let layers = installation.layers.clone();
-        let replaces = !self.engine.replaced_packages(&spec.image, &layers).is_empty();
-        let made = if replaces || has_other_layers(&spec.image, &layers) {
+        let made = if !self.suits(&spec.image, &layers) {
             drop(machine);
             self.engine.machine(MachineSpec { image: Image::plain(), layers, ..spec }).await
         } else if !layers.is_empty() {
@@ -104,6 +103,13 @@ impl MachinePreparer<'_> {
             Ok(machine)
         };
         PackagedMachine::pair(made, requests, installation)
+    }
+
+    /// Returns whether machines of an image may get these layers. A package that the image has imported must not be another version, and
+    /// code must not find a package of the image that it does not need.
+    fn suits(&self, image: &Image, layers: &[Layer]) -> bool {
+        self.engine.replaced_packages(image, layers).is_empty()
+            && image.layers().iter().all(|layer| layers.contains(layer))
     }
 
     /// Returns the imports of `code`, or the end of the machine that parsed it.
@@ -167,11 +173,6 @@ impl MachinePreparer<'_> {
         };
         self.packages.install(requests, &report).await
     }
-}
-
-/// Returns whether an image has layers beyond these: code that does not need a package must not find it.
-fn has_other_layers(image: &Image, layers: &[Layer]) -> bool {
-    image.layers().iter().any(|layer| !layers.contains(layer))
 }
 
 /// Result of [`MachinePreparer::prepare`].

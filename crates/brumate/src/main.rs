@@ -23,6 +23,7 @@ mod logging;
 mod package_settings;
 mod predecessor;
 mod progress;
+mod replace_file;
 mod sandbox;
 mod secret_file;
 mod session_settings;

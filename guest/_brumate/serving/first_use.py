@@ -61,13 +61,13 @@ def use(name):
     if name not in _CLASSES:
         return
     requirements.needs(_SOURCE)
-    kind, low = _CLASSES[name]
+    class_name, low_level = _CLASSES[name]
     module = importlib.import_module(name)
-    kind = getattr(module, kind)
     context = contextvars.copy_context()
     with _without_logging(importlib.import_module(name + ".server")):
-        context.run(asyncio.run, _over_stdio(getattr(_fill(kind("first"), module.Context), low)))
-        context.run(asyncio.run, _over_http(_fill(kind("first"), module.Context).streamable_http_app()))
+        server = _fill(getattr(module, class_name)("first"), module.Context)
+        context.run(asyncio.run, _over_stdio(getattr(server, low_level)))
+        context.run(asyncio.run, _over_http(server.streamable_http_app()))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ pub const DEFAULT_READY: usize = 2;
 
 /// How to start a [`Sandbox`](super::Sandbox).
 pub struct SandboxConfig {
-    /// Where compiled modules and images are kept; made with mode 0700 when missing.
+    /// Directory of compiled modules and images. It is made with mode 0700 if it does not exist.
     pub cache_dir: PathBuf,
     /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.
     pub require_jail: bool,

@@ -8,6 +8,7 @@ use brumate_packages::{Requirement, ScriptMetadata, lock};
 use super::{print, print_error};
 use crate::cli::LockArgs;
 use crate::exit_status;
+use crate::replace_file::replace_file;
 use crate::sandbox::single_run_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -29,7 +30,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &LockArgs) -> anyhow::Re
             print(text.trim_end()).map_err(|error| error.to_string())?;
         } else {
             let place = arguments.output.display();
-            write(&arguments.output, &text).map_err(|error| format!("{place} cannot be written: {error}"))?;
+            replace_file(&arguments.output, &text).map_err(|error| format!("{place} cannot be written: {error}"))?;
             print_error(&format!("{place}: {count} package{}", if count == 1 { "" } else { "s" }));
         }
         Ok(())
@@ -70,16 +71,4 @@ async fn locked(runner: &brumate_session::Runner, requirements: Vec<Requirement>
     let resolution = runner.packages().resolve(wanted).await.map_err(|error| error.to_string())?;
     let text = lock::write(&resolution, &requirements).map_err(|error| error.to_string())?;
     Ok((text, resolution.packages.len()))
-}
-
-/// Writes the lock file atomically: a truncated file could pass for a complete one.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let temporary = Path::new(&name);
-    let written = fs::write(temporary, text).and_then(|()| fs::rename(temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(temporary);
-    }
-    written
 }

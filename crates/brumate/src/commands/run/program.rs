@@ -11,6 +11,7 @@ use brumate_engine_api::{Image, MessagePipes, Mount, ServerTarget};
 use brumate_session::{ScriptRequest, imports_of};
 
 use super::local_files::LocalFiles;
+use super::watch::{Stamp, stamp};
 use crate::cli::PythonServerOptions;
 use crate::commands::exec::{parse_mount, read_file};
 
@@ -82,7 +83,11 @@ impl ServerProgram {
 
     /// Returns a number that changes with the files that the last machine was made of.
     pub(super) fn revision(&self) -> u64 {
-        revision_of(&self.files.lock().unwrap_or_else(PoisonError::into_inner))
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stamps: Vec<Option<Stamp>> = files.into_iter().map(stamp).collect();
+        let mut hasher = DefaultHasher::new();
+        stamps.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Reads the program for a new machine. The files have to stay as long as the machine runs.
@@ -111,16 +116,6 @@ impl ServerProgram {
         request.local = local.modules.clone();
         Ok((request, local))
     }
-}
-
-/// Returns a number that changes when one of the files is written to, removed or made.
-fn revision_of(files: &[PathBuf]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        let metadata = file.metadata().ok();
-        metadata.map(|metadata| (metadata.len(), metadata.modified().ok())).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// Returns the modules of [`Image::DATA`] if the code imports one of them, else none.

@@ -11,6 +11,7 @@ use brumate_session::packages::{Installation, LayerRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::bounded_file::read_text;
+use crate::replace_file::replace_file;
 use crate::sandbox::Sandbox;
 
 /// Images that are kept; the least recently used one is removed.
@@ -108,9 +109,7 @@ impl ServerImages {
     }
 
     fn write(&self, records: &[ImageRecord]) -> std::io::Result<()> {
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        std::fs::write(&new, serde_json::to_vec(records)?)?;
-        std::fs::rename(&new, &self.path)
+        replace_file(&self.path, &serde_json::to_string(records)?)
     }
 }
 

@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const MAX_FILES: usize = 1000;
 
 /// Path, modification time and size of a file. A change of the file changes one of them.
-type Stamp = (PathBuf, Option<SystemTime>, u64);
+pub(super) type Stamp = (PathBuf, Option<SystemTime>, u64);
 
 /// Sends a message whenever the file, or a module beside it, has changed. A file must be the same twice: an editor may still write it.
 pub(super) fn watch(file: PathBuf) -> mpsc::Receiver<()> {
@@ -45,7 +45,7 @@ fn stamps(file: &Path) -> Vec<Stamp> {
 }
 
 /// Returns the stamp of a file. `None` if it is not there at the moment.
-fn stamp(path: PathBuf) -> Option<Stamp> {
+pub(super) fn stamp(path: PathBuf) -> Option<Stamp> {
     let metadata = path.metadata().ok()?;
     Some((path, metadata.modified().ok(), metadata.len()))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::server::Server;
 use crate::support::caches::{copy, files};
 
-/// What bounds a failing test; no measurement.
+/// Time after which a test fails. It measures nothing.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Says what was there before the first line of the program.
