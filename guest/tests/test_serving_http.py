@@ -85,6 +85,9 @@ class App:
     async def fail(self, receive, send):
         raise ValueError("it always does")
 
+    async def exit(self, receive, send):
+        raise self.raised
+
     async def wait(self, receive, send):
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -209,6 +212,40 @@ class Bridges(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(0.05)
         await self.end()
         self.assertEqual(self.app.seen[2:], ["gone", "lifespan.shutdown"])
+
+    async def test_any_bytes_of_a_client(self):
+        raw = bytes(range(0x80, 0x100)) + b"%ff%E2%82%AC%zz/echo"
+        text = raw.decode("latin-1")
+        await self.host.open(1, "/" + text, query_string=text, headers=[["X-A", text]])
+        self.assertEqual((await self.host.frame())[0], START)
+        scope = self.app.scope
+        self.assertEqual((scope["raw_path"], scope["query_string"]), (b"/api/" + raw, raw))
+        self.assertEqual(scope["headers"], [(b"x-a", raw)])
+        self.assertTrue(scope["path"].startswith("/api/\ufffd") and scope["path"].endswith("\ufffd\u20ac%zz/echo"))
+        await self.host.open(2, "/\xe2\x82\xac/echo")
+        self.assertEqual((await self.host.frame())[:2], (START, 2))
+        self.assertEqual(self.app.scope["path"], "/api/\u20ac/echo")
+        for number in (1, 2):
+            await self.host.send(END, number)
+            self.assertEqual((await self.host.frame())[:2], (FINISH, number))
+            self.assertEqual((await self.host.frame())[:2], (CLOSED, number))
+        await self.end()
+
+    async def test_a_fault_of_one_request_ends_its_stream_only(self):
+        for number, facts in enumerate([{"raw_path": "/\u20ac"}, {"headers": [["a"]]}, {"client": 3}, {"headers": 1}], 1):
+            with self.assertLogs("uvicorn.error", "ERROR"):
+                await self.host.send(OPEN, number, json.dumps({"method": "GET", "raw_path": "/echo", **facts}).encode())
+                self.assertEqual([await self.host.frame() for _ in range(2)], [(ABORT, number, b""), (CLOSED, number, b"")])
+        for exit in (SystemExit(3), BaseExceptionGroup("all", [SystemExit()]), asyncio.CancelledError()):
+            self.app.raised = exit
+            with contextlib.ExitStack() as stack:
+                if not isinstance(exit, asyncio.CancelledError):
+                    stack.enter_context(self.assertLogs("uvicorn.error", "ERROR"))
+                await self.host.open(9, "/exit")
+                self.assertEqual([await self.host.frame() for _ in range(2)], [(ABORT, 9, b""), (CLOSED, 9, b"")])
+        await self.host.send(PING, 0)
+        self.assertEqual(await self.host.frame(), (PONG, 0, b""))
+        await self.end()
 
     async def test_whether_the_loop_is_busy(self):
         await self.host.send(PING, 0)

@@ -7,19 +7,20 @@
 //! |---|---|
 //! | `machine` | what a launcher gives: pipes, control, the end |
 //! | `announcement`, `start` | the first line of a machine: what it serves |
-//! | `crashes` | a server that dies again and again |
+//! | `backoff`, `reports` | a server that dies again and again: how long a start waits, and what the log says |
 //! | `stdio` | a client over lines: requests with limits, restarts |
 //! | `http` | an ASGI application over frames |
 
 mod announcement;
-mod crashes;
+mod backoff;
 pub mod http;
 mod machine;
+mod reports;
 mod start;
 pub mod stdio;
 mod sync;
 
 pub use announcement::{Announcement, AnnouncementError};
-pub use crashes::{CRASH_WINDOW, MAX_CRASHES};
+pub use backoff::{CRASH_WINDOW, FIRST_RESTART_DELAY, MAX_FAILED_STARTS, MAX_RESTART_DELAY};
 pub use machine::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 pub use start::{StartError, StartedMachine};

@@ -1,7 +1,7 @@
 //! Logs to standard error. Standard output is for the protocol.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -14,12 +14,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::env_vars;
+use crate::guest_text::{begin_line, own_message};
 use crate::predecessor::filter_of_level;
 
 /// Default filter: warnings, without those of rmcp, which contain clients' messages and report every disconnected client as an error.
 const DEFAULT: &str = "warn,rmcp=off";
 /// Filter of `--verbose`.
 const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
+
+/// Separates the lines of one event.
+const CONTINUED: &str = "\n  ";
 
 /// Installs the subscriber. Servers log with times and targets. Other commands print sentences, unless `--verbose` or `BRUMATE_LOG` is
 /// set.
@@ -37,13 +41,34 @@ pub(crate) fn start(verbose: bool, is_server: bool) -> Result<(), String> {
         None if verbose => EnvFilter::new(VERBOSE),
         None => EnvFilter::new(level.as_deref().and_then(filter_of_level).unwrap_or(DEFAULT)),
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let ansi = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer().with_writer(move || LogLines { styled: ansi });
     let lines = match is_server || verbose || given.is_some() {
-        true => lines.with_ansi(std::io::stderr().is_terminal()).with_filter(filter_fn(is_safe_to_log)).boxed(),
+        true => lines.with_ansi(ansi).with_filter(filter_fn(is_safe_to_log)).boxed(),
         false => lines.event_format(SentenceFormat).with_filter(filter_fn(is_safe_to_log)).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
+}
+
+/// Writes events to standard error, each with one call. Text of guests in them stays in its event and harmless.
+struct LogLines {
+    /// The subscriber writes colours.
+    styled: bool,
+}
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let event = String::from_utf8_lossy(bytes);
+        let begin = begin_line();
+        let text = own_message(event.trim_end_matches('\n'), self.styled).replace('\n', CONTINUED);
+        writeln!(std::io::stderr().lock(), "{begin}{text}")?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Formats events as sentences, like the other messages of a command: `brumate: what happened: why`.
@@ -85,7 +110,6 @@ fn is_safe_to_log(metadata: &Metadata<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     use super::*;

@@ -18,6 +18,7 @@ mod commands;
 mod env_vars;
 mod environment;
 mod exit_status;
+mod guest_text;
 mod http_settings;
 mod logging;
 mod package_settings;
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // Must come first: a process that runs guest code enters its jail here, and may have only one thread.
     if let Some(code) = brumate_engine::internal_main(&arguments) {
+        return code;
+    }
+    if let Some(code) = commands::variables_file::internal_main(&arguments) {
         return code;
     }
     let mut command = cli_scope::scoped(Cli::command());

@@ -8,6 +8,8 @@ use std::time::Duration;
 use brumate_engine::client::Progress;
 use brumate_session::packages::PackageEvent;
 
+use crate::guest_text::quoted;
+
 /// Longest shown module name, in characters.
 const MAX_NAME: usize = 40;
 /// Longest line about packages, in characters. It must not wrap.
@@ -62,7 +64,7 @@ pub(crate) fn clear() {
 fn show_packages(event: &PackageEvent) {
     let line = match event {
         PackageEvent::Ready { .. } => String::new(),
-        event => event.to_string().chars().take(MAX_LINE).collect(),
+        event => quoted(&event.to_string()).chars().take(MAX_LINE).collect(),
     };
     // The terminal may be gone.
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K{line}");
@@ -77,6 +79,6 @@ fn line(progress: &Progress) -> String {
     if progress.done >= progress.total {
         return "\r\x1b[K".to_owned();
     }
-    let name: String = progress.name.chars().take(MAX_NAME).collect();
+    let name: String = quoted(&progress.name).chars().take(MAX_NAME).collect();
     format!("\r\x1b[KCompiling, once: {name} ({} of {})", progress.done, progress.total)
 }

@@ -5,7 +5,7 @@ with a number that the host chooses; stream 0 is the application itself.
 
 | kind | from | payload |
 |---|---|---|
-| OPEN | host | JSON: `method`, `raw_path`, `headers`, and what may be left out (see `_scope`) |
+| OPEN | host | JSON: `method`, `raw_path`, `headers`, and what may be left out (see `_scope`). Bytes are characters of Latin-1 |
 | BODY | host | a piece of the request's body |
 | END | host | none: the body is complete |
 | SHUTDOWN | host | none: the application is to end; so is it when the wire ends |
@@ -30,7 +30,7 @@ import json
 import logging
 import re
 import struct
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from .lifespan import Lifespan
 from .wire import MAX_MESSAGE, WireError
@@ -281,21 +281,20 @@ class Bridge:
     def _open(self, number, payload):
         if number in self.streams or len(self.streams) >= MAX_STREAMS:
             raise WireError("a stream that cannot be opened")
-        scope = self._scope(json.loads(payload))
         stream = self.streams[number] = Stream(self, number)
-        stream.task = asyncio.ensure_future(self._respond(stream, scope))
+        stream.task = asyncio.ensure_future(self._respond(stream, payload))
 
     def _scope(self, facts):
         """Returns ASGI's description of a request, from the host's."""
-        root, path = self.config.root_path, facts["raw_path"]
+        root, path = self.config.root_path, facts["raw_path"].encode("latin-1")
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": facts.get("http_version", "1.1"),
             "method": facts["method"],
             "scheme": facts.get("scheme", "http"),
-            "path": root + unquote(path),
-            "raw_path": (root + path).encode("latin-1"),
+            "path": root + unquote_to_bytes(path).decode("utf-8", "replace"),
+            "raw_path": root.encode("utf-8", "replace") + path,
             "query_string": facts.get("query_string", "").encode("latin-1"),
             "root_path": root,
             "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"]],
@@ -305,10 +304,14 @@ class Bridge:
             "extensions": {},
         }
 
-    async def _respond(self, stream, scope):
+    async def _respond(self, stream, payload):
+        """Answers one request. Whatever goes wrong with it ends its stream, not the server, as in uvicorn."""
         try:
+            scope = self._scope(json.loads(payload))
             await self.config.loaded_app(scope, stream.receive, stream.send)
-        except Exception:
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise  # the server ends
+        except BaseException:
             logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
         finally:
             self.streams.pop(stream.number, None)

@@ -68,8 +68,17 @@ struct ConnectionInner {
     stop: CancellationToken,
     /// Kills the machine.
     kill: CancellationToken,
-    /// The reason, for the log, when the machine has ended.
-    ended: watch::Sender<Option<String>>,
+    /// Its end, when the machine has ended.
+    ended: watch::Sender<Option<ConnectionEnd>>,
+}
+
+/// The end of a machine.
+#[derive(Debug, Clone)]
+struct ConnectionEnd {
+    /// The reason, for the log.
+    reason: String,
+    /// Whether nobody had asked it to end.
+    is_crash: bool,
 }
 
 impl Connection {
@@ -136,7 +145,12 @@ impl Connection {
 
     /// Returns why the machine has ended; empty if it has not.
     pub(super) fn closed_because(&self) -> String {
-        self.0.ended.borrow().clone().unwrap_or_default()
+        self.0.ended.borrow().as_ref().map(|end| end.reason.clone()).unwrap_or_default()
+    }
+
+    /// Returns whether the machine has ended although nobody had asked it to.
+    pub(super) fn has_crashed(&self) -> bool {
+        self.0.ended.borrow().as_ref().is_some_and(|end| end.is_crash)
     }
 }
 
@@ -162,6 +176,7 @@ async fn drive(inner: Arc<ConnectionInner>, machine: StartedMachine, writer: Arc
             }
         }
     };
+    let is_crash = !inner.stop.is_cancelled() && !inner.kill.is_cancelled();
     lock(table).end();
     if reason != EndReason::Ended {
         control.kill();
@@ -173,7 +188,7 @@ async fn drive(inner: Arc<ConnectionInner>, machine: StartedMachine, writer: Arc
         control.kill();
         machine_end = tokio::time::timeout(EXIT_TIMEOUT, end).await.ok();
     }
-    inner.ended.send_replace(Some(explain(&reason, machine_end)));
+    inner.ended.send_replace(Some(ConnectionEnd { reason: explain(&reason, machine_end), is_crash }));
 }
 
 /// Returns why a machine has ended, for the log.

@@ -6,20 +6,29 @@ use http::{HeaderMap, HeaderName};
 /// The header that tells the application who sent a request.
 pub(super) const PRINCIPAL: &str = "x-brumate-principal";
 /// Names of headers that only the host sets begin with it.
-const OF_THE_HOST: &str = "x-brumate-";
+const OF_THE_HOST: &[u8] = b"x-brumate-";
+/// Header of a connection that is about to speak HTTP/2.
+const HTTP2_SETTINGS: &str = "http2-settings";
 
 /// Returns whether a header is for one connection only (RFC 9110).
 pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name)
-        || ["keep-alive", "proxy-connection"].contains(&name.as_str())
+        || ["keep-alive", "proxy-connection", HTTP2_SETTINGS].contains(&name.as_str())
 }
 
-/// Returns whether only the host sets a header.
+/// Returns whether only the host sets a header. Interfaces that applications have below ASGI, such as WSGI, make `_` of `-`, so that a
+/// name with `_` is taken for the one with `-`.
 pub(super) fn is_of_the_host(name: &HeaderName) -> bool {
-    name.as_str().starts_with(OF_THE_HOST)
+    let mut bytes = name.as_str().bytes();
+    OF_THE_HOST.iter().all(|expected| {
+        bytes.next().is_some_and(|byte| byte == *expected || (byte == b'_' && *expected == b'-'))
+    })
 }
 
-/// Returns the headers that `Connection` says are for one connection only.
+/// Returns the headers that `Connection` of an application's response says are for one connection only (RFC 9110, 7.6.1).
+///
+/// It is not for requests. Behind the host there is no further connection but the application itself, to which the headers are addressed:
+/// a client could take `Host`, or what a proxy has added, from a request.
 pub(super) fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()

@@ -7,11 +7,11 @@ use brumate_mcp::Principal;
 use bytes::Bytes;
 use http::header::{COOKIE, HOST};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Version};
+use http::{HeaderName, Version};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
 
-use super::headers::{PRINCIPAL, is_hop_by_hop, is_of_the_host, named_by_connection};
+use super::headers::{PRINCIPAL, is_hop_by_hop, is_of_the_host};
 
 /// Characters that are percent-encoded in a principal's name, so that each name is a different value of a header.
 const NOT_IN_NAMES: &AsciiSet = &CONTROLS.add(b'%').add(b' ');
@@ -31,8 +31,8 @@ struct OpenPayload<'a> {
     http_version: &'a str,
     method: &'a str,
     scheme: &'a str,
-    raw_path: &'a str,
-    query_string: &'a str,
+    raw_path: String,
+    query_string: String,
     headers: Vec<(&'a str, String)>,
     client: Option<(String, u16)>,
     server: Option<(String, u16)>,
@@ -48,8 +48,8 @@ pub(super) fn open_payload(head: &Parts, served: &ServedAddress) -> Option<Bytes
         http_version: if head.version == Version::HTTP_2 { "2" } else { "1.1" },
         method: head.method.as_str(),
         scheme: if served.tls { "https" } else { "http" },
-        raw_path,
-        query_string: head.uri.query().unwrap_or_default(),
+        raw_path: text(raw_path.as_bytes()),
+        query_string: text(head.uri.query().unwrap_or_default().as_bytes()),
         headers: headers(head),
         client,
         server: served.address.as_ref().map(pair),
@@ -62,15 +62,14 @@ fn pair(address: &SocketAddr) -> (String, u16) {
 }
 
 fn headers(head: &Parts) -> Vec<(&str, String)> {
-    let named = named_by_connection(&head.headers);
-    let is_passed = |name: &HeaderName| !is_hop_by_hop(name) && !is_of_the_host(name) && !named.contains(name);
+    let is_passed = |name: &HeaderName| !is_hop_by_hop(name) && !is_of_the_host(name);
     let mut headers = Vec::with_capacity(head.headers.len() + 2);
     // HTTP/2 has the host in its target.
     if let Some(authority) = head.uri.authority().filter(|_| !head.headers.contains_key(HOST)) {
-        headers.push((HOST.as_str(), authority.as_str().to_owned()));
+        headers.push((HOST.as_str(), text(authority.as_str().as_bytes())));
     }
     for name in head.headers.keys().filter(|name| is_passed(name)) {
-        let values = head.headers.get_all(name).iter().map(text);
+        let values = head.headers.get_all(name).iter().map(|value| text(value.as_bytes()));
         if name == COOKIE {
             // HTTP/2 may send each cookie by itself; HTTP/1 has one header.
             headers.push((name.as_str(), values.collect::<Vec<_>>().join("; ")));
@@ -84,15 +83,15 @@ fn headers(head: &Parts) -> Vec<(&str, String)> {
     headers
 }
 
-/// Returns a value as the characters of Latin-1 that its bytes are.
-fn text(value: &HeaderValue) -> String {
-    value.as_bytes().iter().copied().map(char::from).collect()
+/// Returns bytes as the characters of Latin-1 that they are: JSON has no bytes.
+fn text(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Request;
+    use http::{HeaderValue, Request};
     use serde_json::{Value, json};
 
     fn payload(request: http::request::Builder) -> Option<Value> {
@@ -110,8 +109,12 @@ mod tests {
             .header("Authorization", "Bearer of-the-application")
             .header("X-Brumate-Principal", "eve")
             .header("x-brumate-other", "eve")
-            .header("Connection", "keep-alive, x-once")
+            .header("x_brumate_principal", "eve")
+            .header("X-Brumate_Principal", "eve")
+            .header("Connection", "keep-alive, x-once, host, authorization, cookie")
             .header("X-Once", "1")
+            .header("HTTP2-Settings", "AAMAAABk")
+            .header("Keep-Alive", "timeout=5")
             .header("TE", "trailers")
             .header("Upgrade", "websocket")
             .header("Cookie", "a=1")
@@ -128,6 +131,7 @@ mod tests {
                 "headers": [
                     ["host", "localhost"],
                     ["authorization", "Bearer of-the-application"],
+                    ["x-once", "1"],
                     ["cookie", "a=1; b=2"],
                     ["x-name", "caf\u{e9}"],
                     ["x-brumate-principal", "Jos%C3%A9%2050%25"],
@@ -143,5 +147,7 @@ mod tests {
             (&json!("2"), &json!(["host", "mcp.example:8443"]))
         );
         assert_eq!(payload(Request::options("*")), None);
+        let bytes = payload(Request::get("/\u{20ac}?q=\u{20ac}")).unwrap();
+        assert_eq!((&bytes["raw_path"], &bytes["query_string"]), (&json!("/\u{e2}\u{82}\u{ac}"), &json!("q=\u{e2}\u{82}\u{ac}")));
     }
 }

@@ -19,7 +19,7 @@ use super::session_routes;
 use super::sessions::Sessions;
 use super::shared_machine::{NoMachine, SharedMachine};
 use super::starting::MachineStarter;
-use crate::{Launcher, StartedMachine};
+use crate::{Launcher, MAX_FAILED_STARTS, StartedMachine};
 
 /// The clients that share one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,8 +43,9 @@ pub enum HttpServeError {
     /// The sockets cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The machine has ended too often within a minute. The text is the last reason.
-    #[error("the server has ended three times within a minute; the last time: {0}")]
+    /// The machine has ended and could not be started again, [`MAX_FAILED_STARTS`](crate::MAX_FAILED_STARTS) times one after the other.
+    /// The text is the last reason.
+    #[error("the server could not be started again {times} times, one after the other; the last time: {0}", times = MAX_FAILED_STARTS)]
     CrashLoop(String),
 }
 

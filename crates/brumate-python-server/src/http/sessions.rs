@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use brumate_mcp::Principal;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use super::machine_places::MachinePlaces;
 use super::owned_machine::{OwnedMachine, hold_place};
 use super::spare_machine::SpareMachine;
 use super::starting::MachineStarter;
+use crate::backoff::Backoff;
 use crate::sync::lock;
 
 /// Longest id of a session, in bytes. A response with a longer one begins no session.
@@ -42,6 +44,10 @@ pub(super) struct Sessions {
     starter: MachineStarter,
     places: MachinePlaces,
     spare: SpareMachine,
+    /// Starts that have failed. Meanwhile no machine is started.
+    failures: Arc<Mutex<Backoff>>,
+    /// Crashes of each principal's machines. The next start of the principal waits.
+    crashes: Arc<Mutex<HashMap<Option<Principal>, Backoff>>>,
     by_id: Arc<Mutex<HashMap<String, Session>>>,
     by_principal: Arc<Mutex<HashMap<Option<Principal>, PrincipalMachine>>>,
     stop: CancellationToken,
@@ -52,10 +58,13 @@ impl Sessions {
     /// Makes a table whose first session gets the machine `first`.
     pub(super) fn new(first: Connection, starter: MachineStarter) -> Self {
         let limits = starter.limits();
+        let failures = Arc::default();
         Self {
             places: MachinePlaces::new(limits.max_machines, limits.max_machines_each),
-            spare: SpareMachine::new(first, starter.clone()),
+            spare: SpareMachine::new(first, starter.clone(), Arc::clone(&failures)),
             starter,
+            failures,
+            crashes: Arc::default(),
             by_id: Arc::default(),
             by_principal: Arc::default(),
             stop: CancellationToken::new(),
@@ -69,22 +78,30 @@ impl Sessions {
     ///
     /// [`NoSessionMachine`].
     pub(super) async fn start(&self, principal: Option<&Principal>) -> Result<OwnedMachine, NoSessionMachine> {
+        let delay = lock(&self.crashes).get(&principal.cloned()).map_or(Duration::ZERO, Backoff::delay);
+        tokio::time::sleep(delay).await;
         let place = self.places.take(principal).ok_or(NoSessionMachine::NoPlace)?;
         let machine = match self.spare.take() {
             Some(machine) => machine,
-            None => {
-                let started = self.starter.start().await;
-                OwnedMachine::new(started.map_err(|error| {
-                    tracing::error!("a machine for a session could not be started: {error}");
-                    NoSessionMachine::NotStarted
-                })?)
-            }
+            None if !lock(&self.failures).delay().is_zero() => return Err(NoSessionMachine::NotStarted),
+            None => match self.starter.start().await {
+                Ok(started) => {
+                    lock(&self.failures).started();
+                    OwnedMachine::new(started)
+                }
+                Err(error) => {
+                    lock(&self.failures).start_failed();
+                    self.starter.reports().error("a machine for a session could not be started", &error.to_string());
+                    return Err(NoSessionMachine::NotStarted);
+                }
+            },
         };
         if self.places.has_room() {
             self.spare.refill(&self.machines, self.stop.clone());
         }
         let (connection, idle) = (machine.connection().clone(), self.starter.limits().session_idle);
         let (stop, by_id, by_principal) = (self.stop.clone(), Arc::clone(&self.by_id), Arc::clone(&self.by_principal));
+        let (starter, crashes, principal) = (self.starter.clone(), Arc::clone(&self.crashes), principal.cloned());
         self.machines.spawn(async move {
             let stopping = connection.clone();
             let held = hold_place(connection.clone(), place, idle);
@@ -96,7 +113,12 @@ impl Sessions {
                     held.await;
                 }
             }
-            tracing::debug!("the machine of a session has ended: {}", connection.closed_because());
+            if connection.has_crashed() {
+                starter.reports().error("the machine of a session has ended", &connection.closed_because());
+                let mut crashes = lock(&crashes);
+                crashes.retain(|_, backoff| !backoff.is_over());
+                crashes.entry(principal).or_default().crashed();
+            }
             lock(&by_id).retain(|_, session| session.machine.connection().is_open());
             // A machine that is being started is locked, and stays.
             lock(&by_principal).retain(|_, machine| {

@@ -7,10 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::starting::MachineStarter;
-use crate::crashes::Crashes;
+use crate::backoff::Backoff;
+use crate::reports::end_of;
 
 /// Most requests that wait for the machine to start. Further ones are refused.
 const MAX_WAITING: usize = 1024;
+/// Longest reason of the last start that failed, in bytes.
+const MAX_LAST_WORDS: usize = 16 << 10;
 
 /// The progress of the machine: running, ended, or given up.
 #[derive(Debug, Clone)]
@@ -90,11 +93,11 @@ impl SharedMachine {
     }
 }
 
-/// Keeps a machine until `stop` is cancelled. Then the machine has ended when this returns.
+/// Keeps a machine until `stop` is cancelled. Then the machine has ended when this returns. After crashes the next start waits.
 ///
 /// # Errors
 ///
-/// The reason of the last end, when there are too many.
+/// The reason of the last start, when too many have failed one after the other.
 async fn keep(
     first: Connection,
     starter: MachineStarter,
@@ -103,9 +106,9 @@ async fn keep(
     wanted: Arc<Notify>,
 ) -> Result<(), String> {
     let mut connection = Some(first);
-    let mut crashes = Crashes::default();
+    let mut backoff = Backoff::default();
     for attempts in 1.. {
-        let reason = match connection.take() {
+        let (what, reason, is_last) = match connection.take() {
             Some(connection) => {
                 progress.send_replace(MachineProgress::Running(connection.clone()));
                 tokio::select! {
@@ -116,24 +119,32 @@ async fn keep(
                         return Ok(());
                     }
                 }
-                connection.closed_because()
+                backoff.crashed();
+                ("the server has ended, and the next request starts it again", connection.closed_because(), false)
             }
-            None => tokio::select! {
-                started = starter.start() => match started {
-                    Ok(started) => {
-                        connection = Some(started);
-                        continue;
-                    }
-                    Err(error) => error.to_string(),
-                },
-                () = stop.cancelled() => return Ok(()),
-            },
+            None => {
+                let start = async {
+                    tokio::time::sleep(backoff.delay()).await;
+                    starter.start().await
+                };
+                tokio::select! {
+                    started = start => match started {
+                        Ok(started) => {
+                            backoff.started();
+                            connection = Some(started);
+                            continue;
+                        }
+                        Err(error) => ("the server cannot be started again", error.to_string(), backoff.start_failed()),
+                    },
+                    () = stop.cancelled() => return Ok(()),
+                }
+            }
         };
-        tracing::error!("the server has ended: {reason}");
-        if crashes.record() {
+        if is_last {
             progress.send_replace(MachineProgress::GivenUp);
-            return Err(reason);
+            return Err(end_of(reason.trim_end(), MAX_LAST_WORDS));
         }
+        starter.reports().error(what, &reason);
         progress.send_replace(MachineProgress::Ended { attempts });
         tokio::select! {
             () = wanted.notified() => {}

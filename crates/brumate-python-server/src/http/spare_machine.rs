@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::owned_machine::OwnedMachine;
 use super::starting::MachineStarter;
+use crate::backoff::Backoff;
 use crate::sync::lock;
 
 /// Time between the start of a session and the start of the next machine: the session has the processor first.
@@ -22,13 +23,15 @@ pub(super) struct SpareMachine {
     machine: Arc<Mutex<Option<(OwnedMachine, u64)>>>,
     /// Set while a machine is being started.
     starting: Arc<AtomicBool>,
+    /// Starts that have failed. Meanwhile no machine is started ahead.
+    failures: Arc<Mutex<Backoff>>,
 }
 
 impl SpareMachine {
     /// Makes a spare machine of the first one.
-    pub(super) fn new(first: Connection, starter: MachineStarter) -> Self {
+    pub(super) fn new(first: Connection, starter: MachineStarter, failures: Arc<Mutex<Backoff>>) -> Self {
         let machine = (OwnedMachine::new(first), starter.revision());
-        Self { starter, machine: Arc::new(Mutex::new(Some(machine))), starting: Arc::default() }
+        Self { starter, machine: Arc::new(Mutex::new(Some(machine))), starting: Arc::default(), failures }
     }
 
     /// Takes the machine. `None` if there is none, it has ended, or its program has changed since it was started.
@@ -39,10 +42,12 @@ impl SpareMachine {
 
     /// Starts the next machine in the background, unless one is there, is being started, or `stop` is cancelled.
     pub(super) fn refill(&self, tasks: &TaskTracker, stop: CancellationToken) {
-        if lock(&self.machine).is_some() || self.starting.swap(true, Ordering::AcqRel) {
+        let waits = !lock(&self.failures).delay().is_zero();
+        if waits || lock(&self.machine).is_some() || self.starting.swap(true, Ordering::AcqRel) {
             return;
         }
         let (starter, slot, starting) = (self.starter.clone(), Arc::clone(&self.machine), Arc::clone(&self.starting));
+        let failures = Arc::clone(&self.failures);
         tasks.spawn(async move {
             let start = async {
                 tokio::time::sleep(REFILL_DELAY).await;
@@ -55,9 +60,14 @@ impl SpareMachine {
                 started = start => started,
             };
             match started {
-                (Ok(machine), revision) => *lock(&slot) = Some((OwnedMachine::new(machine), revision)),
-                // The next session starts its own, and reports its failure.
-                (Err(error), _) => tracing::debug!("no machine is ready for the next session: {error}"),
+                (Ok(machine), revision) => {
+                    lock(&failures).started();
+                    *lock(&slot) = Some((OwnedMachine::new(machine), revision));
+                }
+                (Err(error), _) => {
+                    lock(&failures).start_failed();
+                    starter.reports().error("no machine could be started for the next session", &error.to_string());
+                }
             }
             starting.store(false, Ordering::Release);
         });

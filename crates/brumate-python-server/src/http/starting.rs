@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::connection::{ApplicationError, Connection};
 use super::limits::HttpLimits;
+use crate::reports::ReportLog;
 use crate::{Launcher, StartError, StartedMachine};
 
 /// A machine with an application could not be started.
@@ -22,6 +23,7 @@ pub enum MachineStartError {
 pub(super) struct MachineStarter {
     launcher: Arc<dyn Launcher>,
     limits: HttpLimits,
+    reports: Arc<ReportLog>,
 }
 
 impl std::fmt::Debug for MachineStarter {
@@ -32,12 +34,17 @@ impl std::fmt::Debug for MachineStarter {
 
 impl MachineStarter {
     pub(super) fn new(launcher: Arc<dyn Launcher>, limits: HttpLimits) -> Self {
-        Self { launcher, limits }
+        Self { launcher, limits, reports: Arc::default() }
     }
 
     /// Returns the limits of the machines.
     pub(super) fn limits(&self) -> &HttpLimits {
         &self.limits
+    }
+
+    /// Returns the log of what becomes of the machines.
+    pub(super) fn reports(&self) -> &ReportLog {
+        &self.reports
     }
 
     /// Returns the revision of the program that the next machine has.

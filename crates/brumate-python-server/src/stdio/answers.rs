@@ -1,6 +1,7 @@
 //! Messages that the host writes itself, to the client and to the server.
 
-use super::envelope::{EnvelopeError, RequestId};
+use super::envelope::EnvelopeError;
+use super::request_id::RequestId;
 use super::requests::{MAX_OPEN, OpenRequest, Refusal};
 
 /// Error code of a request that was stopped at its time limit, as the SDKs have it.

@@ -31,8 +31,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
             Ok(message) => message,
             Err(error) => return self.tell_client(answers::invalid(&error).as_bytes()),
         };
+        let mut rewritten = None;
         match message {
             Message::Request { id, method } => {
+                // Servers know integers: `1.0` is written as `1`.
+                rewritten = id.plain().and_then(|plain| envelope::with_id(text, &plain));
+                let text = rewritten.as_deref().unwrap_or(text);
                 let request = OpenRequest { is_tool_call: method == "tools/call" };
                 if method == "initialize" {
                     self.initialize = Some((id.clone(), text.to_vec()));
@@ -64,14 +68,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
                     return;
                 }
             }
-            // An answer that nobody waits for is dropped.
+            // An answer that nobody waits for is dropped. The server gets its id as it has written it.
             Message::Response { id } => {
-                if !id.is_some_and(|id| self.requests.end_of_server(&id)) {
-                    return;
-                }
+                let Some(own) = id.and_then(|id| self.requests.end_of_server(&id)) else { return };
+                rewritten = envelope::with_id(text, &own);
             }
         }
-        self.send(text);
+        self.send(rewritten.as_deref().unwrap_or(text));
     }
 
     /// Starts a new machine for a message of the client. A client's own `initialize` takes the place of the one before.

@@ -5,28 +5,14 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::request_id::RequestId;
+
 /// Most messages of one batch.
 const MAX_BATCH: usize = 256;
 /// Longest id of a request as JSON, in bytes.
 const MAX_ID_BYTES: usize = 4096;
 /// Deepest nesting of arrays and objects in a message.
 const MAX_DEPTH: usize = 128;
-
-/// Id of a request. Numbers keep their text, so that none is rounded.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct RequestId(String);
-
-impl RequestId {
-    /// Makes an id of a text.
-    pub(crate) fn of_text(text: &str) -> Self {
-        Self(serde_json::Value::from(text).to_string())
-    }
-
-    /// Returns the id as JSON.
-    pub(crate) fn as_json(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A message between client and server.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,7 +144,7 @@ fn syntax(error: serde_json::Error) -> EnvelopeError {
     EnvelopeError::Syntax(error.to_string())
 }
 
-/// Reads an id. Texts that are written differently and mean the same are one id.
+/// Reads an id. Ids that are written differently and mean the same are one id.
 fn request_id(value: &RawValue) -> Option<RequestId> {
     let text = value.get();
     if text.len() > MAX_ID_BYTES {
@@ -167,8 +153,19 @@ fn request_id(value: &RawValue) -> Option<RequestId> {
     if text.starts_with('"') {
         return serde_json::from_str::<String>(text).ok().map(|text| RequestId::of_text(&text));
     }
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| RequestId(text.to_owned()))
+    RequestId::of_number(text)
+}
+
+/// Returns a message with its id as `id` is written. `None` if it is written so already.
+pub(crate) fn with_id(message: &[u8], id: &RequestId) -> Option<Vec<u8>> {
+    let fields: Fields<'_> = serde_json::from_slice(message).ok()?;
+    let text = fields.id?.get();
+    if text == id.as_json() {
+        return None;
+    }
+    let begin = text.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
+    let (before, after) = (message.get(..begin)?, message.get(begin + text.len()..)?);
+    Some([before, id.as_json().as_bytes(), after].concat())
 }
 
 /// Returns whether arrays and objects are nested deeper than [`MAX_DEPTH`]. The text need not be valid.
@@ -204,7 +201,16 @@ mod tests {
     use super::*;
 
     fn number(text: &str) -> RequestId {
-        RequestId(text.to_owned())
+        RequestId::of_number(text).unwrap()
+    }
+
+    #[test]
+    fn an_id_is_written_as_the_other_side_has_written_it() {
+        let own = number("-0");
+        let answer = br#"{"result":{"id":0},"id": 0 ,"jsonrpc":"2.0"}"#;
+        let expected = br#"{"result":{"id":0},"id": -0 ,"jsonrpc":"2.0"}"#;
+        assert_eq!(with_id(answer, &own).as_deref(), Some(&expected[..]));
+        assert_eq!(with_id(expected, &own), None);
     }
 
     #[test]
@@ -251,6 +257,7 @@ mod tests {
             ("{}", -32600),
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":1e999,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":3}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1}"#, -32600),

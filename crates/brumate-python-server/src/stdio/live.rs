@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::Instant;
 
-use super::envelope::RequestId;
 use super::lines::{LineReader, OutputQueue};
+use super::request_id::RequestId;
 use crate::machine::{MachineControl, MachineEnd};
 use crate::start::StartedMachine;
 

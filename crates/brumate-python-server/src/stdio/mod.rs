@@ -3,7 +3,8 @@
 //! | what happens | what the host does |
 //! |---|---|
 //! | a request reaches its time limit | it answers the client, cancels the request, and interrupts a tool that keeps the loop busy; a server that does not go on is killed |
-//! | the machine dies, or breaks the protocol | it answers all open requests; the next message of the client starts a new machine |
+//! | the machine dies, or breaks the protocol | it answers all open requests; the next request of the client starts a new machine, after a wait if it died often |
+//! | the machine cannot be started again, three times one after the other | the server ends |
 //! | the server's file has changed (`dev`) | it starts a new machine, and tells the client that lists have changed |
 //! | the client closes its end | open requests have five seconds to end; then the server's input is closed, so that its lifespan can end |
 //!
@@ -15,6 +16,7 @@ mod envelope;
 mod event;
 mod lines;
 mod live;
+mod request_id;
 mod requests;
 mod supervisor;
 

@@ -8,14 +8,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::StdioOptions;
 use super::answers::{self, StopCause};
-use super::envelope::{self, Message, RequestId};
+use super::envelope::{self, Message};
 use super::event::Event;
 use super::lines::{Line, LineReader, OutputQueue};
 use super::live::LiveMachine;
+use super::request_id::RequestId;
 use super::requests::{AnswerOf, Requests};
-use crate::crashes::{CRASH_WINDOW, Crashes, MAX_CRASHES};
+use crate::backoff::{Backoff, MAX_FAILED_STARTS};
 use crate::machine::{Launcher, MachineEnd};
-use crate::start::{StartError, StartedMachine};
+use crate::reports::{ReportLog, end_of};
+use crate::start::StartedMachine;
 
 /// Bytes of the client that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -23,9 +25,14 @@ const CHUNK_BYTES: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Exit status of a server that the host has given up.
 const FAILURE: u8 = 1;
+/// Longest reason of a start that failed in the text of a server's end, in bytes.
+const MAX_LAST_WORDS: usize = 16 << 10;
 /// Notifications that tell a client to read the lists of a server again.
 const LISTS_CHANGED: [&str; 3] =
     ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"];
+
+/// Requests of a server that a person or a model of the client answers. The time limit of a call stands still meanwhile.
+const ASKING: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// Serves one client; see [`serve_stdio`](super::serve_stdio).
 pub(super) struct Supervisor<'a, R, W> {
@@ -40,7 +47,10 @@ pub(super) struct Supervisor<'a, R, W> {
     pub(super) initialize: Option<(RequestId, Vec<u8>)>,
     /// The client's `notifications/initialized`.
     pub(super) initialized: Option<Vec<u8>>,
-    crashes: Crashes,
+    backoff: Backoff,
+    reports: ReportLog,
+    /// The end of the server, once it is given up.
+    given_up: Option<MachineEnd>,
     /// The client has closed its end, or the host is to end.
     pub(super) closing: bool,
     /// The host is to end.
@@ -70,7 +80,9 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
             options,
             initialize: None,
             initialized: None,
-            crashes: Crashes::default(),
+            backoff: Backoff::default(),
+            reports: ReportLog::default(),
+            given_up: None,
             closing: false,
             shutting_down: false,
             client_gone: false,
@@ -117,6 +129,9 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
             if let Some(end) = self.machine.as_mut().and_then(LiveMachine::take_end)
                 && let Some(end) = self.handle_end(end, &shutdown).await
             {
+                self.given_up = Some(end);
+            }
+            if let Some(end) = self.given_up.take() {
                 self.flush().await;
                 return Ok(end);
             }
@@ -213,9 +228,17 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
 
     fn handle_server_message(&mut self, text: &[u8]) -> Result<(), String> {
         match envelope::parse(text).map_err(|error| format!("it sent a line that is no message: {error}"))? {
-            Message::Notification { .. } | Message::Response { id: None } => self.tell_client(text),
-            Message::Request { id, .. } => {
-                self.requests.begin_of_server(id).map_err(|_| {
+            Message::Notification { cancelled, .. } => {
+                if let Some(id) = cancelled {
+                    // The client need not answer it any more.
+                    self.requests.end_of_server(&id);
+                }
+                self.tell_client(text);
+            }
+            Message::Response { id: None } => self.tell_client(text),
+            Message::Request { id, method } => {
+                let asks_somebody = ASKING.contains(&&*method);
+                self.requests.begin_of_server(id, asks_somebody).map_err(|_| {
                     "it sent a request whose id is in use, or more than 1,024 requests at once".to_owned()
                 })?;
                 self.tell_client(text);
@@ -267,7 +290,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
             _ if machine.reloading => "The server was started again, because its file has changed.".to_owned(),
             Some(violation) => format!("The server was ended: {violation}."),
             None if ended_itself => "The server has ended.".to_owned(),
-            None => format!("The server has died: {}.", last_line(&end)),
+            None => format!("The server has died: {}.", end.reason()),
         };
         for (id, request) in &open {
             self.tell_client(answers::stopped(id, request, StopCause::MachineEnd, &what).as_bytes());
@@ -292,35 +315,41 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
         if ended_itself {
             return Some(end);
         }
-        if !end.text.is_empty() && machine.violation.is_none() {
-            tracing::error!("{}", end.text.trim_end());
-        }
-        self.record_crash(&what)
-    }
-
-    /// Counts a crash. Returns the end of the server if there were too many.
-    pub(super) fn record_crash(&mut self, what: &str) -> Option<MachineEnd> {
-        if self.crashes.record() {
-            let window = CRASH_WINDOW.as_secs();
-            let text =
-                format!("{what} It has died {MAX_CRASHES} times within {window} seconds and is not started again.");
-            return Some(MachineEnd { status: FAILURE, text });
-        }
-        tracing::error!("{what} The next message of the client starts it again.");
+        self.backoff.crashed();
+        let text = if machine.violation.is_none() { end.text.as_str() } else { "" };
+        self.reports.error(&format!("{what} The next request of the client starts it again"), text);
         None
     }
 
-    /// Starts a new machine, and gives it the client's `initialize`. A failure leaves no machine.
+    /// Starts a new machine, and gives it the client's `initialize`. A failure leaves no machine; the server is given up after
+    /// [`MAX_FAILED_STARTS`] of them, unless it is watched: its file may be changed.
     pub(super) async fn restart(&mut self, shutdown: &CancellationToken) {
+        let start = async {
+            tokio::time::sleep(self.backoff.delay()).await;
+            StartedMachine::start(self.launcher).await
+        };
         let started = tokio::select! {
             biased;
             () = shutdown.cancelled() => return,
-            started = StartedMachine::start(self.launcher) => started,
+            started = start => started,
         };
         let started = match started {
             Ok(started) => started,
-            Err(error) => return tracing::error!("The server cannot be started again: {}", reason(&error)),
+            Err(error) => {
+                let reason = error.to_string();
+                if self.backoff.start_failed() && self.options.reload.is_none() {
+                    let reason = end_of(reason.trim_end(), MAX_LAST_WORDS);
+                    let text = format!(
+                        "The server could not be started again {MAX_FAILED_STARTS} times, one after the other. The last time: {reason}"
+                    );
+                    self.given_up = Some(MachineEnd { status: FAILURE, text });
+                } else {
+                    self.reports.error("The server cannot be started again", &reason);
+                }
+                return;
+            }
         };
+        self.backoff.started();
         let mut machine = LiveMachine::new(started);
         if let Some((id, message)) = &self.initialize {
             machine.queue.push(message);
@@ -328,16 +357,4 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
         }
         self.machine = Some(machine);
     }
-}
-
-/// Returns the last line of a reason: of a traceback, the exception.
-fn last_line(end: &MachineEnd) -> String {
-    match end.text.trim_end().lines().last() {
-        Some(line) => line.trim_end_matches('.').to_owned(),
-        None => format!("exit status {}", end.status),
-    }
-}
-
-fn reason(error: &StartError) -> String {
-    error.to_string().trim_end().to_owned()
 }

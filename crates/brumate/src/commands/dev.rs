@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::print_error;
 use super::run::environment;
+use super::variables_file::{VariablesFile, WITH_VARIABLES};
 use crate::cli::{DevArgs, TransportArg, forwarded};
 use crate::exit_status;
 use crate::signals::Signals;
@@ -28,8 +29,9 @@ const GRACE: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(arguments: &DevArgs, matches: &ArgMatches) -> anyhow::Result<u8> {
-    let command = match inspector(arguments, matches).await {
-        Ok(command) => command,
+    // The file lives as long as the Inspector, which may start the server again.
+    let (command, _variables) = match inspector(arguments, matches).await {
+        Ok(prepared) => prepared,
         Err(error) => {
             print_error(&format!("brumate: {error:#}"));
             return Ok(exit_status::FAILURE);
@@ -78,36 +80,37 @@ async fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
     child.wait().await
 }
 
-/// Returns the command that starts the Inspector with the server.
-async fn inspector(arguments: &DevArgs, matches: &ArgMatches) -> anyhow::Result<Command> {
+/// Returns the command that starts the Inspector with the server, and the file with the server's variables.
+async fn inspector(arguments: &DevArgs, matches: &ArgMatches) -> anyhow::Result<(Command, VariablesFile)> {
     if arguments.options.transport.is_some_and(|transport| transport != TransportArg::Stdio) {
         bail!(
             "`--transport`: the Inspector starts the server over standard input and output; use `brumate run` for HTTP"
         );
     }
     check_node().await?;
-    let variables = environment::variables(&arguments.options)?;
+    let variables = VariablesFile::new(&environment::variables(&arguments.options)?)?;
     let mut command = Command::new("npx");
     command.arg("-y").arg(format!("{PACKAGE}@{}", arguments.inspector)).arg("--web");
     command.arg("--cwd").arg(std::env::current_dir().context("there is no working directory")?);
-    for (name, value) in &variables {
-        command.arg("-e").arg(format!("{name}={value}"));
-    }
-    command.args(server_command(arguments, matches, &variables)?);
+    command.args(server_command(arguments, matches, variables.path())?);
     command.stdin(Stdio::null());
-    Ok(command)
+    Ok((command, variables))
 }
 
-/// Returns the command of the server. The Inspector takes its own options before it; target options stand after `--`.
+/// Returns the command of the server, which reads its variables from a file: every user of the machine sees command lines. The Inspector
+/// takes its own options before it; target options stand after `--`.
 fn server_command(
     arguments: &DevArgs,
     matches: &ArgMatches,
-    variables: &[(String, String)],
+    variables: Option<&Path>,
 ) -> anyhow::Result<Vec<OsString>> {
     let Some(server) = &arguments.server else {
         let mut words = arguments.command.iter().cloned();
         let program = words.next().context("`--` is followed by no command")?;
-        return Ok([program, "--".into()].into_iter().chain(words).collect());
+        let Some(variables) = variables else { return Ok([program, "--".into()].into_iter().chain(words).collect()) };
+        let this = std::env::current_exe().context("the path of this program is unknown")?;
+        let line = [this.into(), "--".into(), WITH_VARIABLES.into(), variables.into(), program];
+        return Ok(line.into_iter().chain(words).collect());
     };
     let file = forwarded::absolute(Path::new(server));
     if !super::run::names_file(&file) {
@@ -116,7 +119,10 @@ fn server_command(
     let program = std::env::current_exe().context("the path of this program is unknown")?;
     let mut line: Vec<OsString> = vec![program.into(), "--".into(), "run".into(), "--watch".into()];
     line.extend(forwarded::shared_options(matches));
-    line.extend(forwarded::server_options(&arguments.options, variables));
+    line.extend(forwarded::server_options(&arguments.options, &[]));
+    if let Some(variables) = variables {
+        line.extend(["--env-file".into(), variables.into()]);
+    }
     line.push(file.into());
     if !arguments.command.is_empty() {
         line.push("--".into());

@@ -1,7 +1,7 @@
 //! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use super::run_events::for_each_output;
 use crate::bounded_file::read_bounded;
 use crate::cli::ExecArgs;
 use crate::exit_status;
+use crate::guest_text::{GuestText, note_written, print_guest, quoted};
 use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -62,11 +63,11 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     let ScriptReport { end, new_files, copied, .. } = end?;
     match &end {
         ScriptEnd::Exited { message, .. } if message.is_empty() => {}
-        ScriptEnd::Exited { message, .. } => print_error(message.trim_end_matches('\n')),
-        ScriptEnd::Raised { traceback } => print_error(traceback),
-        ScriptEnd::Stopped { text, .. } | ScriptEnd::Killed { text } | ScriptEnd::InstallError { text } => {
-            print_error(text)
-        }
+        ScriptEnd::Exited { message, .. } => print_guest(message.trim_end_matches('\n')),
+        ScriptEnd::Raised { traceback: text }
+        | ScriptEnd::Stopped { text, .. }
+        | ScriptEnd::Killed { text }
+        | ScriptEnd::InstallError { text } => print_guest(text),
         other => bail!("unknown end of the script: {other:?}"),
     }
     let image = sandbox.runner.image_to_build();
@@ -108,13 +109,13 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
         if !new_files.is_empty() {
             print_error(&format!(
                 "brumate: the script's new files are lost: {} (to keep such files, use --output-dir DIR or --mount HOST:GUEST)",
-                join_paths(&new_files.paths, new_files.left_out)
+                quoted(&join_paths(&new_files.paths, new_files.left_out))
             ));
         }
         return true;
     };
     if let Some(error) = &copied.error {
-        print_error(&format!("brumate: not all files could be copied to {}: {error}", directory.display()));
+        print_error(&format!("brumate: not all files could be copied to {}: {}", directory.display(), quoted(&error.to_string())));
     }
     copied.error.is_none()
 }
@@ -204,21 +205,39 @@ pub(super) fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
     Ok(Mount { host, guest, read_only })
 }
 
-/// Writes the script's output as it arrives. Interrupts the script when the output cannot be written.
+/// Writes the script's output as it arrives: harmless to a terminal, as it is to a file or a pipe. Interrupts the script when the output
+/// cannot be written.
 fn write_output(events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
+    let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+    // Both are one text where both are a terminal.
+    let mut guest = GuestText::default();
     let mut result = Ok(());
     for_each_output(events, |name, text| {
         if result.is_err() {
             return;
         }
+        let shown = match name {
+            StreamName::Stdout => stdout,
+            StreamName::Stderr => stderr,
+        };
+        let filtered = if shown { guest.next(text) } else { String::new() };
+        let text = if shown { &filtered } else { text };
         result = match name {
             StreamName::Stdout => write_all(std::io::stdout().lock(), text),
             StreamName::Stderr => write_all(std::io::stderr().lock(), text),
         };
+        if shown {
+            note_written(text);
+        }
         if result.is_err() {
             cancel.cancel();
         }
     });
+    let rest = guest.finish();
+    if result.is_ok() && !rest.is_empty() {
+        result = if stdout { write_all(std::io::stdout().lock(), &rest) } else { write_all(std::io::stderr().lock(), &rest) };
+        note_written(&rest);
+    }
     result
 }
 

@@ -19,9 +19,12 @@ pub(crate) mod serving;
 pub(crate) mod sessions;
 pub(crate) mod stdio;
 pub(crate) mod token;
+pub(crate) mod variables_file;
 pub(crate) mod warmup;
 
 use std::io::Write;
+
+use crate::guest_text::{own_message, print_line};
 
 /// Writes a line to standard output.
 pub(crate) fn print(text: &str) -> std::io::Result<()> {
@@ -30,7 +33,7 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
     output.flush()
 }
 
-/// Writes a line to standard error. Errors are ignored: the terminal may be gone.
+/// Writes a message of ours to standard error. Control characters in it are made visible: it may repeat text of guests.
 pub(crate) fn print_error(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    print_line(&own_message(text, false));
 }

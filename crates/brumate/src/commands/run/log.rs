@@ -8,9 +8,12 @@ use brumate_session::RunEvent;
 use tokio::sync::mpsc;
 
 use crate::commands::run_events::for_each_output;
+use crate::guest_text::{GuestText, note_written, print_line};
 
 /// Bytes of the log that are written in one [`LOG_WINDOW`]. Further ones are counted.
 const MAX_LOG_BYTES: usize = 1 << 20;
+/// Bytes of these that one machine may write. Sessions with machines of their own leave others their share.
+const MAX_MACHINE_LOG_BYTES: usize = 512 << 10;
 /// Time after which the server may write again.
 const LOG_WINDOW: Duration = Duration::from_secs(60);
 
@@ -33,43 +36,51 @@ impl LogWindow {
         Self { begun, written: 0, left_out: 0 }
     }
 
-    /// Returns how much of `text` may be written.
-    fn admit(&mut self, text: &str) -> usize {
-        let room = MAX_LOG_BYTES.saturating_sub(self.written).min(text.len());
+    /// Returns how much of `text` may be written if the window may have `limit` bytes.
+    fn admit(&mut self, text: &str, limit: usize) -> usize {
+        let room = limit.saturating_sub(self.written).min(text.len());
         let admitted = text.floor_char_boundary(room);
         self.written += admitted;
         self.left_out += text.len() - admitted;
         admitted
     }
+
+    /// Begins a new window if this one is over. Returns the bytes that this one has left out.
+    fn renew(&mut self, now: Instant) -> usize {
+        if now.duration_since(self.begun) < LOG_WINDOW {
+            return 0;
+        }
+        std::mem::replace(self, Self::new(now)).left_out
+    }
 }
 
 impl ServerLog {
-    /// Writes what a machine prints until it has ended. Standard output belongs to the protocol, so all goes to standard error.
+    /// Writes what a machine prints until it has ended. Standard output belongs to the protocol, so all goes to standard error, where no
+    /// line can be taken for one of ours.
     pub(super) fn write(&self, events: mpsc::Receiver<RunEvent>) {
-        for_each_output(events, |_, text| self.print(text));
+        let mut text = GuestText::default();
+        let mut own = LogWindow::new(Instant::now());
+        for_each_output(events, |_, printed| self.print(&text.next(printed), &mut own));
+        self.print(&text.finish(), &mut own);
     }
 
-    fn print(&self, text: &str) {
+    fn print(&self, text: &str, own: &mut LogWindow) {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let current = window.get_or_insert_with(|| LogWindow::new(now));
-        let mut error = std::io::stderr().lock();
-        if now.duration_since(current.begun) >= LOG_WINDOW {
-            let left_out = current.left_out;
-            *current = LogWindow::new(now);
-            if left_out > 0 {
-                let _ = writeln!(error, "brumate: {left_out} bytes of the server's log were left out");
-            }
+        let all = window.get_or_insert_with(|| LogWindow::new(now));
+        let (left_out, left_out_own) = (all.renew(now), own.renew(now));
+        if left_out + left_out_own > 0 {
+            print_line(&format!("brumate: {} bytes of the server's log were left out", left_out + left_out_own));
         }
-        let is_first = current.left_out == 0;
-        let admitted = current.admit(text);
+        let was_complete = all.left_out + own.left_out == 0;
+        let text = &text[..own.admit(text, MAX_MACHINE_LOG_BYTES)];
+        let text = &text[..all.admit(text, MAX_LOG_BYTES)];
         // Nobody may read it.
-        let _ = error.write_all(&text.as_bytes()[..admitted]);
-        if is_first && current.left_out > 0 {
-            let _ = writeln!(
-                error,
-                "\nbrumate: the server has logged {MAX_LOG_BYTES} bytes within a minute; the rest is left out"
-            );
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        note_written(text);
+        if was_complete && all.left_out + own.left_out > 0 {
+            let limit = if own.left_out > 0 { MAX_MACHINE_LOG_BYTES } else { MAX_LOG_BYTES };
+            print_line(&format!("brumate: the server has logged {limit} bytes within a minute; the rest is left out"));
         }
     }
 }
@@ -82,10 +93,13 @@ mod tests {
     fn a_window_has_a_limit() {
         let mut window = LogWindow::new(Instant::now());
         let text = "é".repeat(MAX_LOG_BYTES / 2 - 1);
-        assert_eq!(window.admit(&text), text.len());
-        assert_eq!(window.admit("aéé"), 1);
+        assert_eq!(window.admit(&text, MAX_LOG_BYTES), text.len());
+        assert_eq!(window.admit("aéé", MAX_LOG_BYTES), 1);
         assert_eq!((window.written, window.left_out), (MAX_LOG_BYTES - 1, 4));
-        assert_eq!(window.admit("b"), 1);
-        assert_eq!(window.admit("b"), 0);
+        assert_eq!(window.admit("b", MAX_LOG_BYTES), 1);
+        assert_eq!(window.admit("b", MAX_LOG_BYTES), 0);
+        assert_eq!(window.renew(window.begun), 0);
+        assert_eq!(window.renew(window.begun + LOG_WINDOW), 5);
+        assert_eq!((window.written, window.left_out), (0, 0));
     }
 }

@@ -31,6 +31,7 @@ use super::print_error;
 use crate::cli::{IsolateArg, PythonServerOptions, RunArgs};
 use crate::engine::LocalEngine;
 use crate::exit_status;
+use crate::guest_text::{GuestText, print_line};
 use crate::sandbox::{Sandbox, python_server_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -73,7 +74,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Res
     let (end, signalled) = Signals::listen()?.guard(&shutdown, work).await;
     let end = end?;
     if !end.text.is_empty() {
-        print_error(end.text.trim_end_matches('\n'));
+        // What the server says is log, as what it prints.
+        let mut text = GuestText::default();
+        print_line((text.next(&end.text) + &text.finish()).trim_end_matches('\n'));
     }
     Ok(signalled.filter(|_| end.status == exit_status::SUCCESS).unwrap_or(end.status))
 }
@@ -94,7 +97,7 @@ async fn serve(
     let first = match started {
         Ok(first) => first,
         Err(StartError::Ended(end)) if end.status != 0 => return Ok(end),
-        Err(error) => return Ok(MachineEnd { status: exit_status::FAILURE, text: format!("brumate: {error}") }),
+        Err(error) => return Ok(failed(&error)),
     };
     match first.announcement.clone() {
         Announcement::Stdio { .. } => {
@@ -113,6 +116,12 @@ async fn serve(
             serve_http(launcher, first, (host, port), settings, isolate, shutdown).await
         }
     }
+}
+
+/// Says why the server ends.
+fn failed(error: &dyn std::error::Error) -> MachineEnd {
+    print_error(&format!("brumate: {error}"));
+    MachineEnd { status: exit_status::FAILURE, text: String::new() }
 }
 
 /// Builds the image that this server and others start in later, unless it is there. The first machine goes first.

@@ -43,12 +43,15 @@ fn the_inspector_starts_the_server_that_is_watched() {
     assert_eq!(status, Some(STATUS), "{errors}");
     let here = path.path().canonicalize().unwrap();
     let mount = format!("{}:/data:ro", here.join("data").display());
+    let mut lines: Vec<_> = output.lines().collect();
+    let file = lines.iter().position(|line| *line == "--env-file").map(|at| lines.remove(at + 1)).unwrap();
+    assert!(!Path::new(file).exists(), "{file} is removed at the end");
     let expected = [
-        &["-y", "@modelcontextprotocol/inspector@2", "--web", "--cwd", here.to_str().unwrap(), "-e", "A=1"][..],
+        &["-y", "@modelcontextprotocol/inspector@2", "--web", "--cwd", here.to_str().unwrap()][..],
         &[env!("CARGO_BIN_EXE_brumate"), "--", "run", "--watch", "--offline", "--with", "rich<15"],
-        &["--env-var", "A", "--mount", &mount, &server, "--", "--x"],
+        &["--mount", &mount, "--env-file", &server, "--", "--x"],
     ];
-    assert_eq!(output.lines().collect::<Vec<_>>(), expected.concat());
+    assert_eq!(lines, expected.concat());
 }
 
 #[test]
@@ -59,6 +62,27 @@ fn another_server_and_another_inspector_are_started() {
     let lines: Vec<_> = output.lines().collect();
     assert_eq!(lines[1], "@modelcontextprotocol/inspector@1.2.3");
     assert_eq!(lines[5..], ["uvx", "--", "some-server", "--y"]);
+}
+
+/// Starts the server as the Inspector would, for which the script of `npx` stands: its target and the arguments after `--`.
+#[test]
+fn values_of_variables_are_in_no_command_line_and_reach_the_server() {
+    let path = programs("v24.1.0");
+    let secret = "s3cret \"quoted\" $HOME\nline";
+    let npx = "echo \"$@\" > seen; while [ \"$1\" != --cwd ]; do shift; done; shift 2; p=$1; shift 2; exec \"$p\" \"$@\"";
+    script(path.path(), "npx", npx);
+    let variable = format!("KEY={secret}");
+    let show = "printf '%s|%s' \"$KEY\" \"$1\"";
+    let (status, output, errors) = dev(path.path(), &["-v", &variable, "--", "/bin/sh", "-c", show, "sh", "x y"]);
+    assert_eq!((status, output), (Some(0), format!("{secret}|x y")), "{errors}");
+    let server = path.path().join("server.py");
+    std::fs::write(&server, "import os, sys\nsys.exit(repr(os.environ['KEY']))\n").unwrap();
+    let (status, _, errors) = dev(path.path(), &["--offline", "-v", &variable, server.to_str().unwrap()]);
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(errors.contains(r#"'s3cret "quoted" $HOME\nline'"#), "{errors}");
+    for line in std::fs::read_to_string(path.path().join("seen")).unwrap().lines() {
+        assert!(!line.contains("s3cret") && line.contains("--env-file"), "{line}");
+    }
 }
 
 #[test]
