@@ -22,14 +22,18 @@ pub(crate) mod token;
 pub(crate) mod variables_file;
 pub(crate) mod warmup;
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
-use crate::guest_text::{own_message, print_line};
+use crate::guest_text::{GuestText, own_message, print_line};
 
-/// Writes a line to standard output.
+/// Writes a line to standard output. If that is a terminal, text of guests and of other servers in it is harmless.
 pub(crate) fn print(text: &str) -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{text}")?;
+    let mut shown = GuestText::default();
+    match output.is_terminal() {
+        true => writeln!(output, "{}{}", shown.next(text), shown.finish())?,
+        false => writeln!(output, "{text}")?,
+    }
     output.flush()
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn internal_main(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 fn become_program(file: &Path, program: &OsStr, arguments: &[OsString]) -> anyhow::Error {
-    let variables = read_text(file, MAX_ENV_FILE_BYTES as u64).map_err(anyhow::Error::from);
+    let variables = read_text(file, MAX_ENV_FILE_BYTES as u64).map_err(anyhow::Error::msg);
     match variables.and_then(|text| Ok(parse_env_file(&text)?)) {
         Ok(variables) => {
             let error = Command::new(program).args(arguments).envs(variables).exec();

@@ -4,6 +4,7 @@
 //! environment variables, which `cargo xtask test` sets. `images` and `packages` install `mcp` 2.x and `fastmcp`. The other tests speak to `server_programs/abuse.py`
 //! themselves, without a network: `mcp` 1.x is in the bundle.
 
+mod attacks;
 mod crashes;
 mod dev;
 mod files;

@@ -106,22 +106,27 @@ async fn a_server_that_answers_twice_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_dies_again_and_again_is_given_up() {
+async fn a_server_that_dies_again_and_again_is_started_again_until_it_cannot_be() {
     let dies = |mut server: ScriptedServer| async move {
         server.receive().await;
         MachineEnd { status: 1, text: "Traceback:\nValueError: bad".to_owned() }
     };
     let launcher = ScriptedLauncher::default().then_stdio(dies).then_stdio(dies).then_stdio(dies).then_stdio(dies);
     let mut client = Client::connect(launcher, options(60)).await;
-    for id in 1..=2 {
+    for id in 1..=4 {
         let answer = client.ask(json!(id), "tools/call").await;
         assert_eq!(answer, tool_error(id, "The server has died: ValueError: bad."));
     }
-    client.request(json!(3), "tools/call").await;
+    // No script is left.
+    for id in 5..=6 {
+        let answer = client.ask(json!(id), "tools/call").await;
+        assert_eq!(answer, tool_error(id, "The server cannot be started; its log says why."));
+    }
+    client.request(json!(7), "tools/call").await;
     let (lines, end) = client.end().await;
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(end.status, 1);
-    assert!(end.text.contains("3 times within 60 seconds"), "{}", end.text);
+    assert!(end.text.contains("3 times") && end.text.ends_with("no script is left"), "{}", end.text);
 }
 
 #[tokio::test]

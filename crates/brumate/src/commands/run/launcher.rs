@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::ServerLog;
 use super::program::ServerProgram;
+use crate::cli::IsolateArg;
 use crate::exit_status;
 
 /// Most messages of the log that wait to be written. Then the server waits.
@@ -31,8 +32,9 @@ pub(super) struct ProgramLauncher {
 
 impl ProgramLauncher {
     /// Makes a launcher of a program that has this image of its own.
-    pub(super) fn new(runner: Runner, program: ServerProgram, own_image: Option<Image>) -> Self {
-        let (log, own_image) = (Arc::new(ServerLog::default()), Mutex::new(own_image));
+    pub(super) fn new(runner: Runner, program: ServerProgram, own_image: Option<Image>, isolate: IsolateArg) -> Self {
+        let log = Arc::new(ServerLog::new(isolate == IsolateArg::Session));
+        let own_image = Mutex::new(own_image);
         Self { runner, program, log, own_image, installation: watch::Sender::new(None) }
     }
 

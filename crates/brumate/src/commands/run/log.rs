@@ -12,15 +12,17 @@ use crate::guest_text::{GuestText, note_written, print_line};
 
 /// Bytes of the log that are written in one [`LOG_WINDOW`]. Further ones are counted.
 const MAX_LOG_BYTES: usize = 1 << 20;
-/// Bytes of these that one machine may write. Sessions with machines of their own leave others their share.
-const MAX_MACHINE_LOG_BYTES: usize = 512 << 10;
+/// Bytes of these that one machine may write where sessions have machines of their own: each leaves others their share.
+const MAX_SESSION_LOG_BYTES: usize = 64 << 10;
 /// Time after which the server may write again.
 const LOG_WINDOW: Duration = Duration::from_secs(60);
 
 /// Writes the log of a server, over all its machines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ServerLog {
     window: Mutex<Option<LogWindow>>,
+    /// Bytes that one machine may write in a window.
+    each: usize,
 }
 
 /// The bytes of one window.
@@ -29,11 +31,13 @@ struct LogWindow {
     begun: Instant,
     written: usize,
     left_out: usize,
+    /// It was said that something is left out.
+    noticed: bool,
 }
 
 impl LogWindow {
     fn new(begun: Instant) -> Self {
-        Self { begun, written: 0, left_out: 0 }
+        Self { begun, written: 0, left_out: 0, noticed: false }
     }
 
     /// Returns how much of `text` may be written if the window may have `limit` bytes.
@@ -55,6 +59,11 @@ impl LogWindow {
 }
 
 impl ServerLog {
+    /// Makes a log; `of_sessions` if sessions have machines of their own.
+    pub(super) fn new(of_sessions: bool) -> Self {
+        Self { window: Mutex::default(), each: if of_sessions { MAX_SESSION_LOG_BYTES } else { MAX_LOG_BYTES } }
+    }
+
     /// Writes what a machine prints until it has ended. Standard output belongs to the protocol, so all goes to standard error, where no
     /// line can be taken for one of ours.
     pub(super) fn write(&self, events: mpsc::Receiver<RunEvent>) {
@@ -72,14 +81,16 @@ impl ServerLog {
         if left_out + left_out_own > 0 {
             print_line(&format!("brumate: {} bytes of the server's log were left out", left_out + left_out_own));
         }
-        let was_complete = all.left_out + own.left_out == 0;
-        let text = &text[..own.admit(text, MAX_MACHINE_LOG_BYTES)];
+        let (all_complete, own_complete) = (all.left_out == 0, own.left_out == 0);
+        let text = &text[..own.admit(text, self.each)];
         let text = &text[..all.admit(text, MAX_LOG_BYTES)];
         // Nobody may read it.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
         note_written(text);
-        if was_complete && all.left_out + own.left_out > 0 {
-            let limit = if own.left_out > 0 { MAX_MACHINE_LOG_BYTES } else { MAX_LOG_BYTES };
+        // One line for all machines, so that these lines are few as well.
+        if all_complete && (all.left_out > 0 || (own_complete && own.left_out > 0 && !all.noticed)) {
+            all.noticed = true;
+            let limit = if all.left_out > 0 { MAX_LOG_BYTES } else { self.each };
             print_line(&format!("brumate: the server has logged {limit} bytes within a minute; the rest is left out"));
         }
     }

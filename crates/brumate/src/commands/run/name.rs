@@ -35,7 +35,7 @@ pub(crate) async fn server_name(
 ) -> anyhow::Result<String> {
     let program = ServerProgram::new(options, server, &[])?;
     let sandbox = sandbox_of(settings, options)?;
-    let launcher = ProgramLauncher::new(sandbox.runner.clone(), program, None);
+    let launcher = ProgramLauncher::new(sandbox.runner.clone(), program, None, options.isolate);
     let first = StartedMachine::start(&launcher).await?;
     if !matches!(first.announcement, Announcement::Stdio { .. }) {
         first.control.kill();

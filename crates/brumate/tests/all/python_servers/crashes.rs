@@ -21,14 +21,33 @@ fn a_server_that_exits_is_started_again() {
 }
 
 #[test]
-fn a_server_that_exits_again_and_again_is_given_up() {
+fn a_server_that_exits_again_and_again_is_started_again_more_slowly() {
     let mut server = Server::start(&[]);
-    for _ in 0..3 {
+    for _ in 0..4 {
         server.failure("die", &json!({"status": 3}));
+    }
+    server.check();
+    assert_eq!(server.end().status, Some(0));
+}
+
+#[test]
+fn a_server_that_cannot_be_started_again_ends_with_its_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("server.py");
+    std::fs::copy(super::server::abuse(), &file).unwrap();
+    let mut server = Server::of(&[], file.to_str().unwrap(), &[]);
+    std::fs::write(&file, "raise ExceptionGroup('all', [LookupError('inner')])\n").unwrap();
+    let text = server.failure("die", &json!({"status": 3}));
+    assert!(text.contains("exit status 3"), "{text}");
+    for _ in 0..3 {
+        let text = server.failure("add", &json!({"a": 1, "b": 2}));
+        assert!(text.contains("cannot be started"), "{text}");
     }
     let end = server.end();
     assert_eq!(end.status, Some(1), "{}", end.log);
-    assert!(end.log.contains("It has died 3 times"), "{}", end.log);
+    for part in ["could not be started again 3 times", "cannot be started again: LookupError: inner"] {
+        assert!(end.log.contains(part), "{part} is not in {}", end.log);
+    }
 }
 
 #[test]

@@ -136,6 +136,14 @@ impl Server {
         }
     }
 
+    /// Returns the next message of the server, which may be a request of its own.
+    pub(super) fn message(&mut self) -> Value {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(message) => message,
+            Err(_) => panic!("no message: {}", self.log()),
+        }
+    }
+
     /// Sends a request, and returns its answer.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.begin(method, params);
