@@ -232,10 +232,14 @@ class Bridges(unittest.IsolatedAsyncioTestCase):
         await self.end()
 
     async def test_a_fault_of_one_request_ends_its_stream_only(self):
-        for number, facts in enumerate([{"raw_path": "/\u20ac"}, {"headers": [["a"]]}, {"client": 3}, {"headers": 1}], 1):
+        for number, facts in enumerate(
+            [{"raw_path": "/\u20ac"}, {"headers": [["a"]]}, {"client": 3}, {"headers": 1}], 1
+        ):
             with self.assertLogs("uvicorn.error", "ERROR"):
                 await self.host.send(OPEN, number, json.dumps({"method": "GET", "raw_path": "/echo", **facts}).encode())
-                self.assertEqual([await self.host.frame() for _ in range(2)], [(ABORT, number, b""), (CLOSED, number, b"")])
+                self.assertEqual(
+                    [await self.host.frame() for _ in range(2)], [(ABORT, number, b""), (CLOSED, number, b"")]
+                )
         for exit in (SystemExit(3), BaseExceptionGroup("all", [SystemExit()]), asyncio.CancelledError()):
             self.app.raised = exit
             with contextlib.ExitStack() as stack:

@@ -7,7 +7,9 @@ use tokio::time::Instant;
 
 use crate::machine::MachineEnd;
 
-/// Longest text of a guest in one report of the log, in bytes. The end is kept: tracebacks end with the exception.
+/// Longest text of a machine at its end, in bytes.
+const MAX_END_BYTES: usize = 64 << 10;
+/// Longest text of a guest in one report of the log, in bytes.
 const MAX_REPORT_BYTES: usize = 4 << 10;
 /// Bytes of the reports in one [`REPORT_WINDOW`]. Further ones are counted.
 const MAX_REPORTS_BYTES: usize = 32 << 10;
@@ -67,14 +69,20 @@ impl ReportLog {
 fn report(what: &str, text: &str) -> String {
     let text = text.trim_end();
     let reason = exception_of(text);
-    match (reason.is_empty(), text.contains('\n')) {
-        (true, _) => what.to_owned(),
-        (false, false) => format!("{what}: {reason}"),
-        (false, true) => format!("{what}: {reason}\n{}", end_of(text, MAX_REPORT_BYTES)),
-    }
+    // What happened may say the reason already.
+    let first = match what.contains(reason.trim_end_matches('.')) {
+        true => what.to_owned(),
+        false => format!("{what}: {reason}"),
+    };
+    if text.contains('\n') { format!("{first}\n{}", shortened(text, MAX_REPORT_BYTES)) } else { first }
 }
 
 impl MachineEnd {
+    /// Makes an end. A long text is shortened.
+    pub fn new(status: u8, text: &str) -> Self {
+        Self { status, text: shortened(text, MAX_END_BYTES) }
+    }
+
     /// Returns the reason in one line: the innermost exception of a traceback, or the exit status.
     pub(crate) fn reason(&self) -> String {
         let reason = exception_of(&self.text);
@@ -83,13 +91,14 @@ impl MachineEnd {
     }
 }
 
-/// Returns the end of a text that is longer than `limit` bytes, with a note of how much is missing.
-pub(crate) fn end_of(text: &str, limit: usize) -> String {
+/// Returns the beginning and the end of a text that is longer than `limit` bytes, with a note of how much is missing between. The exception
+/// of a traceback stands at the end, or before a long message.
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let begin = text.ceil_char_boundary(text.len() - limit);
-    format!("[{begin} bytes left out] {}", &text[begin..])
+    let (end, begin) = (text.floor_char_boundary(limit / 2), text.ceil_char_boundary(text.len() - limit / 2));
+    format!("{}\n[{} bytes left out]\n{}", &text[..end], begin - end, &text[begin..])
 }
 
 /// Returns the exception of a traceback in one line, without boxes around it. Of several tracebacks, as groups and chains of exceptions
@@ -168,9 +177,14 @@ mod tests {
     async fn reports_are_cut_and_counted() {
         let long = format!("{}\nthe end", "é\n".repeat(1 << 20));
         let text = report("it ended", &long);
-        assert!(text.starts_with("it ended: the end\n[") && text.ends_with("é\nthe end"), "{}", &text[..60]);
-        assert!(text.len() < MAX_REPORT_BYTES + 100);
+        assert!(text.starts_with("it ended: the end\né\n") && text.ends_with("é\nthe end"), "{}", &text[..60]);
+        assert!(text.contains(" bytes left out]\n") && text.len() < MAX_REPORT_BYTES + 100);
+        let message = format!("Traceback (most recent call last):\n  File \"a\"\nKeyError: {}", "x\n".repeat(1 << 20));
+        let end = MachineEnd::new(1, &message);
+        assert!(end.text.len() < MAX_END_BYTES + 100);
+        assert_eq!(end.reason(), "KeyError: x");
         assert_eq!(report("it ended", ""), "it ended");
+        assert_eq!(report("it ended: why. It goes on", "why."), "it ended: why. It goes on");
         let log = ReportLog::default();
         let admitted = (0..1000).filter(|_| log.admit(MAX_REPORT_BYTES).0).count();
         assert_eq!(admitted, MAX_REPORTS_BYTES / MAX_REPORT_BYTES);

@@ -99,7 +99,7 @@ impl GuestText {
         style.push('m');
         if matches!(style.as_str(), "\x1b[m" | "\x1b[0m") {
             self.styles.clear();
-        } else {
+        } else if !self.styles.ends_with(&style) {
             if self.styles.len() + style.len() > MAX_STYLES_BYTES {
                 self.styles.clear();
             }

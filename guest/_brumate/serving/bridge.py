@@ -5,7 +5,7 @@ with a number that the host chooses; stream 0 is the application itself.
 
 | kind | from | payload |
 |---|---|---|
-| OPEN | host | JSON: `method`, `raw_path`, `headers`, and what may be left out (see `_scope`). Bytes are characters of Latin-1 |
+| OPEN | host | JSON: `method`, `raw_path`, `headers`, and what may be left out (see `_scope`) |
 | BODY | host | a piece of the request's body |
 | END | host | none: the body is complete |
 | SHUTDOWN | host | none: the application is to end; so is it when the wire ends |
@@ -20,6 +20,7 @@ with a number that the host chooses; stream 0 is the application itself.
 | PONG | guest | none: the answer to PING |
 | CLOSED | guest | none: the application has returned; the last frame of each stream |
 
+JSON has bytes of paths, queries and headers as the characters of Latin-1 that they are.
 Each side may send `CREDIT` bytes of a body, and more as WINDOW says.
 """
 

@@ -20,9 +20,9 @@ pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
 /// name with `_` is taken for the one with `-`.
 pub(super) fn is_of_the_host(name: &HeaderName) -> bool {
     let mut bytes = name.as_str().bytes();
-    OF_THE_HOST.iter().all(|expected| {
-        bytes.next().is_some_and(|byte| byte == *expected || (byte == b'_' && *expected == b'-'))
-    })
+    OF_THE_HOST
+        .iter()
+        .all(|expected| bytes.next().is_some_and(|byte| byte == *expected || (byte == b'_' && *expected == b'-')))
 }
 
 /// Returns the headers that `Connection` of an application's response says are for one connection only (RFC 9110, 7.6.1).

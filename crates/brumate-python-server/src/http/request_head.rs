@@ -148,6 +148,9 @@ mod tests {
         );
         assert_eq!(payload(Request::options("*")), None);
         let bytes = payload(Request::get("/\u{20ac}?q=\u{20ac}")).unwrap();
-        assert_eq!((&bytes["raw_path"], &bytes["query_string"]), (&json!("/\u{e2}\u{82}\u{ac}"), &json!("q=\u{e2}\u{82}\u{ac}")));
+        assert_eq!(
+            (&bytes["raw_path"], &bytes["query_string"]),
+            (&json!("/\u{e2}\u{82}\u{ac}"), &json!("q=\u{e2}\u{82}\u{ac}"))
+        );
     }
 }

@@ -115,7 +115,11 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
         return true;
     };
     if let Some(error) = &copied.error {
-        print_error(&format!("brumate: not all files could be copied to {}: {}", directory.display(), quoted(&error.to_string())));
+        print_error(&format!(
+            "brumate: not all files could be copied to {}: {}",
+            directory.display(),
+            quoted(&error.to_string())
+        ));
     }
     copied.error.is_none()
 }
@@ -235,7 +239,11 @@ fn write_output(events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) ->
     });
     let rest = guest.finish();
     if result.is_ok() && !rest.is_empty() {
-        result = if stdout { write_all(std::io::stdout().lock(), &rest) } else { write_all(std::io::stderr().lock(), &rest) };
+        result = if stdout {
+            write_all(std::io::stdout().lock(), &rest)
+        } else {
+            write_all(std::io::stderr().lock(), &rest)
+        };
         note_written(&rest);
     }
     result

@@ -63,10 +63,15 @@ fn no_line_looks_like_ours() {
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
         for shown in [shown(&[&text]), shown(&pieces), shown(&[&text[..text.len() - 15], &text[text.len() - 15..]])] {
             let plain = shown.replace("\x1b[31m", "").replace(RESET, "");
-            assert!(plain.lines().any(|line| line.trim_start().trim_start_matches(is_invisible).starts_with("| b")), "{shown:?}");
+            assert!(
+                plain.lines().any(|line| line.trim_start().trim_start_matches(is_invisible).starts_with("| b")),
+                "{shown:?}"
+            );
         }
     }
-    for text in ["Brumate: x", "BRUMATE:", "bru\u{200d}mate: x", "br\x1b[1mumate: x", "brumate\u{ff1a} x", "\u{ff42}rumate: x"] {
+    for text in
+        ["Brumate: x", "BRUMATE:", "bru\u{200d}mate: x", "br\x1b[1mumate: x", "brumate\u{ff1a} x", "\u{ff42}rumate: x"]
+    {
         assert!(shown(&[text]).contains(MARK), "{text:?}");
     }
     let padded = format!("b{}rumate: x", "\u{200b}".repeat(1000));

@@ -51,7 +51,9 @@ fn own_address(named: &str) -> anyhow::Result<String> {
 /// The text says that the user has to name the port.
 fn own_port_of(named: u16) -> anyhow::Result<u16> {
     if named != 0 && named < MIN_OWN_PORT {
-        bail!("the server wants to listen on port {named}; name it with `--port {named}`: ports below {MIN_OWN_PORT} are the user's to give");
+        bail!(
+            "the server wants to listen on port {named}; name it with `--port {named}`: ports below {MIN_OWN_PORT} are the user's to give"
+        );
     }
     Ok(named)
 }
@@ -100,9 +102,7 @@ pub(super) async fn serve_http(
         print_error(&format!("brumate: serving at {scheme}://{}", shown(&host, address)));
         match service.serve(launcher, first, listener, shutdown).await {
             Ok(()) => Ok(MachineEnd { status: exit_status::SUCCESS, text: String::new() }),
-            Err(error @ (HttpServeError::Start(_) | HttpServeError::CrashLoop(_))) => {
-                Ok(super::failed(&error))
-            }
+            Err(error @ (HttpServeError::Start(_) | HttpServeError::CrashLoop(_))) => Ok(super::failed(&error)),
             Err(error) => Err(error.into()),
         }
     }

@@ -16,9 +16,6 @@ use crate::exit_status;
 /// Most messages of the log that wait to be written. Then the server waits.
 const EVENT_QUEUE: usize = 16;
 
-/// Longest text that a machine leaves at its end, in bytes.
-const MAX_END_BYTES: usize = 64 << 10;
-
 /// Starts machines of one program.
 pub(super) struct ProgramLauncher {
     pub(super) runner: Runner,
@@ -103,12 +100,10 @@ fn machine_end(end: &ScriptEnd) -> MachineEnd {
         | ScriptEnd::Raised { traceback: text }
         | ScriptEnd::Stopped { text, .. }
         | ScriptEnd::Killed { text }
-        | ScriptEnd::InstallError { text } => text.clone(),
-        other => format!("unknown end of the server: {other:?}"),
+        | ScriptEnd::InstallError { text } => text,
+        other => &format!("unknown end of the server: {other:?}"),
     };
-    // Tracebacks end with the exception.
-    let begin = text.ceil_char_boundary(text.len().saturating_sub(MAX_END_BYTES));
-    MachineEnd { status: exit_status::of_script(end), text: text[begin..].to_owned() }
+    MachineEnd::new(exit_status::of_script(end), text)
 }
 
 /// Stops the run of a machine.

@@ -63,7 +63,8 @@ pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Res
         let _ = sandbox.engine.sandbox().await;
         let images = ServerImages::new(&sandbox, &settings.cache_dir);
         let own_image = images.find(program.file()).await;
-        let launcher = Arc::new(ProgramLauncher::new(sandbox.runner.clone(), program, own_image, arguments.options.isolate));
+        let launcher =
+            Arc::new(ProgramLauncher::new(sandbox.runner.clone(), program, own_image, arguments.options.isolate));
         if settings.runner.builder != ImageBuilder::Disabled {
             tokio::spawn(build_image(sandbox.engine.clone(), images, Arc::clone(&launcher)));
         }

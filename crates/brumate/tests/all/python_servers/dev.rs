@@ -69,7 +69,8 @@ fn another_server_and_another_inspector_are_started() {
 fn values_of_variables_are_in_no_command_line_and_reach_the_server() {
     let path = programs("v24.1.0");
     let secret = "s3cret \"quoted\" $HOME\nline";
-    let npx = "echo \"$@\" > seen; while [ \"$1\" != --cwd ]; do shift; done; shift 2; p=$1; shift 2; exec \"$p\" \"$@\"";
+    let npx =
+        "echo \"$@\" > seen; while [ \"$1\" != --cwd ]; do shift; done; shift 2; p=$1; shift 2; exec \"$p\" \"$@\"";
     script(path.path(), "npx", npx);
     let variable = format!("KEY={secret}");
     let show = "printf '%s|%s' \"$KEY\" \"$1\"";
