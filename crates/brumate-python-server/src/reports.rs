@@ -175,11 +175,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reports_are_cut_and_counted() {
-        let long = format!("{}\nthe end", "é\n".repeat(1 << 20));
+        let long = format!("{}\nthe end", "é\n".repeat(1 << 16));
         let text = report("it ended", &long);
-        assert!(text.starts_with("it ended: the end\né\n") && text.ends_with("é\nthe end"), "{}", &text[..60]);
+        assert!(text.starts_with("it ended: the end\né\n") && text.ends_with("\nthe end"), "{}", &text[..60]);
         assert!(text.contains(" bytes left out]\n") && text.len() < MAX_REPORT_BYTES + 100);
-        let message = format!("Traceback (most recent call last):\n  File \"a\"\nKeyError: {}", "x\n".repeat(1 << 20));
+        let message = format!("Traceback (most recent call last):\n  File \"a\"\nKeyError: {}", "x\n".repeat(1 << 16));
         let end = MachineEnd::new(1, &message);
         assert!(end.text.len() < MAX_END_BYTES + 100);
         assert_eq!(end.reason(), "KeyError: x");

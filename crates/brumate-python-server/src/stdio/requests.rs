@@ -10,7 +10,7 @@ use super::request_id::RequestId;
 /// Most requests that are not answered, in each direction.
 pub(super) const MAX_OPEN: usize = 1024;
 /// Longest time that a request may take beyond its limit because the server waits for answers of the client.
-pub(super) const MAX_CLIENT_WAIT: Duration = Duration::from_secs(10 * 60);
+pub(super) const MAX_CLIENT_WAIT: Duration = Duration::from_secs(60 * 60);
 /// Most requests whose late answers are known as such. The oldest is forgotten.
 const MAX_CLOSED: usize = 1024;
 
