@@ -12,7 +12,7 @@ use crate::guest_text::{GuestText, note_written, print_line};
 
 /// Bytes of the log that are written in one [`LOG_WINDOW`]. Further ones are counted.
 const MAX_LOG_BYTES: usize = 1 << 20;
-/// Bytes of these that one machine may write where sessions have machines of their own: each leaves others their share.
+/// Bytes of the log that one machine may write in one [`LOG_WINDOW`] where sessions have machines of their own.
 const MAX_SESSION_LOG_BYTES: usize = 64 << 10;
 /// Time after which the server may write again.
 const LOG_WINDOW: Duration = Duration::from_secs(60);
