@@ -339,7 +339,7 @@ mod tests {
         let mut tables = Tables::begin(&mut connection).unwrap();
         tables.keep_client(&client(0, "of the operator"), 0).unwrap();
         let limits = ClientLimits { clients: 500, bytes: 100_000 };
-        let mut register = |tables: &mut Tables<'_>, id: usize, name: &str, limits| {
+        let register = |tables: &mut Tables<'_>, id: usize, name: &str, limits| {
             tables.keep_registration(&client(id, name).self_registered(), id as u64, limits)
         };
         register(&mut tables, 1, "in use", limits).unwrap();
