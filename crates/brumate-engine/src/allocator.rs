@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls malloc_trim")]
 
 /// Growth of resident memory since the last time, in bytes, from which on memory is given back.
-const WORTH_BYTES: u64 = 64 << 20;
+const WORTH_BYTES: u64 = 16 << 20;
 
 /// Gives freed memory back to the system when the process has grown.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub struct Trimmer {
 }
 
 impl Trimmer {
-    /// Gives freed memory back if the process has 64 MiB more than when it had least. Takes milliseconds then, in which other
+    /// Gives freed memory back if the process has 16 MiB more than when it had least. Takes milliseconds then, in which other
     /// threads may wait for the allocator; otherwise it reads one number. Returns whether it did.
     pub fn trim(&mut self) -> bool {
         let Some(now) = resident_bytes() else { return false };

@@ -7,6 +7,7 @@ use crate::Client;
 use crate::document::{Node, parse};
 use crate::servers::Action;
 use crate::splice::{Splice, apply};
+use crate::style::escaped;
 
 /// Longest line of a diff, in characters.
 const MAX_DIFF_LINE: usize = 160;
@@ -78,7 +79,8 @@ impl Change {
                 let less = if skipped > 0 { "…" } else { "" };
                 let cut: String = line.chars().take(MAX_DIFF_LINE).collect();
                 let more = if cut.len() < line.len() { "…" } else { "" };
-                let _ = writeln!(diff, "{sign}{less}{cut}{more}");
+                let visible: Vec<String> = cut.split('\t').map(escaped).collect();
+                let _ = writeln!(diff, "{sign}{less}{}{more}", visible.join("\t"));
             }
         }
         diff

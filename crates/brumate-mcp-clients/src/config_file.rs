@@ -7,8 +7,8 @@ use crate::change::Change;
 use crate::document::position;
 use crate::entry::is_name;
 use crate::file::{Contents, Replacement, back_up, backup_path, drop_backup, read, resolve};
-use crate::record::{Record, RecordFile};
-use crate::servers::{Edited, Refusal, put, take};
+use crate::record::{Installed, Record, RecordFile};
+use crate::servers::{Edited, NewEntry, Refusal, put, take};
 use crate::{Client, Entry, InstallError};
 
 /// Most tries to replace a file that other programs change meanwhile.
@@ -29,6 +29,14 @@ pub struct ConfigFile {
     client: Client,
     path: PathBuf,
     state: PathBuf,
+    server: Option<String>,
+}
+
+/// Says whether an entry may take the place of another server's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takeover {
+    Allowed,
+    Refused,
 }
 
 /// Says whether a change is made or only found out.
@@ -47,33 +55,55 @@ impl ConfigFile {
     /// Returns the file of a client. `state` is the directory in which Brumate remembers what it has replaced; it is made when it is
     /// needed.
     pub fn new(client: Client, path: impl Into<PathBuf>, state: impl Into<PathBuf>) -> ConfigFile {
-        ConfigFile { client, path: path.into(), state: state.into() }
+        ConfigFile { client, path: path.into(), state: state.into(), server: None }
+    }
+
+    /// Sets what entries start, such as the absolute path of a server's file, which is one of their arguments. An entry is the same
+    /// server's if Brumate has put it there for the same. The default is the whole command line.
+    #[must_use]
+    pub fn of_server(mut self, server: impl Into<String>) -> ConfigFile {
+        self.server = Some(server.into());
+        self
     }
 
     /// Puts an entry into the file. A file that does not exist is made, for its owner alone; its directory is not.
     ///
-    /// An entry with this name is changed: variables and other keys that `entry` lacks stay. If Brumate has not put it there, it comes
-    /// back when the new one is taken out. Before the first change, the file's bytes are kept beside it, in a file with the extension
+    /// An entry of the same server is changed: variables and other keys that `entry` lacks stay. Another entry with this name is replaced
+    /// whole, with its variables and with what the user has approved for it. It comes back when the new one is taken out, if Brumate has
+    /// not put it there. Before the first change, the file's bytes are kept beside it, in a file with the extension
     /// `.brumate.bak`. If `entry` has variables, only the file's owner can read it afterwards.
     ///
     /// # Errors
     /// The file cannot be read or replaced, or is not JSON with comments, or has something else than an object where the servers are.
     /// Then it is as it was.
     pub fn install(&self, name: &str, entry: &Entry, mode: Mode) -> Result<Change, InstallError> {
-        self.install_with(name, entry, mode, &mut || {})
+        self.install_with(name, entry, (mode, Takeover::Allowed), &mut || {})
+    }
+
+    /// Puts an entry into the file as [`ConfigFile::install`] does, but replaces no other: for names that the user has not chosen.
+    ///
+    /// # Errors
+    /// There is an entry with this name that Brumate has not put there, or that starts another server. Otherwise as for
+    /// [`ConfigFile::install`].
+    pub fn install_beside(&self, name: &str, entry: &Entry, mode: Mode) -> Result<Change, InstallError> {
+        self.install_with(name, entry, (mode, Takeover::Refused), &mut || {})
     }
 
     fn install_with(
         &self,
         name: &str,
         entry: &Entry,
-        mode: Mode,
+        (mode, takeover): (Mode, Takeover),
         before_rename: &mut dyn FnMut(),
     ) -> Result<Change, InstallError> {
         if !is_name(name) {
             return Err(InstallError::Name { name: name.to_owned() });
         }
-        let edit = |text: Option<&str>, record: &Record| put(text, self.client, name, entry, record);
+        let server = self.server.clone().unwrap_or_else(|| entry.command_line());
+        let may_replace = takeover == Takeover::Allowed;
+        let edit = |text: Option<&str>, record: &Record| {
+            put(text, &NewEntry { client: self.client, name, entry, server: &server, may_replace }, record)
+        };
         self.change(name, mode, !entry.env.is_empty(), &edit, before_rename)
     }
 
@@ -84,8 +114,38 @@ impl ConfigFile {
     /// There is no such entry, or it is not one of Brumate's: Brumate has not put it there, and its command is another. Otherwise as for
     /// [`ConfigFile::install`].
     pub fn remove(&self, name: &str, mode: Mode) -> Result<Change, InstallError> {
-        let edit = |text: Option<&str>, record: &Record| take(text, self.client, name, record);
+        let edit = |text: Option<&str>, record: &Record| take(text, self.client, name, None, record);
         self.change(name, mode, false, &edit, &mut || {})
+    }
+
+    /// Takes out the entry that Brumate has put there for the server ([`ConfigFile::of_server`]), as [`ConfigFile::remove`] does. Returns its
+    /// name.
+    ///
+    /// # Errors
+    /// There is no such entry, or more than one, or somebody has changed what it starts. Otherwise as for [`ConfigFile::remove`].
+    pub fn remove_server(&self, mode: Mode) -> Result<(String, Change), InstallError> {
+        let name = self.name_of_server()?;
+        let server = self.server.as_deref();
+        let edit = |text: Option<&str>, record: &Record| take(text, self.client, &name, server, record);
+        let change = self.change(&name, mode, false, &edit, &mut || {})?;
+        Ok((name, change))
+    }
+
+    /// Returns the name under which Brumate has put the server there.
+    fn name_of_server(&self) -> Result<String, InstallError> {
+        let target = resolve(&self.path)?;
+        let record = RecordFile::new(&self.state, &target).load()?;
+        let is_its = |installed: &Installed| installed.server.is_some() && installed.server == self.server;
+        let entries = record.entries.into_iter().filter(|(_, installed)| is_its(installed));
+        let mut names: Vec<String> = entries.map(|(name, _)| name).collect();
+        match (names.pop(), names.is_empty()) {
+            (Some(name), true) => Ok(name),
+            (None, _) => Err(InstallError::NoServer { file: self.path.clone() }),
+            (Some(last), false) => {
+                names.push(last);
+                Err(InstallError::SeveralEntries { file: self.path.clone(), names })
+            }
+        }
     }
 
     /// Edits the file until it was not changed by others meanwhile.
@@ -210,6 +270,7 @@ impl ConfigFile {
                 InstallError::Duplicate { file, key, line, column, first: place(first).0 }
             }
             Refusal::NoEntry => InstallError::NoEntry { file, name: name.to_owned() },
+            Refusal::Taken => InstallError::Taken { file, name: name.to_owned() },
             Refusal::NotOurs => InstallError::NotOurs { file, name: name.to_owned(), client: self.client.title() },
             Refusal::Unsafe => InstallError::Unsafe { file },
         }
@@ -252,7 +313,7 @@ mod tests {
                     change();
                 }
             };
-            file.install_with("n", &entry(), Mode::Write, &mut once).expect(what);
+            file.install_with("n", &entry(), (Mode::Write, Takeover::Refused), &mut once).expect(what);
             assert_eq!(calls, 2, "{what}: it was tried again");
             let text = fs::read_to_string(&path).expect("there");
             assert_eq!(text.contains("\"theirs\": 2"), what != "removed", "{what}: {text}");
@@ -274,7 +335,9 @@ mod tests {
             number += 1;
             fs::write(&path, format!("{{\"number\": {number}}}")).expect("written");
         };
-        let error = file.install_with("n", &entry(), Mode::Write, &mut change).expect_err("never the same");
+        let error = file
+            .install_with("n", &entry(), (Mode::Write, Takeover::Allowed), &mut change)
+            .expect_err("never the same");
         assert!(
             error.to_string().ends_with("changed it 10 times meanwhile. Close Claude Code, then try again"),
             "{error}"

@@ -13,6 +13,14 @@ pub struct Entry {
     pub env: Vec<(String, String)>,
 }
 
+impl Entry {
+    /// Returns the command line as one text, by which an entry is known as this server's ([`ConfigFile::of_server`](crate::ConfigFile::of_server)).
+    pub fn command_line(&self) -> String {
+        let words: Vec<&str> = std::iter::once(&self.command).chain(&self.args).map(String::as_str).collect();
+        serde_json::Value::from(words).to_string()
+    }
+}
+
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
@@ -23,10 +31,13 @@ impl fmt::Debug for Entry {
 /// The longest name of an entry. Clients put it before the names of tools, for which models have a limit of 64.
 pub(crate) const MAX_NAME: usize = 48;
 
-/// Returns true for a name that all clients accept.
-pub(crate) fn is_name(name: &str) -> bool {
+/// Names that objects of JavaScript have from the beginning: a client that reads its file into one would find something else there.
+const BUILT_IN: [&str; 6] = ["__proto__", "constructor", "hasOwnProperty", "prototype", "toString", "valueOf"];
+
+/// Returns true for a name that all clients accept: 1 to 48 ASCII letters, digits, `-` and `_`, and none that objects of JavaScript have.
+pub fn is_name(name: &str) -> bool {
     let accepted = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(accepted)
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(accepted) && !BUILT_IN.contains(&name)
 }
 
 /// Returns true if a command is a Brumate: the last part of its path is `brumate`.
@@ -51,7 +62,7 @@ mod tests {
         for name in ["a", "my-server_2", &"n".repeat(48)] {
             assert!(is_name(name), "{name}");
         }
-        for name in ["", "a b", "ä", "a.b", &"n".repeat(49)] {
+        for name in ["", "a b", "ä", "a.b", "a\u{202e}b", "a\n", "__proto__", "constructor", &"n".repeat(49)] {
             assert!(!is_name(name), "{name}");
         }
         for command in ["brumate", "/usr/bin/brumate", r"C:\Programs\brumate.exe"] {

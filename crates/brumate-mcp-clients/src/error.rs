@@ -118,6 +118,32 @@ pub enum InstallError {
         /// The name.
         name: String,
     },
+    /// The name belongs to an entry that starts something else, or that Brumate has not put there.
+    #[error(
+        "{}: there is a server `{name}` already, and Brumate has not put it there for this one. It stays as it is: choose another \
+         name with --name, or replace it with `--name {name}`",
+        file.display()
+    )]
+    Taken {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// Brumate has put no entry for the server there.
+    #[error("{} has no entry that Brumate has made for this server. Name one with --name", file.display())]
+    NoServer {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Brumate has put several entries for the server there.
+    #[error("{} has several entries for this server: {}. Name one with --name", file.display(), names.join(", "))]
+    SeveralEntries {
+        /// The file.
+        file: PathBuf,
+        /// Their names.
+        names: Vec<String>,
+    },
     /// The entry starts another program than Brumate, and Brumate has not put it there.
     #[error(
         "{}: the server `{name}` is not one of Brumate's, and stays. Remove it in {}, or choose another --name",

@@ -30,11 +30,12 @@ mod style;
 pub use change::Change;
 pub use client::{Client, UnknownClient};
 pub use config_file::{ConfigFile, Mode};
-pub use entry::Entry;
+pub use entry::{Entry, is_name as is_server_name};
 pub use env_file::{EnvFileError, MAX_ENV_FILE_BYTES, parse_env_file};
 pub use environment::{Environment, LocateError, Platform};
 pub use error::InstallError;
 pub use servers::Action;
+pub use style::is_hidden;
 
 /// The examples of the README are compiled and run.
 #[cfg(doctest)]

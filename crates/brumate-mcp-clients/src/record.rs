@@ -64,6 +64,9 @@ pub(crate) struct MadeRoot {
 pub(crate) struct Installed {
     /// Its command.
     pub(crate) command: String,
+    /// What it starts. Records of versions that did not tell servers apart have none.
+    #[serde(default)]
+    pub(crate) server: Option<String>,
     /// The text of the value that was there before.
     pub(crate) replaced: Option<String>,
 }
@@ -149,7 +152,8 @@ mod tests {
 
     fn record(file: &RecordFile) -> Record {
         let mut record = file.load().expect("nothing there yet");
-        let installed = Installed { command: "brumate".to_owned(), replaced: Some("{\"env\": {}}".to_owned()) };
+        let (command, replaced) = ("brumate".to_owned(), Some("{\"env\": {}}".to_owned()));
+        let installed = Installed { command, server: Some("/s.py".to_owned()), replaced };
         record.entries.insert("a".to_owned(), installed);
         record
     }
@@ -179,6 +183,16 @@ mod tests {
         let Err(error) = file.load() else { panic!("it is damaged") };
         assert!(error.to_string().contains("is damaged. Remove it"), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn a_record_of_an_older_version_is_read() {
+        let state = tempfile::tempdir().expect("made");
+        let file = RecordFile::new(state.path(), Path::new("/f"));
+        let old = r#"{"file": "/f", "made": {"file": false, "root": null, "root_rest": null, "key": false, "key_rest": null},
+            "entries": {"a": {"command": "brumate", "replaced": null}}}"#;
+        fs::write(file.path(), old).expect("written");
+        assert!(file.load().expect("read").entries["a"].server.is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The layout of a file, and new values written in that layout.
 
+use std::fmt::Write as _;
+
 use crate::document::Node;
 
 /// A value to be written.
@@ -79,9 +81,31 @@ impl Style {
     }
 }
 
-/// Returns a string in quotes.
+/// Returns a string in quotes. Characters that people cannot see are escaped: what an entry starts is what it seems to start.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    escaped(&serde_json::Value::from(text).to_string())
+}
+
+/// Writes the characters of a text that people cannot see as JSON escapes.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// Returns whether a character is a control character, or invisible, or changes the direction of writing.
+pub fn is_hidden(character: char) -> bool {
+    let is_format = matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    is_format || character.is_control()
 }
 
 /// Returns the white space before a byte, if there is nothing else before it on its line.
@@ -114,6 +138,14 @@ mod tests {
         assert_eq!(style("{\n    \"a\":1\n}").line_end, "\n");
         assert!(!style("{\"a\":1}").spaced);
         assert_eq!(style("").indent, "  ");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_written_as_escapes() {
+        let text = "a\u{202e}b\u{9b}\u{7f}\u{200b}\u{e0041}\u{1b}é\n";
+        let quoted = quoted(text);
+        assert_eq!(quoted, "\"a\\u202eb\\u009b\\u007f\\u200b\\udb40\\udc41\\u001bé\\n\"");
+        assert_eq!(serde_json::from_str::<String>(&quoted).expect("JSON"), text, "the value is the same");
     }
 
     #[test]

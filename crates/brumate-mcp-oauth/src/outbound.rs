@@ -106,6 +106,11 @@ impl AddressPolicy {
         Self { private: scope == AddressScope::Private, loopback: scope == AddressScope::Loopback }
     }
 
+    /// Makes the policy for URLs of this machine and of private networks too.
+    pub fn local() -> Self {
+        Self { private: true, loopback: true }
+    }
+
     fn admits(self, scope: AddressScope) -> bool {
         match scope {
             AddressScope::Public => true,
@@ -279,9 +284,10 @@ fn describe_error(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns a URL for people, without its query, which may be secret.
+/// Returns a URL for people, without its credentials and its query, which may be secret.
 fn without_query(url: &Url) -> String {
     let mut url = url.clone();
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
     url.set_query(None);
     url.set_fragment(None);
     url.to_string()

@@ -98,13 +98,13 @@ fn with_credentials(client: ClientBuilder<HttpTarget>, scenario: &str, context: 
         return client.auth(ClientCredentials::private_key(id, key, SigningAlgorithm::Es256));
     }
     if let Some(secret) = text("client_secret").filter(|_| scenario.starts_with("auth/client-credentials")) {
-        return client.auth(ClientCredentials::secret(id, secret));
+        return client.auth(ClientCredentials::secret(id, secret).trust_named_issuer());
     }
     let oauth = OAuth::new("Conformance client")
         .client_metadata_url("https://conformance-test.local/client-metadata.json")
         .on_authorize("http://localhost:3000/callback", visit);
     client.auth(match text("client_secret") {
-        Some(secret) => oauth.registration(ClientRegistration::secret(id, secret)),
+        Some(secret) => oauth.registration(ClientRegistration::secret(id, secret).trust_named_issuer()),
         None => oauth,
     })
 }

@@ -52,5 +52,7 @@ pub(crate) use budget::{Account, Budget};
 pub(crate) use clients::Clients;
 #[cfg(feature = "auth-server")]
 pub(crate) use guard::Guard;
+#[cfg(feature = "auth-server")]
+pub(crate) use proxies::{Network, client_address};
 pub(crate) use response_body::ResponseReservation;
 pub(crate) use running_requests::DrainSignal;

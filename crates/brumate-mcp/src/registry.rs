@@ -71,10 +71,14 @@ impl<T> Registry<T> {
         mut choose: impl FnMut(&T) -> Option<R>,
     ) -> Result<(Vec<R>, Option<String>), String> {
         let after = match cursor {
-            Some(cursor) => Some(decode(cursor).ok_or_else(|| "unknown cursor: begin without one".to_owned())?),
+            Some(cursor) => Some(decode(cursor).ok_or_else(unknown)?),
             None => None,
         };
         let items = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        // No item was ever at a position that comes next.
+        if after.is_some_and(|after| after >= items.next) {
+            return Err(unknown());
+        }
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut page = Vec::new();
         let mut last = None;
@@ -88,6 +92,10 @@ impl<T> Registry<T> {
         }
         Ok((page, None))
     }
+}
+
+fn unknown() -> String {
+    "unknown cursor: begin without one".to_owned()
 }
 
 /// Makes a cursor. Positions only grow, so a cursor stays valid when items are added or removed.
@@ -127,6 +135,10 @@ mod tests {
         registry.insert("a".to_owned(), 1);
         registry.insert("b".to_owned(), 2);
         assert_eq!(registry.page(None, 2, |item| Some(*item)), Ok((vec![1, 2], None)));
-        assert!(registry.page(Some("x"), 2, |item| Some(*item)).is_err());
+        // The second one has bits behind its end that no cursor has.
+        for cursor in ["", "x", "AAAAAAAAAAF", "AAAAAAAAAAA=", &encode(2), &encode(u64::MAX)] {
+            assert!(registry.page(Some(cursor), 2, |item| Some(*item)).is_err(), "{cursor}");
+        }
+        assert_eq!(registry.page(Some(&encode(0)), 2, |item| Some(*item)), Ok((vec![2], None)));
     }
 }

@@ -34,7 +34,12 @@ pub(super) fn fresh(client: Client, entry: &Entry) -> Json {
     Json::Object(members)
 }
 
-/// Puts an entry in the place of an old one. Variables and keys that the new entry lacks stay.
+/// Puts an entry in the place of another server's, of which nothing stays.
+pub(super) fn replace(text: &str, client: Client, style: &Style, old: &Member, entry: &Entry) -> String {
+    apply(text, vec![value(text, style, old, &fresh(client, entry))])
+}
+
+/// Changes an entry of the same server. Variables and keys that the new entry lacks stay.
 pub(super) fn merge(
     text: &str,
     client: Client,
@@ -44,7 +49,7 @@ pub(super) fn merge(
     entry: &Entry,
 ) -> Result<String, Refusal> {
     let Some(there) = old.node.members() else {
-        return Ok(apply(text, vec![value(text, style, old, &fresh(client, entry))]));
+        return Ok(replace(text, client, style, old, entry));
     };
     let place = Place { text, style, object: &old.node };
     if let Some(index) = there.iter().position(|member| REMOTE.contains(&member.key.as_str())) {
@@ -52,9 +57,6 @@ pub(super) fn merge(
         let document = parse(&text).map_err(|_| Refusal::Unsafe)?;
         let old = servers(&document, client).and_then(|servers| servers.node.member(name)).ok_or(Refusal::Unsafe)?;
         return merge(&text, client, name, style, old, entry);
-    }
-    for key in ["type", "command", "args", "env"] {
-        only_one(&old.node, key)?;
     }
     let with_type = client.writes_type() || old.node.member("type").is_some();
     let mut splices = Vec::new();

@@ -4,7 +4,7 @@ mod entry_text;
 mod put;
 mod take;
 
-pub(crate) use put::put;
+pub(crate) use put::{NewEntry, put};
 pub(crate) use take::take;
 
 use crate::Client;
@@ -25,6 +25,8 @@ pub(crate) enum Refusal {
     NoEntry,
     /// The entry is another program's.
     NotOurs,
+    /// The name is another server's.
+    Taken,
     /// The edit would have changed something else.
     Unsafe,
 }
@@ -34,9 +36,10 @@ pub(crate) enum Refusal {
 pub enum Action {
     /// Puts in an entry under a new name.
     Added,
-    /// Puts in an entry in the place of one that Brumate has not put there. Taking it out brings that one back.
+    /// Puts in an entry in the place of another server's, of which nothing stays. Taking it out brings that one back, if Brumate has not
+    /// put it there.
     Replaced,
-    /// Changes an entry that Brumate has put there.
+    /// Changes an entry of the same server.
     Updated,
     /// Changes nothing: the entry is there.
     Unchanged,
@@ -104,6 +107,14 @@ fn command(entry: &Member) -> Option<&str> {
     match &entry.node.member("command")?.node.value {
         Value::Text(command) => Some(command),
         _ => None,
+    }
+}
+
+/// Returns the arguments of an entry.
+fn arguments(entry: &Member) -> &[String] {
+    match entry.node.member("args").map(|member| &member.node.value) {
+        Some(Value::Texts(arguments)) => arguments,
+        _ => &[],
     }
 }
 

@@ -1,34 +1,61 @@
 //! An entry put into a text.
 
-use super::entry_text::{fresh, merge};
-use super::{Action, Edited, Refusal, command, live, read, same_elsewhere, servers};
+use super::entry_text::{fresh, merge, replace};
+use super::{Action, Edited, Refusal, arguments, command, live, only_one, read, same_elsewhere, servers};
 use crate::document::{Member, Node, parse};
 use crate::record::{Installed, MadeRoot, Record};
 use crate::splice::{Place, apply, tail};
 use crate::style::{Json, Style, first_on_line};
 use crate::{Client, Entry};
 
+/// An entry that is to be put in.
+pub(crate) struct NewEntry<'a> {
+    pub(crate) client: Client,
+    pub(crate) name: &'a str,
+    pub(crate) entry: &'a Entry,
+    /// What it starts.
+    pub(crate) server: &'a str,
+    /// Whether it may take the place of an entry that starts something else.
+    pub(crate) may_replace: bool,
+}
+
+impl NewEntry<'_> {
+    /// Returns whether an entry starts the same server: it has the same command line, or Brumate has put it there for this server, and
+    /// nobody has changed which one it starts.
+    fn is_same(&self, old: &Member, known: Option<&Installed>) -> bool {
+        let entry = self.entry;
+        let same_line = command(old) == Some(entry.command.as_str()) && arguments(old) == entry.args;
+        let known = known.is_some_and(|known| known.server.as_deref() == Some(self.server));
+        same_line || (known && arguments(old).iter().any(|word| word == self.server))
+    }
+}
+
 /// Puts an entry into a text. `None` is a file that does not exist.
-pub(crate) fn put(
-    text: Option<&str>,
-    client: Client,
-    name: &str,
-    entry: &Entry,
-    record: &Record,
-) -> Result<Edited, Refusal> {
+pub(crate) fn put(text: Option<&str>, new: &NewEntry<'_>, record: &Record) -> Result<Edited, Refusal> {
+    let NewEntry { client, name, entry, server, may_replace } = *new;
     let before = text.unwrap_or_default();
     let document = read(before, client, name)?;
     let style = Style::of(before, document.root.as_ref());
     let mut record = live(record, &document, client);
     let old = servers(&document, client).and_then(|servers| servers.node.member(name));
     let known = record.entries.get(name);
+    // With one of these twice it is unknown what the entry starts.
+    for (old, key) in old.into_iter().flat_map(|old| ["type", "command", "args", "env"].map(|key| (old, key))) {
+        only_one(&old.node, key)?;
+    }
+    let same = old.is_some_and(|old| new.is_same(old, known));
+    if old.is_some() && !may_replace && !(same && known.is_some()) {
+        return Err(Refusal::Taken);
+    }
     let replaced = match (known, old) {
         (Some(known), _) => known.replaced.clone(),
         (None, old) => old.map(|old| before[old.node.range.clone()].to_owned()),
     };
     let (known, had) = (known.is_some(), old.is_some());
     let after = match (&document.root, servers(&document, client), old) {
-        (_, _, Some(old)) => merge(before, client, name, &style, old, entry)?,
+        (_, _, Some(old)) if same => merge(before, client, name, &style, old, entry)?,
+        // Approvals, variables and settings of another server are not this one's.
+        (_, _, Some(old)) => replace(before, client, &style, old, entry),
         (_, Some(servers), None) => {
             let place = Place { text: before, style: &style, object: &servers.node };
             if servers.node.members().is_some_and(<[Member]>::is_empty) {
@@ -56,7 +83,7 @@ pub(crate) fn put(
             whole
         }
     };
-    let action = match (known, had) {
+    let action = match (same, had) {
         _ if text == Some(after.as_str()) => Action::Unchanged,
         (true, _) => Action::Updated,
         (false, true) => Action::Replaced,
@@ -64,7 +91,10 @@ pub(crate) fn put(
     };
     // An entry that was there already has replaced none.
     if known || action != Action::Unchanged {
-        record.entries.insert(name.to_owned(), Installed { command: entry.command.clone(), replaced });
+        record.entries.insert(
+            name.to_owned(),
+            Installed { command: entry.command.clone(), server: Some(server.to_owned()), replaced },
+        );
     }
     let checked = parse(&after).map_err(|_| Refusal::Unsafe)?;
     let written = servers(&checked, client).and_then(|servers| servers.node.member(name)).and_then(command);

@@ -1,15 +1,21 @@
 //! An entry taken out of a text.
 
-use super::{Action, Edited, Refusal, command, live, read, same_elsewhere, servers};
-use crate::Client;
+use super::{Action, Edited, Refusal, arguments, command, live, read, same_elsewhere, servers};
 use crate::document::{Member, Node, parse};
 use crate::entry::is_brumate;
 use crate::record::Record;
 use crate::splice::{Place, Splice, apply};
 use crate::style::Style;
+use crate::{Client, Entry};
 
-/// Takes an entry out of a text.
-pub(crate) fn take(text: Option<&str>, client: Client, name: &str, record: &Record) -> Result<Edited, Refusal> {
+/// Takes an entry out of a text, or with `server` only if it still starts that one.
+pub(crate) fn take(
+    text: Option<&str>,
+    client: Client,
+    name: &str,
+    server: Option<&str>,
+    record: &Record,
+) -> Result<Edited, Refusal> {
     let before = text.ok_or(Refusal::NoEntry)?;
     let document = read(before, client, name)?;
     let style = Style::of(before, document.root.as_ref());
@@ -17,6 +23,9 @@ pub(crate) fn take(text: Option<&str>, client: Client, name: &str, record: &Reco
     let there = servers(&document, client).ok_or(Refusal::NoEntry)?;
     let index = there.node.members().and_then(|members| members.iter().position(|member| member.key == name));
     let entry = index.and_then(|index| there.node.members()?.get(index)).ok_or(Refusal::NoEntry)?;
+    if server.is_some_and(|server| !starts(entry, server)) {
+        return Err(Refusal::NotOurs);
+    }
     let installed = record.entries.remove(name);
     if installed.is_none() && !command(entry).is_some_and(is_brumate) {
         return Err(Refusal::NotOurs);
@@ -38,6 +47,12 @@ pub(crate) fn take(text: Option<&str>, client: Client, name: &str, record: &Reco
         return Err(Refusal::Unsafe);
     }
     Ok(Edited { action, text: after, record, strict: document.strict })
+}
+
+/// Returns whether an entry starts a server: one of its arguments names it, or it is the whole command line.
+fn starts(entry: &Member, server: &str) -> bool {
+    let (command, args) = (command(entry).unwrap_or_default().to_owned(), arguments(entry).to_vec());
+    args.iter().any(|word| word == server) || Entry { command, args, env: Vec::new() }.command_line() == server
 }
 
 /// Takes out what Brumate has made around its entries, as far as it is empty now. `None`: the file is to be removed.

@@ -1,6 +1,6 @@
 //! Entries put into files of all kinds.
 
-use brumate_mcp_clients::{Action, Client, Mode};
+use brumate_mcp_clients::{Action, Client, InstallError, Mode};
 
 use crate::home::{Home, entry};
 
@@ -89,12 +89,12 @@ fn everything_else_keeps_its_bytes() {
 }
 
 #[test]
-fn an_entry_that_is_there_keeps_its_other_keys_and_variables() {
+fn an_entry_of_the_same_server_keeps_its_other_keys_and_variables() {
     let before = r#"{
   "mcpServers": {
     "n": {
       "disabled": true, // for now
-      "command": "old",
+      "command": "/usr/bin/brumate",
       "env": {
         "KEPT": "1",
         "SET": "old" // to be set
@@ -106,15 +106,80 @@ fn an_entry_that_is_there_keeps_its_other_keys_and_variables() {
 }"#;
     let home = Home::with(before);
     let change = home.install("n", &entry("f.py", &[("SET", "new"), ("ADDED", "3")])).expect("installed");
-    assert_eq!(change.action(), Action::Replaced);
+    assert_eq!(change.action(), Action::Updated);
     let expected = before
-        .replace("\"old\",\n", "\"/usr/bin/brumate\",\n")
         .replace("\"old\" //", "\"new\", //")
         .replace("set\n", "set\n        \"ADDED\": \"3\"\n")
         .replace("\n      \"url\": \"https://example.com\",", "");
     assert_eq!(home.text(), expected);
     home.remove("n").expect("removed");
     assert_eq!(home.text(), before);
+}
+
+/// A server chooses its own name. An entry that somebody trusts must not become this server's.
+#[test]
+fn a_name_that_is_taken_is_nobody_elses() {
+    let before = r#"{"mcpServers": {"github": {"command": "npx", "args": ["-y", "server-github"],
+        "env": {"GITHUB_TOKEN": "hunter2"}, "autoApprove": ["*"], "alwaysAllow": ["*"], "disabled": false}}}"#;
+    let home = Home::with(before);
+    let file = home.file().of_server("/evil.py");
+    let evil = entry("/evil.py", &[]);
+    for mode in [Mode::DryRun, Mode::Write] {
+        let error = file.install_beside("github", &evil, mode).expect_err("another's").to_string();
+        assert!(error.contains("a server `github` already") && error.contains("--name"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    // Nor is one that Brumate has put there for another file, or that somebody has written for this one.
+    home.file().of_server("/good.py").install("good", &entry("/good.py", &[]), Mode::Write).expect("installed");
+    file.install_beside("good", &evil, Mode::Write).expect_err("of another file");
+    home.write(home.text().replace(
+        "\"github\"",
+        "\"h\": {\"command\": \"/usr/bin/brumate\", \"args\": [\"run\", \"/evil.py\"]}, \"github\"",
+    ));
+    file.install_beside("h", &evil, Mode::Write).expect_err("written by somebody");
+    // Its own entry it may change, as long as that one starts it.
+    assert_eq!(file.install_beside("mine", &evil, Mode::Write).expect("free").action(), Action::Added);
+    let more = entry("/evil.py", &[("A", "1")]);
+    assert_eq!(file.install_beside("mine", &more, Mode::Write).expect("its own").action(), Action::Updated);
+    home.write(
+        home.text()
+            .replace("\"run\",\"/evil.py\"],\"env\"", "\"run\",\"/other.py\"],\"env\"")
+            .replace("\"run\", \"/evil.py\"], \"env\"", "\"run\", \"/other.py\"], \"env\""),
+    );
+    assert!(home.text().contains("/other.py"), "{}", home.text());
+    file.install_beside("mine", &evil, Mode::Write).expect_err("it starts another file now");
+    assert!(matches!(file.remove_server(Mode::Write), Err(InstallError::NotOurs { .. })));
+}
+
+#[test]
+fn what_was_approved_for_another_server_goes_with_it() {
+    let old = r#"{"command": "npx", "args": ["x"], "env": {"TOKEN": "hunter2"}, "autoApprove": ["*"], "alwaysAllow": ["*"], "timeout": 9}"#;
+    let before = format!("{{\"mcpServers\": {{\"github\": {old}}}}}");
+    let home = Home::with(&before);
+    let change = home.install("github", &entry("f.py", &[("A", "1")])).expect("it was named");
+    assert_eq!(change.action(), Action::Replaced);
+    let value: serde_json::Value = serde_json::from_str(&home.text()).expect("JSON");
+    let expected = serde_json::json!({"command": "/usr/bin/brumate", "args": ["run", "f.py"], "env": {"A": "1"}});
+    assert_eq!(value["mcpServers"]["github"], expected);
+    // What is approved for this one goes when it becomes another's.
+    home.write(home.text().replace("\"env\"", "\"autoApprove\": [\"*\"], \"env\""));
+    assert_eq!(home.install("github", &entry("g.py", &[])).expect("it was named").action(), Action::Replaced);
+    assert!(!home.text().contains("autoApprove") && !home.text().contains("\"A\""), "{}", home.text());
+    assert_eq!(home.remove("github").expect("removed").action(), Action::Restored);
+    assert_eq!(home.text(), before);
+}
+
+#[test]
+fn an_entry_shows_what_it_starts() {
+    let home = Home::with("{}");
+    home.install("n", &entry("/tmp/\u{202e}yp.liave\u{200b}\u{9b}2J", &[])).expect("installed");
+    let text = home.text();
+    assert!(text.contains("\\u202eyp.liave\\u200b\\u009b2J"), "{text}");
+    let change = home.file().install("m", &entry("a\u{202e}", &[]), Mode::DryRun).expect("possible");
+    assert!(!change.diff().contains('\u{202e}'), "{}", change.diff());
+    for name in ["__proto__", "a\u{202e}b", "a\u{1b}[2J"] {
+        assert!(matches!(home.install(name, &entry("f.py", &[])), Err(InstallError::Name { .. })), "{name:?}");
+    }
 }
 
 #[test]
@@ -146,9 +211,12 @@ fn twice_is_once() {
     let change = home.install("n", &entry("f.py", &[("A", "1")])).expect("installed");
     assert_eq!((change.action(), home.text()), (Action::Unchanged, once));
     assert_eq!(std::fs::metadata(home.config()).expect("there").modified().expect("a time"), modified, "not written");
-    let change = home.install("n", &entry("g.py", &[])).expect("installed");
+    let change = home.install("n", &entry("f.py", &[("B", "2")])).expect("installed");
     assert_eq!(change.action(), Action::Updated);
-    assert!(home.text().contains("g.py") && home.text().contains("\"A\""), "{}", home.text());
+    assert!(home.text().contains("\"B\"") && home.text().contains("\"A\""), "{}", home.text());
+    let change = home.install("n", &entry("g.py", &[])).expect("installed");
+    assert_eq!(change.action(), Action::Replaced);
+    assert!(home.text().contains("g.py") && !home.text().contains("\"A\""), "{}", home.text());
     home.remove("n").expect("removed");
     assert_eq!(home.text(), "{\n  \"a\": 1\n}\n");
 }

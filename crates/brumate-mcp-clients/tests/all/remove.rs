@@ -1,6 +1,6 @@
 //! Entries taken out again.
 
-use brumate_mcp_clients::{Action, Entry, InstallError};
+use brumate_mcp_clients::{Action, Entry, InstallError, Mode};
 
 use crate::home::{Home, entry};
 
@@ -112,7 +112,8 @@ fn an_entry_that_was_replaced_comes_back_after_updates_too() {
     let before = "{\"mcpServers\": {\"n\": {\"command\": \"npx\", \"env\": {\"KEY\": \"1\"}}, \"o\": 2}}";
     let home = Home::with(before);
     assert_eq!(home.install("n", &entry("f.py", &[])).expect("installed").action(), Action::Replaced);
-    assert_eq!(home.install("n", &entry("g.py", &[])).expect("installed").action(), Action::Updated);
+    assert_eq!(home.install("n", &entry("f.py", &[("A", "1")])).expect("installed").action(), Action::Updated);
+    assert_eq!(home.install("n", &entry("g.py", &[])).expect("installed").action(), Action::Replaced);
     home.write(home.text().replace("\"o\": 2", "\"o\": 3"));
     assert_eq!(home.remove("n").expect("removed").action(), Action::Restored);
     assert_eq!(home.text(), before.replace("\"o\": 2", "\"o\": 3"));
@@ -143,6 +144,28 @@ fn entries_of_others_stay() {
     home.install("o", &entry("f.py", &[])).expect("installed");
     home.write(home.text().replace("/usr/bin/brumate", "npx"));
     assert!(matches!(home.remove("o"), Err(InstallError::NotOurs { .. })));
+}
+
+#[test]
+fn a_server_is_found_by_what_it_starts() {
+    let home = Home::with("{}");
+    let file = home.file().of_server("/f.py");
+    assert!(matches!(file.remove_server(Mode::Write), Err(InstallError::NoServer { .. })));
+    home.file().of_server("/g.py").install("g", &entry("/g.py", &[]), Mode::Write).expect("installed");
+    file.install("f", &entry("/f.py", &[]), Mode::Write).expect("installed");
+    file.install("f2", &entry("/f.py", &[]), Mode::Write).expect("installed");
+    let error = file.remove_server(Mode::Write).expect_err("two of them").to_string();
+    assert!(error.contains("f, f2. Name one with --name"), "{error}");
+    file.remove("f2", Mode::Write).expect("removed");
+    let (name, change) = file.remove_server(Mode::Write).expect("one of them");
+    assert_eq!((name.as_str(), change.action()), ("f", Action::Removed));
+    home.remove("g").expect("removed");
+    assert_eq!(home.text(), "{}");
+    // A command is its own name.
+    let uvx = Entry { command: "uvx".to_owned(), args: vec!["brumate".to_owned()], env: vec![] };
+    home.install("n", &uvx).expect("installed");
+    home.file().of_server(uvx.command_line()).remove_server(Mode::Write).expect("found");
+    assert_eq!(home.text(), "{}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tokens for programs without a person (client credentials grant; SEP-1046).
 
 use super::challenge::Challenge;
+use super::issuer::IssuerPin;
 use super::metadata;
 use super::signing::{SigningAlgorithm, SigningKey};
 use super::token::{self, Identity, Tokens};
@@ -23,7 +24,8 @@ type MakeAssertion = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, Aut
 /// use brumate_mcp::client::{ClientCredentials, ClientError};
 ///
 /// # async fn run(secret: String) -> Result<(), ClientError> {
-/// let credentials = ClientCredentials::secret("backup-job", secret).scopes(["notes:read"]);
+/// let credentials =
+///     ClientCredentials::secret("backup-job", secret).issuer("https://auth.example.com").scopes(["notes:read"]);
 /// let client = Client::http("https://mcp.example.com/mcp").auth(credentials).connect().await?;
 /// # Ok(())
 /// # }
@@ -32,6 +34,7 @@ pub struct ClientCredentials {
     id: String,
     proof: Result<ClientProof, AuthError>,
     scopes: Vec<String>,
+    issuer: IssuerPin,
 }
 
 #[derive(Clone)]
@@ -48,26 +51,48 @@ impl std::fmt::Debug for ClientCredentials {
 }
 
 impl ClientCredentials {
-    /// Makes credentials with a secret.
+    fn new(id: impl Into<String>, proof: Result<ClientProof, AuthError>) -> Self {
+        Self { id: id.into(), proof, scopes: Vec::new(), issuer: IssuerPin::Unset }
+    }
+
+    /// Makes credentials with a secret. They need [`issuer`](ClientCredentials::issuer): the server that a client connects to could name
+    /// any authorization server. The error without it names the one that the server wants.
     pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
-        Self { id: id.into(), proof: Ok(ClientProof::Secret(Secret::new(secret))), scopes: Vec::new() }
+        Self::new(id, Ok(ClientProof::Secret(Secret::new(secret))))
     }
 
     /// Makes credentials that are signed with a private key, PKCS #8 in PEM (RFC 7523).
     pub fn private_key(id: impl Into<String>, pem: &str, algorithm: SigningAlgorithm) -> Self {
         let key = SigningKey::read(pem, algorithm).map(|key| ClientProof::Key(Arc::new(key)));
-        Self { id: id.into(), proof: key, scopes: Vec::new() }
+        Self::new(id, key)
     }
 
     /// Makes credentials with assertions from elsewhere, such as from the platform that the program runs on. `assert`
-    /// makes one for an authorization server.
+    /// makes one for an authorization server, by its issuer. The server that the client connects to names it, unless
+    /// [`issuer`](ClientCredentials::issuer) is set: an assertion that another server accepts is a secret.
     pub fn assertion<F, Fut>(id: impl Into<String>, assert: F) -> Self
     where
         F: Fn(String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
         let assert: MakeAssertion = Arc::new(move |issuer| Box::pin(assert(issuer)));
-        Self { id: id.into(), proof: Ok(ClientProof::Assertion(assert)), scopes: Vec::new() }
+        Self::new(id, Ok(ClientProof::Assertion(assert)))
+    }
+
+    /// Sets the authorization server that has issued the credentials, by its issuer identifier, byte for byte (RFC 8414). No other
+    /// server gets them.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = IssuerPin::Issuer(issuer.into());
+        self
+    }
+
+    /// Trusts the first authorization server that the server names with the secret, and until the process ends no other. Use it only
+    /// where the server's address is as trusted as the secret.
+    #[must_use]
+    pub fn trust_named_issuer(mut self) -> Self {
+        self.issuer = IssuerPin::FirstNamed;
+        self
     }
 
     /// Adds scopes to those that the server requires.
@@ -81,15 +106,9 @@ impl ClientCredentials {
 impl Authorization for ClientCredentials {
     fn for_server(self, server: &Url) -> Result<Arc<dyn Authorizer>, AuthError> {
         let outbound = Outbound::new(AddressPolicy::of_server(server)).map_err(AuthError::new)?;
-        let (id, scopes, server) = (self.id, self.scopes, server.clone());
-        Ok(Arc::new(CredentialsAuthorizer {
-            id,
-            proof: self.proof?,
-            scopes,
-            server,
-            outbound,
-            current: AsyncMutex::default(),
-        }))
+        let (id, scopes, issuer, server) = (self.id, self.scopes, self.issuer, server.clone());
+        let (proof, current) = (self.proof?, AsyncMutex::default());
+        Ok(Arc::new(CredentialsAuthorizer { id, proof, scopes, issuer, server, outbound, current }))
     }
 }
 
@@ -97,15 +116,17 @@ struct CredentialsAuthorizer {
     id: String,
     proof: ClientProof,
     scopes: Vec<String>,
+    issuer: IssuerPin,
     server: Url,
     outbound: Outbound,
     current: AsyncMutex<Option<GrantedTokens>>,
 }
 
-/// Tokens, and the scopes that they were requested with.
+/// Tokens, the scopes that they were requested with, and who has issued them.
 struct GrantedTokens {
     tokens: Tokens,
     scopes: BTreeSet<String>,
+    issuer: String,
 }
 
 impl Authorizer for CredentialsAuthorizer {
@@ -129,16 +150,23 @@ impl Authorizer for CredentialsAuthorizer {
             let challenge = Challenge::bearer(challenges.iter().map(String::as_str));
             // After a refusal for too few scopes, the earlier scopes are requested again.
             let before = current.as_ref().filter(|_| status == 403).map(|granted| granted.scopes.clone());
-            *current = Some(self.ask(&challenge, before.unwrap_or_default()).await?);
+            let issuer = current.as_ref().map(|granted| granted.issuer.clone());
+            *current = Some(self.ask(&challenge, before.unwrap_or_default(), issuer.as_deref()).await?);
             Ok(())
         })
     }
 }
 
 impl CredentialsAuthorizer {
-    async fn ask(&self, challenge: &Challenge, before: BTreeSet<String>) -> Result<GrantedTokens, AuthError> {
+    async fn ask(
+        &self,
+        challenge: &Challenge,
+        before: BTreeSet<String>,
+        issuer: Option<&str>,
+    ) -> Result<GrantedTokens, AuthError> {
         let found = metadata::discover(&self.outbound, &self.server, challenge.get("resource_metadata")).await?;
-        let issuer = found.issuers.first().ok_or_else(|| AuthError::new("the server names no authorization server"))?;
+        let has_secret = matches!(self.proof, ClientProof::Secret(_));
+        let issuer = self.issuer.choose(&self.id, has_secret, issuer, &found.issuers)?;
         let server = metadata::authorization_server(&self.outbound, issuer).await?;
         let mut form = vec![
             ("grant_type".to_owned(), "client_credentials".to_owned()),
@@ -165,7 +193,7 @@ impl CredentialsAuthorizer {
         let identity =
             Identity { id: self.id.clone(), secret, method, redirect: None, secret_ends: None, is_refused: false };
         let tokens = token::ask(&self.outbound, &server, &identity, form).await?.tokens;
-        Ok(GrantedTokens { tokens, scopes })
+        Ok(GrantedTokens { tokens, scopes, issuer: issuer.clone() })
     }
 }
 

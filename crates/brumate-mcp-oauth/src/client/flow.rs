@@ -80,12 +80,16 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads what the store has for the server. The tokens of another client than that which the program names are not
-    /// this one's.
+    /// Reads what the store has for the server. The tokens of another client than that which the program names, or of
+    /// another authorization server, are not this one's.
     async fn kept(&self) -> Result<Option<StoredTokens>, AuthError> {
         let kept = self.config.store.load(&self.key).await.map_err(AuthError::of)?;
         let registered = self.config.registration.as_ref();
-        Ok(kept.filter(|kept| registered.is_none_or(|registered| registered.id == kept.identity.id)))
+        let is_own = |kept: &StoredTokens| {
+            registered
+                .is_none_or(|registered| registered.id == kept.identity.id && registered.issuer.admits(&kept.issuer))
+        };
+        Ok(kept.filter(is_own))
     }
 
     async fn save(&self, current: &mut AuthorizationState, stored: StoredTokens) -> Result<(), AuthError> {
@@ -215,9 +219,18 @@ impl Inner {
         found: &ProtectedResource,
         scopes: Option<BTreeSet<String>>,
     ) -> Result<(), AuthError> {
-        let known = current.stored.as_ref().map(|stored| &stored.issuer);
-        let issuer = found.issuers.iter().find(|issuer| Some(*issuer) == known).or(found.issuers.first());
-        let issuer = issuer.ok_or_else(|| AuthError::new("the server names no authorization server"))?;
+        let known = current.stored.as_ref().map(|stored| stored.issuer.as_str());
+        let issuer = match &self.config.registration {
+            Some(registered) => {
+                registered.issuer.choose(&registered.id, registered.secret.is_some(), known, &found.issuers)?
+            }
+            // Without an identifier of its own, the client registers with each authorization server anew.
+            None => {
+                let issuer =
+                    found.issuers.iter().find(|issuer| Some(issuer.as_str()) == known).or(found.issuers.first());
+                issuer.ok_or_else(|| AuthError::new("the server names no authorization server"))?
+            }
+        };
         let server = metadata::authorization_server(&self.outbound, issuer).await?;
         let Some(endpoint) = &server.authorization_endpoint else {
             return Err(AuthError(format!("the authorization server `{issuer}` has no authorization endpoint")));

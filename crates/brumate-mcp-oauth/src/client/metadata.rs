@@ -128,6 +128,9 @@ pub(super) async fn discover(
 pub(crate) async fn authorization_server(outbound: &Outbound, issuer: &str) -> Result<ServerMetadata, AuthError> {
     let url =
         Url::parse(issuer).map_err(|error| AuthError::new(format!("authorization server `{issuer}`: {error}")))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(AuthError::new(format!("authorization server `{issuer}`: an issuer has no query and no fragment")));
+    }
     let mut places =
         vec![well_known(&url, "oauth-authorization-server", true), well_known(&url, "openid-configuration", true)];
     if !url.path().trim_end_matches('/').is_empty() {
@@ -149,6 +152,7 @@ pub(crate) async fn authorization_server(outbound: &Outbound, issuer: &str) -> R
             )));
         }
         outbound.check(&found.token_endpoint).map_err(AuthError::of)?;
+        check_schemes(&url, &found)?;
         return Ok(found);
     }
     Err(AuthError::new(format!(
@@ -156,9 +160,39 @@ pub(crate) async fn authorization_server(outbound: &Outbound, issuer: &str) -> R
     )))
 }
 
+/// Checks that the endpoints of an `https` issuer are `https`: secrets do not leave it for a program on this machine.
+fn check_schemes(issuer: &Url, found: &ServerMetadata) -> Result<(), AuthError> {
+    let optional = [&found.authorization_endpoint, &found.registration_endpoint, &found.jwks_uri];
+    let mut endpoints = optional.into_iter().flatten().chain([&found.token_endpoint]);
+    match endpoints.find(|endpoint| issuer.scheme() == "https" && endpoint.scheme() != "https") {
+        Some(endpoint) => {
+            let (issuer, scheme) = (&found.issuer, endpoint.scheme());
+            Err(AuthError::new(format!(
+                "the authorization server `{issuer}` has an endpoint with `{scheme}`, not `https`"
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_issuer_with_https_has_no_endpoint_without() {
+        let check = |issuer: &str, member: &str, url: &str| {
+            let mut metadata = serde_json::json!({"issuer": issuer, "token_endpoint": format!("{issuer}/token")});
+            metadata[member] = url.into();
+            check_schemes(&Url::parse(issuer).unwrap(), &serde_json::from_value(metadata).unwrap())
+        };
+        for member in ["authorization_endpoint", "token_endpoint", "registration_endpoint", "jwks_uri"] {
+            check("https://a.example", member, "https://b.example/x").unwrap();
+            check("http://127.0.0.1:1", member, "http://127.0.0.1:2/x").unwrap();
+            let error = check("https://a.example", member, "http://127.0.0.1:2/x").unwrap_err().to_string();
+            assert!(error.contains("endpoint with `http`"), "{error}");
+        }
+    }
 
     #[test]
     fn a_resource_covers_its_address_by_whole_segments() {

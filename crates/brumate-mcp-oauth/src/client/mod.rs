@@ -23,7 +23,8 @@
 //! 4. The code that comes back becomes tokens (PKCE, RFC 7636; resource indicators, RFC 8707; issuer identification,
 //!    RFC 9207).
 //!
-//! Tokens are sent to the server that they are for, and to no other.
+//! Tokens are sent to the server that they are for, and to no other. A client's identifier, secret and refresh tokens are sent to the
+//! authorization server that has issued them, and to no other.
 
 mod authorization_response;
 mod browser;
@@ -32,6 +33,7 @@ mod credentials;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
+mod issuer;
 #[cfg(feature = "keyring")]
 mod keyring;
 mod loopback;
@@ -49,6 +51,7 @@ pub use signing::SigningAlgorithm;
 pub use store::{FileTokenStore, MemoryTokenStore, StoredTokens, TokenStore, TokenStoreError};
 
 use futures::future::BoxFuture;
+use issuer::IssuerPin;
 use loopback::PageVisitor;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -190,28 +193,42 @@ impl Authorizer for Bearer {
 }
 
 /// An identifier that an authorization server has given the client before.
+///
+/// It belongs to that server, and no other gets it. A secret needs [`issuer`](ClientRegistration::issuer): the server that a client
+/// connects to could name any authorization server.
 #[derive(Clone, Debug)]
 pub struct ClientRegistration {
     id: String,
     secret: Option<Secret>,
-    issuer: Option<String>,
+    issuer: IssuerPin,
 }
 
 impl ClientRegistration {
-    /// Makes a registration without a secret.
+    /// Makes a registration without a secret. Without [`issuer`](ClientRegistration::issuer) it is for the first authorization server
+    /// that the server names; the token store remembers which.
     pub fn public(id: impl Into<String>) -> Self {
-        Self { id: id.into(), secret: None, issuer: None }
+        Self { id: id.into(), secret: None, issuer: IssuerPin::Unset }
     }
 
-    /// Makes a registration with a secret.
+    /// Makes a registration with a secret. Without [`issuer`](ClientRegistration::issuer) the authorization fails, and its error names
+    /// the authorization server that the server wants.
     pub fn secret(id: impl Into<String>, secret: impl Into<String>) -> Self {
-        Self { id: id.into(), secret: Some(Secret(secret.into())), issuer: None }
+        Self { id: id.into(), secret: Some(Secret(secret.into())), issuer: IssuerPin::Unset }
     }
 
-    /// Sets the authorization server that issued the identifier. No other server gets it.
+    /// Sets the authorization server that issued the identifier, by its issuer identifier, byte for byte (RFC 8414). No other server
+    /// gets it.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.issuer = Some(issuer.into());
+        self.issuer = IssuerPin::Issuer(issuer.into());
+        self
+    }
+
+    /// Trusts the first authorization server that the server names with the secret. The token store remembers which, and no other
+    /// server gets it. Use it only where the server's address is as trusted as the secret.
+    #[must_use]
+    pub fn trust_named_issuer(mut self) -> Self {
+        self.issuer = IssuerPin::FirstNamed;
         self
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use url::Url;
 
 /// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document,
-/// or by a new registration.
+/// or by a new registration. `server` is the one that [`IssuerPin`](super::issuer::IssuerPin) has chosen, and `kept` is of it.
 pub(super) async fn identify(
     config: &OAuth,
     outbound: &Outbound,
@@ -22,11 +22,7 @@ pub(super) async fn identify(
         let redirect = Some(redirect.to_owned());
         Identity { id, secret, method, redirect, secret_ends: None, is_refused: false }
     };
-    if let Some(ClientRegistration { id, secret, issuer }) = &config.registration {
-        if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
-            let text = format!("the client is registered with `{issuer}`, and the server wants `{}`", server.issuer);
-            return Err(AuthError(text));
-        }
+    if let Some(ClientRegistration { id, secret, .. }) = &config.registration {
         return Ok(identity(id.clone(), secret.clone(), None));
     }
     if let Some(url) = config.metadata_url.as_ref().filter(|_| server.client_id_metadata_document_supported) {

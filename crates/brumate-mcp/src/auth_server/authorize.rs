@@ -5,6 +5,7 @@ use super::client::OAuthClient;
 use super::error::OAuthError;
 use super::provider::{AuthorizationRequest, redirect};
 use super::request::Parameters;
+use std::net::IpAddr;
 use url::Url;
 
 /// The longest state of a client that is sent back, in bytes.
@@ -17,14 +18,20 @@ pub(super) enum AuthorizeError {
     Page(OAuthError),
     /// The client gets the error, at this URL.
     Redirect(Url),
+    /// The person sees the error, and may go on to the client, which nobody has checked, at this URL.
+    Offer(OAuthError, Url),
 }
 
 impl AuthServerInner {
     /// Begins an authorization. Returns the URL that the browser is sent to.
-    pub(super) async fn authorize(&self, parameters: Result<Parameters, OAuthError>) -> Result<Url, AuthorizeError> {
+    pub(super) async fn authorize(
+        &self,
+        parameters: Result<Parameters, OAuthError>,
+        address: Option<IpAddr>,
+    ) -> Result<Url, AuthorizeError> {
         // Before client and URI are checked, a redirect there would make this server an open redirector.
         let parameters = parameters.map_err(AuthorizeError::Page)?;
-        let client = self.requesting_client(&parameters).await.map_err(AuthorizeError::Page)?;
+        let client = self.requesting_client(&parameters, address).await.map_err(AuthorizeError::Page)?;
         let given = parameters.get("redirect_uri");
         let redirect_uri = redirect_uri(&client, given).map_err(AuthorizeError::Page)?;
         let state = parameters.get("state").map(str::to_owned);
@@ -38,16 +45,21 @@ impl AuthServerInner {
             let state = state.as_deref().filter(|state| state.len() <= MAX_STATE_BYTES);
             let answer = [("error", error.code()), ("error_description", error.description())];
             match redirect(&redirect_uri, state, &self.issuer, &answer) {
+                Ok(url) if client.self_registered => AuthorizeError::Offer(error, url),
                 Ok(url) => AuthorizeError::Redirect(url),
                 Err(error) => AuthorizeError::Page(error),
             }
         })
     }
 
-    async fn requesting_client(&self, parameters: &Parameters) -> Result<OAuthClient, OAuthError> {
+    async fn requesting_client(
+        &self,
+        parameters: &Parameters,
+        address: Option<IpAddr>,
+    ) -> Result<OAuthClient, OAuthError> {
         let id = parameters.require("client_id")?;
         let unknown = || OAuthError::invalid_request("the client is unknown: it must register again");
-        self.client(id).await?.ok_or_else(unknown)
+        self.client(id, address).await?.ok_or_else(unknown)
     }
 
     /// Checks what a client asks for.
@@ -88,6 +100,7 @@ impl AuthServerInner {
             code_challenge: challenge.to_owned(),
             state,
             issuer: self.issuer.clone(),
+            self_registered: client.self_registered,
         })
     }
 

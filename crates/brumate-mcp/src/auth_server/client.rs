@@ -55,6 +55,10 @@ pub struct OAuthClient {
     pub scopes: Option<Vec<String>>,
     /// When its secret expires, in seconds since 1970.
     pub secret_expires_at: Option<u64>,
+    /// Whether it has registered itself, or is known by its document alone: nobody has checked its name and its redirect URIs. So no
+    /// browser is redirected to it before a person has acted (RFC 9700, section 4.11.2).
+    #[serde(default = "unchecked")]
+    pub self_registered: bool,
     /// All metadata of its registration.
     pub metadata: Map<String, Value>,
     /// SHA-256 of the secret, in hexadecimal digits.
@@ -71,6 +75,7 @@ impl OAuthClient {
             auth_method: ClientAuthMethod::None,
             scopes: None,
             secret_expires_at: None,
+            self_registered: false,
             metadata: Map::new(),
             secret_hash: None,
         }
@@ -94,6 +99,13 @@ impl OAuthClient {
         self
     }
 
+    /// Marks the client as one that has registered itself.
+    #[must_use]
+    pub fn self_registered(mut self) -> Self {
+        self.self_registered = true;
+        self
+    }
+
     /// Returns whether `secret` is the client's, at `now` in seconds since 1970. Takes the same time for all secrets.
     pub(crate) fn has_secret(&self, secret: &str, now: u64) -> bool {
         let known = self.secret_hash.as_deref().unwrap_or_default();
@@ -106,6 +118,11 @@ impl OAuthClient {
     pub(crate) fn may_redirect_to(&self, uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == uri || same_but_for_the_port(known, uri))
     }
+}
+
+/// Returns what is believed of a client that was stored without a word about it.
+fn unchecked() -> bool {
+    true
 }
 
 /// Returns whether both are plain HTTP on this machine, and are written alike but for the port.

@@ -2,11 +2,13 @@
 
 use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
+use super::rate_limiter::RateLimiter;
 use super::register::{client_name, words};
 use crate::sync::lock;
 use brumate_mcp_oauth::internal::Outbound;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -17,6 +19,16 @@ const MAX_AGE: Duration = Duration::from_secs(10 * 60);
 
 /// How long the answer is cached that a document cannot be used.
 const CACHE_FAILURE_FOR: Duration = Duration::from_secs(30);
+
+/// The largest document, in bytes, written as JSON without spaces.
+const MAX_DOCUMENT_BYTES: usize = 16 << 10;
+
+/// The most documents that are fetched from one host in a minute, and for one address.
+const FETCHES_PER_MINUTE: u32 = 30;
+
+/// The answer for every document that cannot be used. It tells nothing of what is at an address, which a stranger has chosen.
+const UNUSABLE: &str = "the client's metadata document cannot be used: it is JSON of at most 16 KiB, at an `https` address on the internet \
+    that it names as its `client_id`, with `redirect_uris` and without a secret; the server's log has the reason";
 
 /// The most cached documents. Beyond, all are dropped.
 const MAX_CACHED: usize = 1000;
@@ -35,12 +47,21 @@ type CachedClient = (Result<OAuthClient, OAuthError>, Instant);
 pub(super) struct ClientDocuments {
     outbound: Outbound,
     fetching: Semaphore,
+    by_host: RateLimiter<String>,
+    by_address: RateLimiter<Option<IpAddr>>,
     known: Mutex<HashMap<String, CachedClient>>,
 }
 
 impl ClientDocuments {
     pub(super) fn new(outbound: Outbound) -> Self {
-        Self { outbound, fetching: Semaphore::new(MAX_FETCHED), known: Mutex::default() }
+        let minute = Duration::from_secs(60);
+        Self {
+            outbound,
+            fetching: Semaphore::new(MAX_FETCHED),
+            by_host: RateLimiter::new(FETCHES_PER_MINUTE, minute),
+            by_address: RateLimiter::new(FETCHES_PER_MINUTE, minute),
+            known: Mutex::default(),
+        }
     }
 
     /// Returns whether an identifier is the address of a document: `https` (or on this machine) with a path.
@@ -55,21 +76,33 @@ impl ClientDocuments {
             })
     }
 
-    /// Returns the client that its document describes.
+    /// Returns the client that its document describes. A fetch counts for the address of the request and for the
+    /// document's host.
     ///
     /// # Errors
     ///
-    /// The document cannot be fetched, or does not describe a client without a secret of that identifier.
-    pub(super) async fn client(&self, id: &str) -> Result<OAuthClient, OAuthError> {
+    /// The document cannot be fetched, or does not describe a client without a secret of that identifier. There were too
+    /// many fetches.
+    pub(super) async fn client(&self, id: &str, address: Option<IpAddr>) -> Result<OAuthClient, OAuthError> {
         if let Some((known, until)) = lock(&self.known).get(id)
             && *until > Instant::now()
         {
             return known.clone();
         }
+        let host = Url::parse(id).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+        let now = Instant::now();
+        if !self.by_address.admits(address, now) || !self.by_host.admits(host, now) {
+            let text = "too many metadata documents were fetched: try again in a minute";
+            return Err(OAuthError::temporarily_unavailable(text));
+        }
         let result = {
             let _fetching = self.fetching.acquire().await?;
             self.fetch(id).await
         };
+        let result = result.map_err(|reason| {
+            tracing::info!(client = id, reason, "a client's metadata document cannot be used");
+            OAuthError::new("invalid_client", UNUSABLE)
+        });
         let time = if result.is_ok() { MAX_AGE } else { CACHE_FAILURE_FOR };
         let mut known = lock(&self.known);
         if known.len() >= MAX_CACHED {
@@ -79,18 +112,19 @@ impl ClientDocuments {
         result
     }
 
-    async fn fetch(&self, id: &str) -> Result<OAuthClient, OAuthError> {
-        let unusable =
-            |reason: String| OAuthError::new("invalid_client", format!("the client's metadata document: {reason}"));
-        let url = Url::parse(id).map_err(|error| unusable(error.to_string()))?;
-        let document: Map<String, Value> =
-            self.outbound.get_json(&url).await.map_err(|error| unusable(error.to_string()))?;
-        read(id, document).map_err(unusable)
+    async fn fetch(&self, id: &str) -> Result<OAuthClient, String> {
+        let url = Url::parse(id).map_err(|error| error.to_string())?;
+        let document: Map<String, Value> = self.outbound.get_json(&url).await.map_err(|error| error.to_string())?;
+        read(id, document)
     }
 }
 
 /// Reads a document.
 fn read(id: &str, document: Map<String, Value>) -> Result<OAuthClient, String> {
+    let bytes = serde_json::to_string(&document).map_or(usize::MAX, |text| text.len());
+    if bytes > MAX_DOCUMENT_BYTES {
+        return Err(format!("it has more than {MAX_DOCUMENT_BYTES} bytes"));
+    }
     if document.get("client_id").and_then(Value::as_str) != Some(id) {
         return Err("its `client_id` is not the document's own address".to_owned());
     }
@@ -104,7 +138,7 @@ fn read(id: &str, document: Map<String, Value>) -> Result<OAuthClient, String> {
     let redirect_uris = words(document.get("redirect_uris")).ok_or("its `redirect_uris` are no list of texts")?;
     check_redirects(&redirect_uris).map_err(|error| error.description().to_owned())?;
     let name = client_name(&document).map_err(|error| error.description().to_owned())?;
-    let mut client = OAuthClient::public(id, redirect_uris);
+    let mut client = OAuthClient::public(id, redirect_uris).self_registered();
     (client.name, client.metadata, client.auth_method) = (name, document, ClientAuthMethod::None);
     Ok(client)
 }
@@ -133,6 +167,8 @@ mod tests {
             ("token_endpoint_auth_method", json!("private_key_jwt")),
             ("client_secret", json!("x")),
             ("client_name", json!(7)),
+            ("client_name", json!("a\u{202e}b")),
+            ("logo", json!("x".repeat(MAX_DOCUMENT_BYTES))),
         ] {
             let mut document = good.clone();
             document[name] = value;

@@ -39,6 +39,7 @@ mod client;
 mod documents;
 mod error;
 mod grants;
+mod page;
 mod provider;
 mod rate_limiter;
 mod register;
@@ -56,12 +57,14 @@ pub use sqlite::SqliteAuth;
 
 use crate::auth::{Access, Secret, TokenVerifier, check_path, is_scope};
 use crate::error::{Error, ServeError};
+use crate::http::Network;
 use async_trait::async_trait;
 use axum::Router;
 use brumate_mcp_oauth::internal::{AddressPolicy, Outbound, is_loopback};
 use documents::ClientDocuments;
 use rate_limiter::RateLimiter;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -93,10 +96,11 @@ pub struct AuthServer {
     scopes: Vec<String>,
     default_scopes: Option<Vec<String>>,
     registration: bool,
-    documents: bool,
+    documents: Option<AddressPolicy>,
     documentation: Option<String>,
     introspection: Option<(String, Secret)>,
     requests_per_minute: u32,
+    proxies: Vec<Network>,
 }
 
 impl fmt::Debug for AuthServer {
@@ -116,10 +120,11 @@ impl AuthServer {
             scopes: Vec::new(),
             default_scopes: None,
             registration: false,
-            documents: false,
+            documents: None,
             documentation: None,
             introspection: None,
             requests_per_minute: REQUESTS_PER_MINUTE,
+            proxies: Vec::new(),
         }
     }
 
@@ -145,7 +150,8 @@ impl AuthServer {
         self
     }
 
-    /// Lets clients register themselves (RFC 7591), a thousand a day from one address. By default they cannot.
+    /// Lets clients register themselves (RFC 7591), a thousand a day from one address. By default they cannot. Errors of their
+    /// authorization requests are shown to the person, and no browser is redirected to a client before the person has acted.
     #[must_use]
     pub fn registration(mut self) -> Self {
         self.registration = true;
@@ -153,10 +159,20 @@ impl AuthServer {
     }
 
     /// Accepts clients whose identifier is the URL of their metadata document. Documents are fetched from the internet
-    /// only. By default such clients are unknown.
+    /// only: addresses of this machine and of private networks are refused, and every document that cannot be used has
+    /// the same answer. The log has the reason. By default such clients are unknown.
     #[must_use]
     pub fn client_metadata_documents(mut self) -> Self {
-        self.documents = true;
+        self.documents.get_or_insert_default();
+        self
+    }
+
+    /// Accepts clients as [`AuthServer::client_metadata_documents`] does, and fetches documents from this machine and
+    /// private networks too: for clients in an office, and for development. Whoever reaches the server can then find out
+    /// which of these addresses have a document.
+    #[must_use]
+    pub fn local_client_metadata_documents(mut self) -> Self {
+        self.documents = Some(AddressPolicy::local());
         self
     }
 
@@ -176,11 +192,22 @@ impl AuthServer {
     }
 
     /// Sets how many requests of one address are let through in a minute; 120 by default. Behind a proxy all requests
-    /// have one address.
+    /// have one address, unless [`AuthServer::trust_proxy`] names it.
     #[must_use]
     pub fn requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = requests.max(1);
         self
+    }
+
+    /// Trusts the header `X-Forwarded-For` of proxies with this address, or in this network (`10.0.0.0/8`): its last
+    /// address that is none of a proxy's is the client's, which limits are for.
+    ///
+    /// # Errors
+    ///
+    /// Returns a text if `network` is neither an address nor a network.
+    pub fn trust_proxy(mut self, network: &str) -> Result<Self, String> {
+        self.proxies.push(Network::parse(network).ok_or_else(|| format!("`{network}` is no address and no network"))?);
+        Ok(self)
     }
 
     /// Returns a verifier of this server's tokens, for servers in the same process.
@@ -211,10 +238,8 @@ impl AuthServer {
         }
         self.provider.check().map_err(|error| wrong(error.message()))?;
         let documents = match self.documents {
-            true => Some(ClientDocuments::new(
-                Outbound::new(AddressPolicy::of_server(&url)).map_err(|error| wrong(&error))?,
-            )),
-            false => None,
+            Some(policy) => Some(ClientDocuments::new(Outbound::new(policy).map_err(|error| wrong(&error))?)),
+            None => None,
         };
         let base = url.path().trim_end_matches('/').to_owned();
         Ok(Arc::new(AuthServerInner {
@@ -230,6 +255,7 @@ impl AuthServer {
             documents,
             documentation: self.documentation,
             introspection: self.introspection,
+            proxies: self.proxies,
             requests: RateLimiter::new(self.requests_per_minute, Duration::from_secs(60)),
             registrations: RateLimiter::new(REGISTRATIONS_PER_DAY, Duration::from_secs(24 * 60 * 60)),
         }))
@@ -252,8 +278,9 @@ pub(crate) struct AuthServerInner {
     documents: Option<ClientDocuments>,
     documentation: Option<String>,
     introspection: Option<(String, Secret)>,
-    requests: RateLimiter,
-    registrations: RateLimiter,
+    proxies: Vec<Network>,
+    requests: RateLimiter<Option<IpAddr>>,
+    registrations: RateLimiter<Option<IpAddr>>,
 }
 
 impl fmt::Debug for AuthServerInner {
@@ -263,13 +290,13 @@ impl fmt::Debug for AuthServerInner {
 }
 
 impl AuthServerInner {
-    /// Returns a client: one that the provider knows, or one with a metadata document.
-    async fn client(&self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
+    /// Returns a client: one that the provider knows, or one with a metadata document. `address` is whose request it is.
+    async fn client(&self, id: &str, address: Option<IpAddr>) -> Result<Option<OAuthClient>, OAuthError> {
         if let Some(client) = self.provider.client(id).await? {
             return Ok(Some(client));
         }
         match &self.documents {
-            Some(documents) if ClientDocuments::is_document(id) => documents.client(id).await.map(Some),
+            Some(documents) if ClientDocuments::is_document(id) => documents.client(id, address).await.map(Some),
             _ => Ok(None),
         }
     }

@@ -33,6 +33,9 @@ pub struct AuthorizationRequest {
     pub(crate) state: Option<String>,
     pub(crate) redirect_uri_given: bool,
     pub(crate) issuer: String,
+    /// Whether nobody has checked the client's name and redirect URI.
+    #[serde(default)]
+    pub(crate) self_registered: bool,
 }
 
 impl AuthorizationRequest {
@@ -186,7 +189,8 @@ pub trait AuthProvider: Send + Sync + 'static {
     async fn register(&self, client: OAuthClient) -> Result<(), OAuthError>;
 
     /// Begins an authorization. Returns the URL that the person's browser is sent to: a page of the provider, a page of
-    /// another identity provider, or [`AuthorizationRequest::redirect_with_code`].
+    /// another identity provider, or [`AuthorizationRequest::redirect_with_code`]. A client that is
+    /// [`self_registered`](OAuthClient::self_registered) gets no code without a person who agrees.
     ///
     /// # Errors
     ///

@@ -1,21 +1,22 @@
-//! Rate limits of addresses.
+//! Rate limits of addresses and of hosts.
 
 use crate::sync::lock;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The most addresses with a bucket. Beyond, full buckets are dropped, else all.
+/// The most addresses or hosts with a bucket. Beyond, full buckets are dropped, else all.
 const MAX_ADDRESSES: usize = 10_000;
 
-/// A token bucket for each address.
+/// A token bucket for each address, or for each host.
 #[derive(Debug)]
-pub(super) struct RateLimiter {
+pub(super) struct RateLimiter<K> {
     burst: f64,
     /// Requests per second, on average.
     rate: f64,
-    buckets: Mutex<HashMap<Option<IpAddr>, Bucket>>,
+    buckets: Mutex<HashMap<K, Bucket>>,
 }
 
 #[derive(Debug)]
@@ -24,27 +25,26 @@ struct Bucket {
     since: Instant,
 }
 
-impl RateLimiter {
-    /// Lets `burst` requests of an address through at once, and as many again in `period`.
+impl<K: Eq + Hash> RateLimiter<K> {
+    /// Lets `burst` requests of one through at once, and as many again in `period`.
     pub(super) fn new(burst: u32, period: Duration) -> Self {
         let burst = f64::from(burst);
         Self { burst, rate: burst / period.as_secs_f64(), buckets: Mutex::default() }
     }
 
-    /// Counts a request at `now`. Returns whether it is let through. Clients whose address is unknown share a bucket.
-    pub(super) fn admits(&self, address: Option<IpAddr>, now: Instant) -> bool {
+    /// Counts a request of one at `now`. Returns whether it is let through.
+    pub(super) fn admits(&self, one: K, now: Instant) -> bool {
         let mut buckets = lock(&self.buckets);
         let left = |bucket: &Bucket| {
             (bucket.left + now.saturating_duration_since(bucket.since).as_secs_f64() * self.rate).min(self.burst)
         };
-        let address = address.map(network);
-        if buckets.len() >= MAX_ADDRESSES && !buckets.contains_key(&address) {
+        if buckets.len() >= MAX_ADDRESSES && !buckets.contains_key(&one) {
             buckets.retain(|_, bucket| left(bucket) < self.burst);
             if buckets.len() >= MAX_ADDRESSES {
                 buckets.clear();
             }
         }
-        let bucket = buckets.entry(address).or_insert(Bucket { left: self.burst, since: now });
+        let bucket = buckets.entry(one).or_insert(Bucket { left: self.burst, since: now });
         (bucket.left, bucket.since) = (left(bucket), now);
         let admits = bucket.left >= 1.0;
         if admits {
@@ -55,7 +55,7 @@ impl RateLimiter {
 }
 
 /// Returns the network of one customer: an IPv4 address, or 64 bits of IPv6.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
@@ -73,7 +73,7 @@ mod tests {
     fn an_address_has_a_share_that_comes_back() {
         let limiter = RateLimiter::new(3, Duration::from_secs(30));
         let start = Instant::now();
-        let address = |text: &str| Some(text.parse().unwrap());
+        let address = |text: &str| Some(network(text.parse().unwrap()));
         let (one, other) = (address("203.0.113.1"), address("203.0.113.2"));
         let admitted = |address, now| limiter.admits(address, now);
         assert_eq!([0; 4].map(|_| admitted(one, start)), [true, true, true, false]);

@@ -2,11 +2,15 @@
 
 use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
+use super::page::is_hidden;
 use brumate_mcp_oauth::internal::{now, random_token, sha256_hex};
 use serde_json::{Map, Value};
 
 /// The longest name of a client, in characters.
 const MAX_NAME: usize = 200;
+
+/// The largest registration, in bytes.
+pub(super) const MAX_BODY: usize = 16 << 10;
 
 /// Grant types that a client may register for.
 const GRANT_TYPES: [&str; 2] = ["authorization_code", "refresh_token"];
@@ -19,9 +23,12 @@ pub(super) fn words(value: Option<&Value>) -> Option<Vec<String>> {
 /// Returns the name of a client, if it has one.
 pub(super) fn client_name(metadata: &Map<String, Value>) -> Result<Option<String>, OAuthError> {
     let Some(name) = metadata.get("client_name") else { return Ok(None) };
-    let name = name.as_str().filter(|name| name.chars().count() <= MAX_NAME && !name.contains(char::is_control));
-    let wrong =
-        || OAuthError::invalid_client_metadata(format!("`client_name` is a text of at most {MAX_NAME} characters"));
+    let fits = |name: &&str| name.chars().count() <= MAX_NAME && !name.contains(is_hidden) && !name.trim().is_empty();
+    let name = name.as_str().filter(fits);
+    let wrong = || {
+        let text = format!("`client_name` is a text of 1 to {MAX_NAME} characters that people can see");
+        OAuthError::invalid_client_metadata(text)
+    };
     name.map(|name| Some(name.to_owned())).ok_or_else(wrong)
 }
 
@@ -68,7 +75,7 @@ pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, M
         return Err(wrong(format!("there is no scope `{shown}`; there are: {}", scopes.join(" "))));
     }
     let name = client_name(&metadata)?;
-    let mut client = OAuthClient::public(crate::random_id(), redirect_uris);
+    let mut client = OAuthClient::public(crate::random_id(), redirect_uris).self_registered();
     // The scopes that it names are no limit: clients request more later (step-up), and could register again for them.
     (client.name, client.auth_method) = (name, method);
     let secret = (method != ClientAuthMethod::None).then(random_token);
@@ -133,6 +140,10 @@ mod tests {
             (json!({"scope": "read delete"}), "invalid_client_metadata"),
             (json!({"client_name": "x".repeat(MAX_NAME + 1)}), "invalid_client_metadata"),
             (json!({"client_name": "a\u{7}"}), "invalid_client_metadata"),
+            (json!({"client_name": "\u{202e}elgooG"}), "invalid_client_metadata"),
+            (json!({"client_name": "a\u{2066}b"}), "invalid_client_metadata"),
+            (json!({"client_name": "a\u{200b}b"}), "invalid_client_metadata"),
+            (json!({"client_name": " "}), "invalid_client_metadata"),
             (json!({"redirect_uris": ["http://a.example/back"]}), "invalid_redirect_uri"),
             (json!({"redirect_uris": null}), "invalid_redirect_uri"),
         ] {

@@ -1,16 +1,18 @@
 //! Requests to the endpoints: their parameters, and the credentials of the client that sends them.
 
+use super::AuthServerInner;
 use super::client::ClientAuthMethod;
 use super::error::OAuthError;
+use super::rate_limiter::network;
+use crate::http::client_address;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The largest body, in bytes.
@@ -19,18 +21,18 @@ const MAX_BODY: usize = 64 << 10;
 /// Time in which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the address of a request's sender.
-pub(super) fn address(head: &Parts) -> Option<IpAddr> {
-    head.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
+impl AuthServerInner {
+    /// Returns the address that a request counts for: that of a customer's network, since one customer has many addresses of IPv6.
+    pub(super) fn address(&self, head: &Parts) -> Option<IpAddr> {
+        client_address(head, &self.proxies).map(network)
+    }
 }
 
 /// Reads a body.
-pub(super) async fn body(body: Body) -> Result<Bytes, OAuthError> {
-    match tokio::time::timeout(BODY_TIMEOUT, axum::body::to_bytes(body, MAX_BODY)).await {
+pub(super) async fn body(body: Body, limit: usize) -> Result<Bytes, OAuthError> {
+    match tokio::time::timeout(BODY_TIMEOUT, axum::body::to_bytes(body, limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => {
-            Err(OAuthError::invalid_request(format!("the body has more than {MAX_BODY} bytes, or ended early")))
-        }
+        Ok(Err(_)) => Err(OAuthError::invalid_request(format!("the body has more than {limit} bytes, or ended early"))),
         Err(_) => Err(OAuthError::invalid_request("the body did not arrive in time")),
     }
 }
@@ -65,7 +67,7 @@ impl Parameters {
         if !kind.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded") {
             return Err(OAuthError::invalid_request("the body must be application/x-www-form-urlencoded"));
         }
-        Self::parse(&body(sent).await?)
+        Self::parse(&body(sent, MAX_BODY).await?)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {

@@ -4,7 +4,7 @@ use super::authorize::AuthorizeError;
 use super::client::ClientAuthMethod;
 use super::error::OAuthError;
 use super::request::{self, Parameters};
-use super::{AuthServerInner, register};
+use super::{AuthServerInner, page, register};
 use crate::HttpOptions;
 use crate::http::Guard;
 use axum::Router;
@@ -72,7 +72,7 @@ async fn admit(guard: &Guard, shared: &AuthServerInner, request: Request, next: 
     if let Err((status, reason)) = guard.admit_host(&head) {
         return (status, reason).into_response();
     }
-    if !shared.requests.admits(request::address(&head), Instant::now()) {
+    if !shared.requests.admits(shared.address(&head), Instant::now()) {
         return too_many("too many requests: try again in a minute");
     }
     next.run(Request::from_parts(head, body)).await
@@ -147,8 +147,9 @@ async fn authorize(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Res
         Method::POST => Parameters::form(&head, body).await,
         _ => Parameters::parse(head.uri.query().unwrap_or_default().as_bytes()),
     };
-    match shared.authorize(parameters).await {
+    match shared.authorize(parameters, shared.address(&head)).await {
         Ok(url) | Err(AuthorizeError::Redirect(url)) => see(url.as_str()),
+        Err(AuthorizeError::Offer(error, back)) => page::offer(&error, &back),
         Err(AuthorizeError::Page(error)) => {
             error.log();
             let text = format!("This request for access cannot be answered.\n\n{}\n", error.description());
@@ -203,11 +204,11 @@ async fn revoke(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Respon
 }
 
 async fn registration(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Response {
-    if !shared.registrations.admits(request::address(&head), Instant::now()) {
+    if !shared.registrations.admits(shared.address(&head), Instant::now()) {
         return too_many("too many clients were registered from this address today");
     }
     let result = async {
-        let (client, answer) = register::register(&request::body(body).await?, &shared.scopes)?;
+        let (client, answer) = register::register(&request::body(body, register::MAX_BODY).await?, &shared.scopes)?;
         shared.provider.register(client).await?;
         Ok(answer)
     };

@@ -17,7 +17,7 @@ impl AuthServerInner {
     /// Returns the client that sends a request, if it has shown who it is in the way that it registered.
     async fn authenticate(&self, head: &Parts, form: &Parameters) -> Result<OAuthClient, OAuthError> {
         let shown = PresentedCredentials::read(head, form)?;
-        let client = self.client(&shown.id).await?.ok_or_else(OAuthError::invalid_client)?;
+        let client = self.client(&shown.id, self.address(head)).await?.ok_or_else(OAuthError::invalid_client)?;
         let right = client.auth_method == shown.method
             && match &shown.secret {
                 Some(secret) => client.has_secret(secret, now()),

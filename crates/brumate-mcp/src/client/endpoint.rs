@@ -84,7 +84,7 @@ impl Endpoint {
     ///
     /// Returns an error if the URL is no HTTP URL, or if a header is not valid.
     pub(super) fn open(&self) -> Result<(Url, HttpBackend), ClientError> {
-        let failed = |reason: String| ClientError::Connect { server: self.url.clone(), reason };
+        let failed = |reason: String| ClientError::Connect { server: shown(&self.url), reason };
         let url = Url::parse(&self.url).map_err(|error| failed(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(failed("its address begins with neither `https:` nor `http:`".to_owned()));
@@ -115,6 +115,18 @@ impl Endpoint {
     }
 }
 
+/// Returns a URL for people, without the name and the password that it may have.
+fn shown(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else {
+        return text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, rest)| format!("…@{rest}"));
+    };
+    if url.username().is_empty() && url.password().is_none() {
+        return text.to_owned();
+    }
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.to_string()
+}
+
 /// Returns whether a URL is on this machine, by its host's name or address.
 fn is_here(url: &Url) -> bool {
     match url.host() {
@@ -130,7 +142,7 @@ fn is_here(url: &Url) -> bool {
 
 impl sealed::Target for HttpTarget {
     fn name(&self) -> String {
-        self.0.url.clone()
+        shown(&self.0.url)
     }
 
     async fn open(self) -> Result<AnyTransport, ClientError> {
@@ -146,7 +158,7 @@ impl sealed::Target for HttpTarget {
 
 impl sealed::Target for SseTarget {
     fn name(&self) -> String {
-        self.0.url.clone()
+        shown(&self.0.url)
     }
 
     /// Always `initialize`: the later protocols do not have this transport.
@@ -156,6 +168,26 @@ impl sealed::Target for SseTarget {
 
     async fn open(self) -> Result<AnyTransport, ClientError> {
         let (url, backend) = self.0.open()?;
-        Ok(AnyTransport::new(sse::connect(&self.0.url, &url, backend).await?))
+        Ok(AnyTransport::new(sse::connect(&shown(&self.0.url), &url, backend).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_has_the_password_of_a_url() {
+        for (url, expected) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            ("https://ada:s3cret@a.example/mcp", "https://a.example/mcp"),
+            ("https://s3cret@a.example/mcp", "https://a.example/mcp"),
+            ("https://ada:s3cret@a.example:x/mcp", "…@a.example:x/mcp"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+        let error = Endpoint::new("ftp://ada:s3cret@a.example/".to_owned()).open().map(|_| ()).unwrap_err();
+        assert!(!error.to_string().contains("s3cret") && !format!("{error:?}").contains("s3cret"), "{error}");
     }
 }

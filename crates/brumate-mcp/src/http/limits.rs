@@ -2,11 +2,22 @@
 
 use std::time::Duration;
 
+/// The most sessions of one principal, or of all clients without one, that a new session leaves alone. Beyond, it ends the one that is
+/// idle longest, if that is at least a minute.
+pub(crate) const MAX_IDLE_SESSIONS: usize = 512;
+
+/// How long a session is kept though its principal has more than [`MAX_IDLE_SESSIONS`].
+pub(crate) const IDLE_SESSION_KEPT_FOR: Duration = Duration::from_secs(60);
+
 /// Limits of the sessions of one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionLimits {
     pub(crate) sessions: usize,
     pub(crate) sessions_per_principal: usize,
+    /// The sessions of a principal beyond which a new one ends the one that is idle longest.
+    pub(crate) idle_sessions: usize,
+    /// How long that one must be idle.
+    pub(crate) kept_for: Duration,
     pub(crate) idle: Duration,
     pub(crate) retry: Duration,
     pub(crate) resumption: ResumptionLimits,

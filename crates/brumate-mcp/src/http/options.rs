@@ -3,7 +3,7 @@
 use super::authenticate::{Authenticator, BearerVerifier, ToolScopes};
 use super::authority::Authority;
 use super::budget::{Budget, BudgetLimits};
-use super::limits::{ResumptionLimits, SessionLimits};
+use super::limits::{IDLE_SESSION_KEPT_FOR, MAX_IDLE_SESSIONS, ResumptionLimits, SessionLimits};
 use super::proxies::{Network, ProxyPrefix, path_prefix};
 use super::request_body::BodyLimits;
 use super::running_requests::ShutdownPolicy;
@@ -34,7 +34,8 @@ use tokio_util::sync::CancellationToken;
 ///
 /// The defaults are for a server on this machine. Only requests that name it (`localhost`, `127.0.0.1`, `[::1]`) and
 /// only web pages from it are let in. Bodies have at most 4 MiB. There are at most 10 000 sessions. A session ends
-/// after 30 minutes without a running request and without an open stream.
+/// after 30 minutes without a running request and without an open stream; of more than 512 of one principal, the one
+/// that is idle longest ends for a new one after a minute.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     pub(crate) path: String,
@@ -77,6 +78,8 @@ impl Default for HttpOptions {
             limits: SessionLimits {
                 sessions: 10_000,
                 sessions_per_principal: 10_000,
+                idle_sessions: MAX_IDLE_SESSIONS,
+                kept_for: IDLE_SESSION_KEPT_FOR,
                 idle: Duration::from_secs(30 * 60),
                 retry: Duration::from_secs(3),
                 resumption: ResumptionLimits::default(),
@@ -260,6 +263,15 @@ impl HttpOptions {
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.limits.sessions = sessions;
+        self
+    }
+
+    /// Sets the sessions of one principal beyond which a new session ends the one that is idle longest, if nothing has
+    /// run in it and nobody has read from it for `kept_for`; 512 and a minute by default. Clients without a principal
+    /// count as one.
+    #[must_use]
+    pub fn max_idle_sessions(mut self, sessions: usize, kept_for: Duration) -> Self {
+        (self.limits.idle_sessions, self.limits.kept_for) = (sessions.max(1), kept_for);
         self
     }
 

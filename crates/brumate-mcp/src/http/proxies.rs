@@ -6,6 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The header in which proxies tell the prefix that they have removed from the path.
 const PREFIX: &str = "x-forwarded-prefix";
+/// The header in which proxies tell the addresses that a request has come from.
+#[cfg(feature = "auth-server")]
+const FORWARDED_FOR: &str = "x-forwarded-for";
+/// The most proxies of a request whose addresses are read.
+#[cfg(feature = "auth-server")]
+const MAX_PROXIES: usize = 16;
 /// The longest prefix that is read from a header.
 const MAX_PREFIX: usize = 512;
 
@@ -29,7 +35,7 @@ impl Network {
         (bits <= most).then_some(Self { address, bits })
     }
 
-    fn contains(&self, address: IpAddr) -> bool {
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let differs = u32::from(own) ^ u32::from(other);
@@ -42,6 +48,32 @@ impl Network {
             _ => false,
         }
     }
+}
+
+/// Returns the address of a request's client: that of the connection, or behind trusted proxies the last one in their
+/// `X-Forwarded-For` that is none of a proxy's.
+#[cfg(feature = "auth-server")]
+pub(crate) fn client_address(head: &Parts, proxies: &[Network]) -> Option<IpAddr> {
+    let is_proxy = |address: IpAddr| proxies.iter().any(|proxy| proxy.contains(address));
+    let mut address = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())?;
+    let told = head.headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
+    let told: Vec<&str> = told.flat_map(|value| value.split(',')).collect();
+    for text in told.into_iter().rev().take(MAX_PROXIES) {
+        if !is_proxy(address) {
+            break;
+        }
+        let Some(next) = forwarded_address(text) else { break };
+        address = next;
+    }
+    Some(address)
+}
+
+/// Reads an address, which may be in brackets and have a port.
+#[cfg(feature = "auth-server")]
+fn forwarded_address(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
 /// The path before the server's own, and the proxies that may tell it.
@@ -95,6 +127,33 @@ mod tests {
         }
         for text in ["", "localhost", "10.0.0.0/33", "10.0.0.0/", "::1/129", "10.0.0.0/-1", "10.0.0"] {
             assert_eq!(Network::parse(text), None, "{text}");
+        }
+    }
+
+    #[cfg(feature = "auth-server")]
+    #[test]
+    fn a_clients_address_is_believed_from_a_proxy_alone() {
+        let proxies: Vec<Network> =
+            ["10.0.0.0/8", "fd00::/8"].map(|text| Network::parse(text).expect("a network")).to_vec();
+        for (peer, told, expected) in [
+            ("203.0.113.9", &["198.51.100.1"][..], "203.0.113.9"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
+            // What the client itself has put before is not believed.
+            ("10.0.0.1", &["192.0.2.1, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", &["192.0.2.1", "198.51.100.1, 10.0.0.2"], "198.51.100.1"),
+            ("10.0.0.1", &["192.0.2.1, nonsense"], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1"),
+            ("fd00::1", &["\"[2001:db8::1]:4711\""], "2001:db8::1"),
+            ("::ffff:10.0.0.1", &["[2001:db8::1]"], "2001:db8::1"),
+        ] {
+            let request =
+                told.iter().fold(http::Request::builder(), |request, value| request.header(FORWARDED_FOR, *value));
+            let (mut head, ()) = request.body(()).expect("a request").into_parts();
+            assert_eq!(client_address(&head, &proxies), None, "no connection");
+            head.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().expect("an address"), 1)));
+            let expected: IpAddr = expected.parse().expect("an address");
+            assert_eq!(client_address(&head, &proxies), Some(expected), "{peer} {told:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod manager;
 mod reader;
+mod transport;
 
 use super::budget::{Account, BudgetExceeded, RetainedStreams};
 use super::charged_message::ChargedMessage;
@@ -52,7 +53,8 @@ pub(crate) struct Session {
     streams: Mutex<SessionStreams>,
     /// The largest notification or request of the server.
     max_message: usize,
-    inbox: mpsc::Sender<ClientJsonRpcMessage>,
+    /// Boxed: a channel has room for 32 values from the beginning, and an idle session is to be small.
+    inbox: mpsc::Sender<Box<ClientJsonRpcMessage>>,
     client: Mutex<SessionClient>,
     ended: CancellationToken,
     retry: Duration,
@@ -95,6 +97,14 @@ impl Session {
     fn idle(&self) -> Duration {
         let streams = lock(&self.streams);
         if streams.running() > 0 || streams.is_read() { Duration::ZERO } else { lock(&self.client).last_used.elapsed() }
+    }
+
+    /// Ends it, and forgets what is stored of it.
+    fn end(&self) {
+        self.ended.cancel();
+        if let Some(journal) = &self.journal {
+            journal.remove();
+        }
     }
 
     /// Returns whether the token of its last request was revoked.

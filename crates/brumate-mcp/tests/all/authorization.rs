@@ -2,6 +2,7 @@
 
 mod clients;
 mod people;
+mod strangers;
 mod world;
 
 pub(crate) use world::{agree, browser};

@@ -142,7 +142,8 @@ async fn a_call_without_the_scope_gets_it() {
 async fn a_program_without_the_scope_gets_it() {
     let servers = Servers::start(Behaviour::default()).await;
     let (id, secret) = servers.program();
-    let client = Client::http(servers.url()).auth(ClientCredentials::secret(id, secret)).connect().await.unwrap();
+    let credentials = ClientCredentials::secret(id, secret).issuer(&servers.0.issuer);
+    let client = Client::http(servers.url()).auth(credentials).connect().await.unwrap();
     adds(&client).await;
     assert_eq!(client.call("write").await.unwrap().text(), "written");
     let asked = servers.seen("POST /token");

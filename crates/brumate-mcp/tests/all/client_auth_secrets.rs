@@ -3,8 +3,10 @@
 use crate::client_auth::connect;
 use crate::log::Log;
 use crate::oauth_server::{Behaviour, REDIRECT, Servers};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use brumate_mcp::Client;
-use brumate_mcp::client::{AuthError, MemoryTokenStore, OAuth};
+use brumate_mcp::client::{AuthError, ClientCredentials, ClientRegistration, FileTokenStore, MemoryTokenStore, OAuth};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,6 +126,86 @@ async fn each_secret_is_seen_by_whom_it_is_for() {
         let others = ["planted-refresh", "planted-code", "code_verifier"];
         assert!(is_token || (!is_basic && !others.iter().any(|secret| all.contains(secret))), "{} {all}", seen.line);
     }
+}
+
+/// Returns whether a server has seen a text: in a query, in a body, or in a header, encoded or not.
+fn has_seen(servers: &Servers, text: &str) -> bool {
+    servers.all().iter().any(|seen| {
+        let header = seen.authorization.clone().unwrap_or_default();
+        let basic = header.strip_prefix("Basic ").and_then(|value| STANDARD.decode(value).ok()).unwrap_or_default();
+        let all = format!("{header} {} {}", String::from_utf8_lossy(&basic), seen.text);
+        percent_decoded(&all).contains(text)
+    })
+}
+
+fn percent_decoded(text: &str) -> String {
+    let text = text.replace('&', "%26").replace('=', "%3D");
+    url::form_urlencoded::parse(text.as_bytes()).map(|(name, _)| name.into_owned()).collect()
+}
+
+/// Has the MCP server of `servers` name authorization servers.
+fn names(servers: &Servers, issuers: &[&str]) {
+    servers.behave(Behaviour { resource: json!({"authorization_servers": issuers}), ..Behaviour::default() });
+}
+
+/// A server names an authorization server of a thief, from the beginning or one day.
+#[tokio::test]
+async fn a_clients_secret_goes_to_its_issuer_alone() {
+    let (servers, thief) = (Servers::start(Behaviour::default()).await, Servers::start(Behaviour::default()).await);
+    let ((id, secret), (own, other)) = (servers.program(), (&servers.0.issuer, &thief.0.issuer));
+    thief.program();
+    let registered = || ClientRegistration::secret(id, secret);
+    let person = |registration| servers.oauth().registration(registration);
+    let program = || ClientCredentials::secret(id, secret);
+    let refused = "nothing was sent there";
+    // It is not said whose the secret is, or it is another's.
+    names(&servers, &[other]);
+    for registration in [registered(), registered().issuer(own)] {
+        let error = connect(&servers, person(registration)).await.unwrap_err().to_string();
+        assert!(error.contains(refused) && error.contains(other.as_str()), "{error}");
+    }
+    for credentials in [program(), program().issuer(own)] {
+        let error = Client::http(servers.url()).auth(credentials).connect().await.unwrap_err().to_string();
+        assert!(error.contains(refused) && error.contains(other.as_str()), "{error}");
+    }
+    // The server names both, and its first one is not the issuer.
+    names(&servers, &[other, own]);
+    connect(&servers, person(registered().issuer(own))).await.unwrap().close().await;
+    Client::http(servers.url()).auth(program().issuer(own)).connect().await.unwrap().close().await;
+    // The first one that it names is trusted, and no later one: in the process, and through the store.
+    let directory = tempfile::tempdir().unwrap();
+    let kept = |registration| person(registration).token_store(FileTokenStore::new(directory.path()).unwrap());
+    names(&servers, &[own]);
+    let one = connect(&servers, kept(registered().trust_named_issuer())).await.unwrap();
+    let two = Client::http(servers.url()).auth(program().trust_named_issuer()).connect().await.unwrap();
+    names(&servers, &[other]);
+    servers.end_access();
+    for client in [&one, &two] {
+        let error = client.call("add").arg("a", 1).arg("b", 2).await.unwrap_err().to_string();
+        assert!(error.contains(refused), "{error}");
+    }
+    for registration in [registered(), registered().trust_named_issuer(), ClientRegistration::public(id)] {
+        let error = connect(&servers, kept(registration)).await.unwrap_err().to_string();
+        assert!(error.contains(refused), "{error}");
+    }
+    assert_eq!(thief.all().iter().filter(|seen| seen.line != "GET /.well-known/oauth-authorization-server").count(), 0);
+    assert!(!has_seen(&thief, secret) && has_seen(&servers, secret));
+}
+
+/// What an authorization server has given to a client that registered itself stays with it, too.
+#[tokio::test]
+async fn another_issuer_gets_a_registration_of_its_own() {
+    let (servers, other) = (Servers::start(Behaviour::default()).await, Servers::start(Behaviour::default()).await);
+    let directory = tempfile::tempdir().unwrap();
+    let oauth = || servers.oauth().token_store(FileTokenStore::new(directory.path()).unwrap());
+    connect(&servers, oauth()).await.unwrap().close().await;
+    names(&servers, &[&other.0.issuer]);
+    servers.end_access();
+    // The server takes no tokens of the other one.
+    connect(&servers, oauth()).await.unwrap_err();
+    assert_eq!(other.seen("POST /register").len(), 1);
+    assert!(other.grants("authorization_code") >= 1);
+    assert!(!has_seen(&other, &servers.0.tag()) && has_seen(&servers, &servers.0.tag()));
 }
 
 #[tokio::test]

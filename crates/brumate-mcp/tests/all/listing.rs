@@ -28,8 +28,13 @@ async fn lists_come_in_pages_in_the_order_of_registration() {
         }
     }
     assert_eq!(found, names);
-    let answer = client.request("tools/list", json!({"cursor": "?"})).await;
-    assert_eq!(answer["error"]["code"], -32602);
+    for list in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+        // The last one is of an item that there never was.
+        for cursor in ["", "?", "1", "AAAAAAAAAA8"] {
+            let answer = client.request(list, json!({"cursor": cursor})).await;
+            assert_eq!(answer["error"]["code"], -32602, "{list} {cursor:?}: {answer}");
+        }
+    }
 }
 
 #[resource("notes://{name}", mime_type = "text/plain", icon = "https://example.com/note.png")]

@@ -262,6 +262,11 @@ impl State {
         }
     }
 
+    /// What the secrets of this authorization server have in them, and those of others have not.
+    pub(crate) fn tag(&self) -> String {
+        format!("of-{}", self.issuer.rsplit(':').next().unwrap_or_default())
+    }
+
     /// The requests with a token that has ended.
     fn ended(&self) -> usize {
         let seen = self.seen.lock().unwrap();
@@ -292,7 +297,7 @@ impl State {
     fn register(&self, behaviour: &Behaviour) -> Response<Body> {
         let mut grants = self.grants.lock().unwrap();
         let id = format!("client-{}", grants.secrets.len() + 1);
-        let secret = (!behaviour.public).then(|| format!("planted:secret/{id}"));
+        let secret = (!behaviour.public).then(|| format!("planted:secret/{}/{id}", self.tag()));
         grants.secrets.insert(id.clone(), secret.clone());
         let method = if behaviour.public { "none" } else { "client_secret_basic" };
         let made = json!({"client_id": id, "client_secret": secret, "token_endpoint_auth_method": method});
@@ -362,7 +367,8 @@ impl State {
             _ => return refuse("unsupported_grant_type"),
         };
         grants.made += 1;
-        let (access, refresh) = (format!("planted-access-{}", grants.made), format!("planted-refresh-{}", grants.made));
+        let (made, tag) = (grants.made, self.tag());
+        let (access, refresh) = (format!("planted-access-{tag}-{made}"), format!("planted-refresh-{tag}-{made}"));
         grants.access.insert(access.clone(), scope.clone());
         grants.refresh.insert(refresh.clone(), scope.clone());
         let made = json!({"access_token": access, "token_type": "Bearer", "refresh_token": refresh, "scope": scope});

@@ -66,6 +66,31 @@ async fn a_session_with_a_running_call_is_not_idle() {
     }
 }
 
+/// Clients that never end their sessions do not fill the memory until the idle timeout.
+#[tokio::test]
+async fn of_many_idle_sessions_the_oldest_ends_for_a_new_one() {
+    let (server, gate) = gated();
+    let http = Http::new(&server, HttpOptions::new().max_idle_sessions(3, Duration::ZERO));
+    let busy = http.clone().session().await;
+    let running = tokio::spawn({
+        let busy = busy.clone();
+        async move { busy.call(1, "waits", json!({})).await }
+    });
+    gate.started.notified().await;
+    let mut idle = Vec::new();
+    for _ in 0..6 {
+        idle.push(http.clone().session().await);
+    }
+    let mut statuses = Vec::new();
+    for session in &idle {
+        statuses.push(session.call(1, "logs", json!({})).await.status.as_u16());
+    }
+    assert_eq!(statuses, [404, 404, 404, 404, 200, 200]);
+    gate.open.notify_one();
+    let answer = running.await.expect("no panic").last();
+    assert_eq!(answer["result"]["content"][0]["text"], "through", "a session with a call is not idle: {answer}");
+}
+
 /// C: rmcp sends log messages to the stream of a GET, which clients need not open.
 #[tokio::test]
 async fn log_messages_come_with_the_answer_they_belong_to() {

@@ -11,6 +11,12 @@ use super::{Interpreter, calls, results, uri};
 /// Most files on one page of `resources/list`.
 const PAGE: usize = 1000;
 
+/// Reads a cursor: the number of files on the pages before it, as it was written.
+fn skipped_by(cursor: &str) -> Option<usize> {
+    let skipped: usize = cursor.parse().ok()?;
+    (skipped > 0 && skipped.is_multiple_of(PAGE) && skipped.to_string() == cursor).then_some(skipped)
+}
+
 impl Interpreter {
     /// Returns the resource template. Its description explains ranges; clients of the predecessor match this template literally.
     pub(crate) fn template() -> Resource {
@@ -25,10 +31,10 @@ impl Interpreter {
     ///
     /// # Errors
     ///
-    /// The cursor was not made by this method.
+    /// The cursor was not made by this method, or the files before it are gone.
     pub(crate) async fn resources(&self, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>), Error> {
-        let unknown = |_| Error::invalid_params("this cursor is not from resources/list; list from the beginning");
-        let skipped = cursor.map_or(Ok(0), str::parse::<usize>).map_err(unknown)?;
+        let unknown = || Error::invalid_params("this cursor is not from resources/list; list from the beginning");
+        let skipped = cursor.map_or(Some(0), skipped_by).ok_or_else(unknown)?;
         let (mut resources, mut passed, mut more) = (Vec::new(), 0, false);
         for id in self.used() {
             // The session has expired.
@@ -44,6 +50,9 @@ impl Interpreter {
             if more {
                 break;
             }
+        }
+        if passed < skipped {
+            return Err(unknown());
         }
         let next = more.then(|| (skipped + resources.len()).to_string());
         Ok((resources, next))

@@ -5,15 +5,16 @@ use brumate_mcp::lowlevel::{self, is_stateless_protocol};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData, GetTaskParams, GetTaskResult,
-    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestMethod,
-    SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, model};
 
 use super::PythonServer;
 use super::registry::{OfferedTool, short_name};
+use super::resources::only_page;
 
 impl ServerHandler for PythonServer {
     fn get_info(&self) -> ServerConfig {
@@ -58,9 +59,10 @@ impl ServerHandler for PythonServer {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        only_page(request.as_ref())?;
         let tools = self.offered_tools.iter().map(OfferedTool::to_rmcp).collect::<Result<_, _>>()?;
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -87,10 +89,21 @@ impl ServerHandler for PythonServer {
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(request.as_ref())?;
         self.resource_templates()
+    }
+
+    /// There are no prompts, but clients ask.
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        only_page(request.as_ref())?;
+        Ok(ListPromptsResult::default())
     }
 
     async fn read_resource(

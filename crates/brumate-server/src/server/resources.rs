@@ -23,6 +23,14 @@ fn answer_bytes(bytes: u64) -> usize {
     usize::try_from(bytes.saturating_add(bytes / 3 + ENVELOPE)).unwrap_or(usize::MAX)
 }
 
+/// Refuses a cursor for a list that has one page: no answer had it.
+pub(super) fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor.as_ref()) {
+        Some(_) => Err(ErrorData::invalid_params("unknown cursor: list from the beginning, without one", None)),
+        None => Ok(()),
+    }
+}
+
 impl PythonServer {
     /// Answers `resources/list`.
     pub(super) async fn resources(
@@ -31,6 +39,7 @@ impl PythonServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let Some(interpreter) = self.interpreter_for(is_stateless_protocol(context)) else {
+            only_page(request.as_ref())?;
             return Ok(ListResourcesResult::default());
         };
         let cursor = request.and_then(|request| request.cursor);

@@ -50,6 +50,21 @@ async fn contents_have_their_real_types() {
 }
 
 #[tokio::test]
+async fn an_unknown_cursor_is_refused_in_every_list() {
+    let mut interpreter = open().await;
+    interpreter.session("files").await;
+    for mut client in [interpreter, Client::open(&[]).await] {
+        for list in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+            for cursor in ["", "x", "0", "1", "1000", "-1000", "+1000", "01000", "18446744073709551616"] {
+                let answer = client.request(list, json!({"cursor": cursor})).await;
+                assert_eq!(answer["error"]["code"], -32602, "{list} {cursor:?}: {answer}");
+            }
+            assert!(client.request(list, json!({})).await["result"].is_object(), "{list}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_connection_lists_the_files_of_its_own_sessions() {
     let mut client = open().await;
     let templates = client.request("resources/templates/list", json!({})).await["result"]["resourceTemplates"].clone();

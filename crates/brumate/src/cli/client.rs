@@ -95,9 +95,13 @@ pub(crate) struct ClientAuthorization {
     /// OAuth client identifier from the authorization server [default: the client registers itself]
     #[arg(id = "client_id", long = "client-id", value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// File with the secret of `--client-id`
+    /// File with the secret of `--client-id`; it needs `--client-issuer`
     #[arg(id = "client_secret_file", long = "client-secret-file", value_name = "FILE", requires = "client_id")]
     pub(crate) client_secret_file: Option<PathBuf>,
+    /// Authorization server that issued `--client-id`, by its issuer identifier; a secret is sent to no other [default: for a client without
+    /// a secret, the one that the server names first]
+    #[arg(id = "client_issuer", long = "client-issuer", value_name = "URL", requires = "client_id")]
+    pub(crate) client_issuer: Option<String>,
     /// OAuth scope to request, in addition to those that the server names; may be repeated
     #[arg(id = "client_scope", long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,

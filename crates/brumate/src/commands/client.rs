@@ -10,7 +10,7 @@ use brumate_mcp::client::{CallToolResult, ClientBuilder, ClientError, GetPromptR
 use brumate_mcp::{Client, Content, ResourceContents};
 use serde_json::{Map, Value, json};
 
-use super::{print, print_error};
+use super::{print, print_error, visible};
 use crate::cli::{ClientAction, ClientArgs, ServerOptions};
 use crate::exit_status;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &ClientArgs) -> anyhow::Result<u8> {
         Ok(status) => Ok(status),
         Err(ActionError::Output(error)) => Err(error.into()),
         Err(ActionError::Server(error)) => {
-            print_error(&format!("brumate: {error}"));
+            print_error(&format!("brumate: {}", visible(&error.to_string())));
             if let Some(advice) = authorization::advice(&error) {
                 print_error(advice);
             }
@@ -175,7 +175,7 @@ async fn list(client: &Client, as_json: bool) -> Result<u8, ActionError> {
         return Ok(exit_status::SUCCESS);
     }
     let info = client.server_info();
-    print(&format!("{} {} ({})", info.display_name(), info.version, client.protocol_version()))?;
+    print(&one_line(&format!("{} {} ({})", info.display_name(), info.version, client.protocol_version())))?;
     let tools = tools.into_iter().map(|tool| (signature(&tool.name, &tool.input_schema), tool.description));
     let resources = resources.into_iter().map(|resource| (resource.uri, resource.description.or(Some(resource.name))));
     let templates =
@@ -202,9 +202,15 @@ fn section(title: &str, rows: impl Iterator<Item = (String, Option<String>)>) ->
     for (name, description) in rows {
         let first = description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
         let shown: String = first.unwrap_or_default().trim().chars().take(DESCRIPTION_WIDTH).collect();
+        let (name, shown) = (one_line(&name), one_line(&shown));
         print(format!("  {name:width$}  {shown}").trim_end())?;
     }
     Ok(())
+}
+
+/// Returns a server's text for one line of a terminal.
+fn one_line(text: &str) -> String {
+    visible(&text.replace(['\n', '\t'], " "))
 }
 
 /// Returns a tool as a function: its name and its arguments, optional ones in brackets.
@@ -225,7 +231,7 @@ fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), ActionError
     if as_json {
         print(&format!("{:#}", result.to_json()))?;
     } else if result.is_error {
-        print_error(&result.text());
+        print_error(&visible(&result.text()));
     } else {
         for block in &result.content {
             print(&shown(block))?;

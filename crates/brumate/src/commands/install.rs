@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use brumate::directories;
-use brumate_mcp_clients::{Action, Change, ConfigFile, Entry, Environment as ClientEnvironment, Mode};
+use brumate_mcp_clients::{Action, Change, ConfigFile, Entry, Environment as ClientEnvironment, Mode, is_server_name};
 use clap::ArgMatches;
 
 use super::run::{environment, server_name};
-use super::{print, print_error};
+use super::{print, print_error, visible};
 use crate::cli::{InstallArgs, forwarded};
 use crate::environment::Environment;
 use crate::exit_status;
@@ -38,21 +38,20 @@ async fn install(settings: &Settings, arguments: &InstallArgs, matches: &ArgMatc
     let path = client.config_file(&ClientEnvironment::of_process()?)?;
     let file = ConfigFile::new(client, path, state_directory()?);
     let mode = if arguments.dry_run { Mode::DryRun } else { Mode::Write };
-    let (name, change) = if arguments.remove {
-        let name = match &arguments.name {
-            Some(name) => name.clone(),
-            None => server_name_of(settings, arguments).await?,
-        };
-        let change = file.remove(&name, mode)?;
-        (name, change)
-    } else {
-        let entry = entry(arguments, matches)?;
-        let name = match &arguments.name {
-            Some(name) => name.clone(),
-            None => server_name_of(settings, arguments).await?,
-        };
-        let change = file.install(&name, &entry, mode)?;
-        (name, change)
+    let (name, change) = match (&arguments.name, arguments.remove) {
+        (Some(name), true) => (name.clone(), file.remove(name, mode)?),
+        // The server is not asked: it could name another's entry.
+        (None, true) => file.of_server(installed_server(arguments)?).remove_server(mode)?,
+        (Some(name), false) => {
+            let entry = entry(arguments, matches)?;
+            (name.clone(), file.of_server(installed_server(arguments)?).install(name, &entry, mode)?)
+        }
+        (None, false) => {
+            let entry = entry(arguments, matches)?;
+            let name = server_name_of(settings, arguments).await?;
+            let change = file.of_server(installed_server(arguments)?).install_beside(&name, &entry, mode)?;
+            (name, change)
+        }
     };
     report(arguments, &name, &change)
 }
@@ -67,7 +66,13 @@ fn report(arguments: &InstallArgs, name: &str, change: &Change) -> anyhow::Resul
     let done = match change.action() {
         Action::Removed => format!("removed `{name}` from {client}: {file}"),
         Action::Restored => format!("removed `{name}` from {client}, where an older entry is back: {file}"),
-        _ => format!("added `{name}` to {client}: {file}"),
+        Action::Replaced => format!(
+            "replaced `{name}` in {client}, with its variables and approvals: {file}\nPermissions that {client} keeps elsewhere for this \
+             name hold for the new server."
+        ),
+        Action::Updated => format!("updated `{name}` in {client}: {file}"),
+        Action::Unchanged => format!("`{name}` is in {client} already: {file}"),
+        Action::Added => format!("added `{name}` to {client}: {file}"),
     };
     print(&done)?;
     if let Some(backup) = change.backup() {
@@ -79,10 +84,20 @@ fn report(arguments: &InstallArgs, name: &str, change: &Change) -> anyhow::Resul
     if change.has_comments_for_a_strict_client() {
         print_error(&format!("brumate: {file} has comments or trailing commas, which {client} may not read"));
     }
-    if change.action() != Action::Removed {
+    if !matches!(change.action(), Action::Removed | Action::Unchanged) {
         print(&format!("Restart {client} to use it."))?;
     }
     Ok(())
+}
+
+/// Returns what the entry starts, by which it is found again: the server's file, or the whole command.
+fn installed_server(arguments: &InstallArgs) -> anyhow::Result<String> {
+    if let Some(server) = &arguments.server {
+        return text(&forwarded::absolute(Path::new(server)).into());
+    }
+    let mut words = arguments.command.iter().map(text);
+    let command = words.next().context("`--remove` needs a file, a command, or `--name`")??;
+    Ok(Entry { command, args: words.collect::<anyhow::Result<_>>()?, env: Vec::new() }.command_line())
 }
 
 /// Returns how the client starts the server.
@@ -118,14 +133,14 @@ fn text(word: &OsString) -> anyhow::Result<String> {
 /// Returns the name of the server for the client: its own, which it is asked for in the sandbox, or that of its file.
 async fn server_name_of(settings: &Settings, arguments: &InstallArgs) -> anyhow::Result<String> {
     let Some(server) = &arguments.server else {
-        let program = arguments.command.first().context("`--remove` needs a file, a command, or `--name`")?;
+        let program = arguments.command.first().context("there is no server to be named")?;
         return Ok(clean(&Path::new(program).file_stem().unwrap_or_default().to_string_lossy()));
     };
     let asked = tokio::time::timeout(NAME_TIMEOUT, server_name(settings, &arguments.options, server)).await;
     let name = match asked {
         Ok(Ok(name)) => clean(&name),
         Ok(Err(error)) => {
-            print_error(&format!("brumate: the server does not tell its name: {error:#}"));
+            print_error(&format!("brumate: the server does not tell its name: {}", visible(&format!("{error:#}"))));
             String::new()
         }
         Err(_) => {
@@ -150,7 +165,7 @@ fn clean(name: &str) -> String {
         }
     }
     let cleaned = cleaned.trim_end_matches('-');
-    if cleaned.is_empty() { DEFAULT_NAME.to_owned() } else { cleaned.to_owned() }
+    if is_server_name(cleaned) { cleaned.to_owned() } else { DEFAULT_NAME.to_owned() }
 }
 
 /// Returns the directory in which is remembered what was replaced in clients' files.
@@ -172,6 +187,8 @@ mod tests {
             ("é", "server"),
             ("--", "server"),
             ("a_b-c", "a_b-c"),
+            ("__proto__", "server"),
+            ("git\u{202e}hub\u{1b}[2J\n", "git-hub-2J"),
         ] {
             assert_eq!(clean(name), cleaned);
         }

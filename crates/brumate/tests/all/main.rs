@@ -9,6 +9,7 @@ mod cache_tampering;
 mod checkpoints;
 mod cli;
 mod cli_texts;
+mod client_secrets;
 mod compat;
 mod compiler_bombs;
 mod crash_recovery;

@@ -1,9 +1,10 @@
 //! The page on which people sign in and agree.
 
 use super::SqliteAuth;
-use super::page::{ConsentForm, problem};
+use super::page::ConsentForm;
 use super::tables::PendingAuthorization;
 use crate::auth_server::error::OAuthError;
+use crate::auth_server::page::problem;
 use crate::auth_server::request::Parameters;
 use crate::auth_server::routes::see;
 use axum::Router;

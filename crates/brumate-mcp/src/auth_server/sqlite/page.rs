@@ -1,17 +1,11 @@
-//! The HTML of the pages.
+//! The HTML of the form on which people agree.
 
 use super::tables::PendingAuthorization;
-use axum::response::{IntoResponse as _, Response};
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, StatusCode};
+use crate::auth_server::page::{Destination, escape, html};
+use axum::response::Response;
+use http::StatusCode;
 use std::fmt::Write as _;
 use url::Url;
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:30em;margin:10vh auto;padding:0 1em;color:#222}\
-    main{border:1px solid #ccc;border-radius:8px;padding:1.5em}h1{font-size:1.3em;margin-top:0}\
-    label{display:block;margin:.5em 0}input{font:inherit;width:100%;box-sizing:border-box;padding:.3em}\
-    button{font:inherit;padding:.4em 1.2em;margin:1em .5em 0 0}code{background:#eee;padding:0 .3em;word-break:break-all}\
-    .warning{color:#a33}";
 
 /// The form that a person answers.
 pub(super) struct ConsentForm<'a> {
@@ -28,19 +22,26 @@ pub(super) struct ConsentForm<'a> {
 impl ConsentForm<'_> {
     pub(super) fn response(&self) -> Response {
         let request = &self.waiting.request;
-        let redirect = Url::parse(&request.redirect_uri).ok();
-        let place = redirect.as_ref().map_or(request.redirect_uri.clone(), place);
+        let destination = Destination::of(&request.redirect_uri);
         let client = self.waiting.client_name.as_deref().unwrap_or(&request.client_id);
+        // In elements that keep the direction of a name's letters from changing what stands beside them.
         let mut body = format!(
-            "<h1>{} asks for access</h1><p><b>{}</b> wants to use <b>{}</b> at <code>{}</code>",
+            "<h1><bdi>{}</bdi> asks for access</h1><p><b><bdi>{}</bdi></b> wants to use <b><bdi>{}</bdi></b> at <code>{}</code>",
             escape(client),
             escape(client),
             escape(self.server),
             escape(&request.resource)
         );
         match self.subject {
-            Some(subject) => _ = write!(body, " as <b>{}</b>.</p>", escape(subject)),
+            Some(subject) => _ = write!(body, " as <b><bdi>{}</bdi></b>.</p>", escape(subject)),
             None => body.push_str(".</p>"),
+        }
+        if request.self_registered {
+            body.push_str("<p>The application has given this name itself; nobody has checked it.");
+            if let Some(host) = Url::parse(&request.client_id).ok().as_ref().and_then(Url::host_str) {
+                let _ = write!(body, " Its description is at <code>{}</code>.", escape(host));
+            }
+            body.push_str("</p>");
         }
         if !request.scopes.is_empty() {
             body.push_str("<p>It may then:</p><ul>");
@@ -49,12 +50,9 @@ impl ConsentForm<'_> {
             }
             body.push_str("</ul>");
         }
-        let _ = write!(body, "<p>The answer goes to <code>{}</code>.", escape(&place));
-        if redirect.as_ref().is_some_and(|url| url.scheme() != "https") {
-            body.push_str(
-                " <span class=warning>That is a program on this device; nobody can tell which. Agree only if you have just \
-                 started it.</span>",
-            );
+        let _ = write!(body, "<p>The answer goes to <code>{}</code>.", escape(&destination.shown));
+        if let Some(warning) = destination.warning {
+            let _ = write!(body, " <span class=warning>{warning} Agree only if you have just started it.</span>");
         }
         body.push_str("</p>");
         if let Some(message) = self.message {
@@ -76,79 +74,6 @@ impl ConsentForm<'_> {
             "<button name=answer value=allow>Allow</button>\
              <button name=answer value=deny formnovalidate>Deny</button></form>",
         );
-        // Browsers also apply `form-action` to the redirect after the form.
-        let target = redirect.as_ref().map_or_else(String::new, |url| match url.host_str() {
-            Some(_) => format!(" {}", url.origin().ascii_serialization()),
-            None => format!(" {}:", url.scheme()),
-        });
-        html(StatusCode::OK, &body, &format!("'self'{target}"))
-    }
-}
-
-/// Returns where an answer goes, for people: the host, or the scheme of an application.
-fn place(url: &Url) -> String {
-    match (url.host_str(), url.port()) {
-        (Some(host), Some(port)) => format!("{host}:{port}"),
-        (Some(host), None) => host.to_owned(),
-        (None, _) => format!("{}:", url.scheme()),
-    }
-}
-
-/// Returns a page that says what is wrong.
-pub(super) fn problem(status: StatusCode, text: &str) -> Response {
-    html(status, &format!("<h1>This does not work</h1><p>{}</p>", escape(text)), "'none'")
-}
-
-fn html(status: StatusCode, body: &str, form_action: &str) -> Response {
-    let nonce = crate::random_id();
-    let text = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>Access</title><style nonce={nonce}>{STYLE}</style><main>{body}</main></html>"
-    );
-    let policy = format!(
-        "default-src 'none'; style-src 'nonce-{nonce}'; form-action {form_action}; frame-ancestors 'none'; base-uri 'none'"
-    );
-    let mut response = (status, text).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // With `no-referrer`, browsers send a form's origin as `null`.
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    response
-}
-
-/// Escapes a text for HTML, in elements and in attributes with quotes.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_strangers_name_is_text() {
-        assert_eq!(escape("<b a='x' c=\"&\">"), "&lt;b a=&#39;x&#39; c=&quot;&amp;&quot;&gt;");
-        let at = |uri: &str| place(&Url::parse(uri).unwrap());
-        assert_eq!(at("http://127.0.0.1:7/x"), "127.0.0.1:7");
-        assert_eq!(
-            (at("https://a.example/x").as_str(), at("com.example.app:/x").as_str()),
-            ("a.example", "com.example.app:")
-        );
+        html(StatusCode::OK, &body, &format!("'self' {}", destination.source))
     }
 }

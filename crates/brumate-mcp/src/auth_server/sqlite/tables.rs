@@ -8,8 +8,12 @@ use brumate_mcp_oauth::internal::sha256_hex;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-/// The most clients. Beyond, those that were used least recently are removed.
+/// The most clients. Beyond, those that have registered themselves and have no tokens are removed, oldest first. Without such ones no
+/// further client can register.
 const MAX_CLIENTS: u64 = 100_000;
+
+/// The most bytes of all clients' metadata. Beyond, as for [`MAX_CLIENTS`].
+const MAX_CLIENTS_BYTES: u64 = 64 << 20;
 
 /// The most authorizations under way. Beyond, the oldest are removed.
 const MAX_REQUESTS: u64 = 10_000;
@@ -44,9 +48,28 @@ pub(super) const LAYOUT: Layout = Layout {
     ",
 };
 
+/// What finds the clients to remove. Databases that were made without it get it when they are opened.
+pub(super) const INDEXES: &str = "
+    CREATE INDEX IF NOT EXISTS clients_bytes ON clients (octet_length(client));
+    CREATE INDEX IF NOT EXISTS tokens_client ON tokens (client);
+    ";
+
 const CODE: &str = "code";
 const ACCESS: &str = "access";
 const REFRESH: &str = "refresh";
+
+/// The limits of clients that register themselves.
+#[derive(Clone, Copy)]
+pub(super) struct ClientLimits {
+    clients: u64,
+    bytes: u64,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self { clients: MAX_CLIENTS, bytes: MAX_CLIENTS_BYTES }
+    }
+}
 
 /// The database, within one transaction.
 pub(super) struct Tables<'a>(Transaction<'a>);
@@ -83,10 +106,38 @@ impl<'a> Tables<'a> {
     pub(super) fn keep_client(&mut self, client: &OAuthClient, now: u64) -> Result<(), OAuthError> {
         let text = serde_json::to_string(client)?;
         self.0.execute("INSERT OR REPLACE INTO clients VALUES (?, ?, ?)", params![client.id, text, now])?;
-        if self.count("clients")? > MAX_CLIENTS {
-            self.0.execute("DELETE FROM clients WHERE id IN (SELECT id FROM clients ORDER BY used LIMIT 100)", [])?;
-        }
         Ok(())
+    }
+
+    /// Keeps a client that has registered itself, within the limits.
+    ///
+    /// # Errors
+    ///
+    /// There are no clients that could be removed for it.
+    pub(super) fn keep_registration(
+        &mut self,
+        client: &OAuthClient,
+        now: u64,
+        limits: ClientLimits,
+    ) -> Result<(), OAuthError> {
+        let bytes = serde_json::to_string(client)?.len() as u64;
+        loop {
+            let query = "SELECT count(*), coalesce(sum(octet_length(client)), 0) FROM clients";
+            let (count, held): (u64, u64) = self.0.query_row(query, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            if count < limits.clients && held + bytes <= limits.bytes {
+                return self.keep_client(client, now);
+            }
+            let removed = self.0.execute(
+                "DELETE FROM clients WHERE id IN (SELECT id FROM clients \
+                 WHERE coalesce(json_extract(client, '$.self_registered'), 1) \
+                 AND NOT EXISTS (SELECT 1 FROM tokens WHERE tokens.client = clients.id) ORDER BY used LIMIT 100)",
+                [],
+            )?;
+            if removed == 0 {
+                let text = "there are too many clients whose tokens hold: try again later";
+                return Err(OAuthError::temporarily_unavailable(text));
+            }
+        }
     }
 
     pub(super) fn client(&mut self, id: &str) -> Result<Option<OAuthClient>, OAuthError> {
@@ -268,5 +319,48 @@ impl<'a> Tables<'a> {
     fn revoke_family(&mut self, family: &str) -> Result<(), OAuthError> {
         self.0.execute("DELETE FROM tokens WHERE family = ?", [family])?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(id: usize, name: &str) -> OAuthClient {
+        OAuthClient::public(format!("c{id:04}"), ["https://a.example/"]).with_name(name)
+    }
+
+    /// A flood of registrations removes what nobody uses, and nothing else.
+    #[test]
+    fn registrations_without_tokens_are_removed_first() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(LAYOUT.tables).unwrap();
+        connection.execute_batch(INDEXES).unwrap();
+        let mut tables = Tables::begin(&mut connection).unwrap();
+        tables.keep_client(&client(0, "of the operator"), 0).unwrap();
+        let limits = ClientLimits { clients: 500, bytes: 100_000 };
+        let register = |tables: &mut Tables<'_>, id: usize, name: &str, limits| {
+            tables.keep_registration(&client(id, name).self_registered(), id as u64, limits)
+        };
+        register(&mut tables, 1, "in use", limits).unwrap();
+        tables.keep("token", REFRESH, "f", ("c0001", "{}", ""), u64::MAX >> 1).unwrap();
+        for id in 2..2000 {
+            register(&mut tables, id, "flood", limits).unwrap();
+            assert!(tables.count("clients").unwrap() <= 500);
+        }
+        let has = |tables: &mut Tables<'_>, id: usize| tables.client(&client(id, "").id).unwrap().is_some();
+        assert_eq!([0, 1, 2, 1999].map(|id| has(&mut tables, id)), [true, true, false, true]);
+        let held = |tables: &Tables<'_>| -> u64 {
+            tables.0.query_row("SELECT sum(octet_length(client)) FROM clients", [], |row| row.get(0)).unwrap()
+        };
+        for id in 2000..2020 {
+            register(&mut tables, id, &"x".repeat(20_000), limits).unwrap();
+            assert!(held(&tables) <= 100_000, "{}", held(&tables));
+        }
+        assert_eq!([0, 1].map(|id| has(&mut tables, id)), [true, true]);
+        // Where all clients are in use, the next one waits.
+        let error = register(&mut tables, 3000, "one more", ClientLimits { clients: 2, ..limits }).unwrap_err();
+        assert_eq!(error.code(), "temporarily_unavailable");
+        assert_eq!([0, 1].map(|id| has(&mut tables, id)), [true, true]);
     }
 }

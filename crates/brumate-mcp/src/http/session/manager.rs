@@ -13,15 +13,15 @@ use super::super::session_store::SessionJournal;
 use super::super::store::EventStore;
 use super::super::streams::{STANDALONE, SessionStreams};
 use super::reader::StreamReader;
+use super::transport::SessionTransport;
 use super::{LEVEL_REQUEST, Session, SessionClient, SessionError};
+use crate::principal::Principal;
 use crate::sync::lock;
 use futures::{Stream, StreamExt as _};
-use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _, RequestId,
     ServerJsonRpcMessage,
 };
-use rmcp::transport::Transport;
 use rmcp::transport::common::server_side_http::ServerSseMessage;
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::RestoreOutcome;
@@ -146,16 +146,33 @@ impl Sessions {
             });
             sessions.values().cloned().collect()
         };
-        for session in ended {
-            session.ended.cancel();
-            if let Some(journal) = &session.journal {
-                journal.remove();
-            }
-        }
+        ended.iter().for_each(|session| session.end());
         for session in left {
             lock(&session.streams).forget_expired();
         }
         lock(&self.sessions).keys().cloned().collect()
+    }
+
+    /// Ends the session of a principal that is idle longest, if it has many: clients that never end theirs would fill the
+    /// memory until the idle timeout.
+    fn make_room(&self, principal: Option<&Principal>) {
+        let oldest = {
+            let mut sessions = lock(&self.sessions);
+            let mine = || sessions.iter().filter(|(_, session)| session.principal.as_ref() == principal);
+            if mine().count() < self.limits.idle_sessions {
+                return;
+            }
+            let oldest = mine().map(|(id, session)| (session.idle(), id)).max();
+            let Some(oldest) = oldest.filter(|(idle, _)| *idle >= self.limits.kept_for).map(|(_, id)| id.clone())
+            else {
+                return;
+            };
+            sessions.remove(&oldest).map(|session| (oldest, session))
+        };
+        if let Some((id, session)) = oldest {
+            tracing::info!(session = %id, "an idle session was ended for a new one");
+            session.end();
+        }
     }
 
     /// Makes a session for the sender, if there is room for one.
@@ -180,6 +197,7 @@ impl Sessions {
             retry: self.limits.retry,
             journal,
         });
+        self.make_room(session.principal.as_ref());
         let mut sessions = lock(&self.sessions);
         let mine = || sessions.values().filter(|known| known.principal == session.principal).count();
         if sessions.len() >= self.limits.sessions
@@ -194,7 +212,7 @@ impl Sessions {
 
     async fn accept(&self, id: &Arc<str>, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
         let session = self.find(id)?;
-        session.inbox.send(message).await.map_err(|_| SessionError::Ended)
+        session.inbox.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
     }
 }
 
@@ -202,36 +220,6 @@ impl Sessions {
 fn event_id(text: &str) -> Option<(u64, u64)> {
     let (stream, number) = text.split_once('-')?;
     Some((stream.parse().ok()?, number.parse().ok()?))
-}
-
-/// The server's end of a session.
-pub(crate) struct SessionTransport {
-    session: Arc<Session>,
-    inbox: mpsc::Receiver<ClientJsonRpcMessage>,
-}
-
-impl Transport<RoleServer> for SessionTransport {
-    type Error = SessionError;
-
-    fn send(
-        &mut self,
-        message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        std::future::ready(self.session.route(message))
-    }
-
-    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        tokio::select! {
-            biased;
-            () = self.session.ended.cancelled() => None,
-            message = self.inbox.recv() => message,
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.session.ended.cancel();
-        Ok(())
-    }
 }
 
 impl SessionManager for Sessions {
@@ -272,7 +260,7 @@ impl SessionManager for Sessions {
         let session = self.find(id)?;
         let (sender, answer) = oneshot::channel();
         lock(&session.client).initialized = Some(sender);
-        session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
+        session.inbox.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
         tokio::select! {
             answer = answer => answer.map_err(|_| SessionError::Ended),
             () = session.ended.cancelled() => Err(SessionError::Ended),
@@ -329,7 +317,7 @@ impl SessionManager for Sessions {
         });
         request.request.extensions_mut().insert(origin);
         let reader = session.read(stream, 0, true).ok_or(SessionError::Ended)?;
-        session.inbox.send(message).await.map_err(|_| SessionError::Ended)?;
+        session.inbox.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
         Ok(reader.into_stream().right_stream())
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn auth_server(issuer: &str, provider: SqliteAuth) -> AuthServer {
         .scopes(["read", "delete"])
         .default_scopes(["read"])
         .registration()
-        .client_metadata_documents()
+        .local_client_metadata_documents()
         .introspection("resource", Secret::new("resource secret"))
         .requests_per_minute(10_000)
 }

@@ -100,7 +100,11 @@ fn oauth(options: &ClientAuthorization) -> Result<(OAuth, ConsentSignal), String
         (Some(id), None) => Some(ClientRegistration::public(id)),
         (None, _) => None,
     };
-    Ok((registration.into_iter().fold(oauth, OAuth::registration), consent))
+    let of_issuer = |registration: ClientRegistration| match &options.client_issuer {
+        Some(issuer) => registration.issuer(issuer),
+        None => registration,
+    };
+    Ok((registration.map(of_issuer).into_iter().fold(oauth, OAuth::registration), consent))
 }
 
 /// Deletes the stored tokens and the client registration for a server. Returns whether there were any.
@@ -116,8 +120,8 @@ pub(super) fn advice(error: &ClientError) -> Option<&'static str> {
             "Give a token with --token-file, BRUMATE_CLIENT_TOKEN or --header 'Authorization: ...'; without these, OAuth is tried.",
         ),
         ClientError::Authorization(_) => Some(
-            "Set a registered client with --client-id (and --client-secret-file), give a token with --token-file, or delete the \
-             stored tokens with `brumate client logout`.",
+            "Set a registered client with --client-id (and --client-secret-file, with --client-issuer for the authorization server \
+             that issued it), give a token with --token-file, or delete the stored tokens with `brumate client logout`.",
         ),
         _ => None,
     }
@@ -133,6 +137,7 @@ mod tests {
             token_file: None,
             client_id: None,
             client_secret_file: None,
+            client_issuer: None,
             scopes: Vec::new(),
             no_browser: true,
         }

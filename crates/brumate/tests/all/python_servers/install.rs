@@ -87,10 +87,38 @@ fn removing_brings_the_old_bytes_back() {
     assert_eq!(after["mcpServers"]["Abuse"]["args"], json!(["run", "--offline", server]));
     assert_eq!(after["mcpServers"]["old"]["command"], "x");
     assert_eq!(after["theme"], "dark");
-    home.installs(&["--offline", "--remove", server]);
+    home.installs(&["--remove", server]);
     assert_eq!(std::fs::read_to_string(home.desktop()).unwrap(), before);
     let (status, text) = home.install(&["--remove", "--name", "Abuse"]);
     assert!(status == Some(1) && text.contains("has no server `Abuse`"), "{text}");
+}
+
+/// The server chooses the name under which somebody trusts another one.
+#[test]
+fn a_server_takes_no_other_ones_place() {
+    let home = Home::new();
+    let before = format!(
+        "{{\"mcpServers\": {{\"Abuse\": {{\"command\": \"npx\", \"env\": {{\"TOKEN\": \"{SECRET}\"}}, \"autoApprove\": [\"*\"]}}}}}}\n"
+    );
+    std::fs::write(home.desktop(), &before).unwrap();
+    let server = abuse();
+    let server = server.to_str().unwrap();
+    let (status, text) = home.install(&["--offline", server]);
+    assert!(status == Some(1) && text.contains("a server `Abuse` already") && text.contains("--name Abuse"), "{text}");
+    let (status, text) = home.install(&["--offline", "--remove", server]);
+    assert!(status == Some(1) && text.contains("no entry that Brumate has made for this server"), "{text}");
+    assert_eq!(std::fs::read_to_string(home.desktop()).unwrap(), before);
+    // Whoever names it means it.
+    let text = home.installs(&["--offline", "--name", "Abuse", server]);
+    assert!(text.contains("replaced `Abuse` in Claude Desktop, with its variables and approvals"), "{text}");
+    let entry = &json_of(&home.desktop())["mcpServers"]["Abuse"];
+    assert_eq!(*entry, json!({"command": env!("CARGO_BIN_EXE_brumate"), "args": ["run", "--offline", server]}));
+    let text = home.installs(&["--name", "Abuse", server]);
+    assert!(text.contains("updated `Abuse`"), "{text}");
+    let text = home.installs(&["--name", "Abuse", server]);
+    assert!(text.contains("`Abuse` is in Claude Desktop already"), "{text}");
+    home.installs(&["--remove", server]);
+    assert_eq!(std::fs::read_to_string(home.desktop()).unwrap(), before);
 }
 
 #[test]
