@@ -16,6 +16,7 @@ import sys
 from . import (
     channel,
     display,
+    ending,
     execution,
     figures,
     fonts,
@@ -101,6 +102,7 @@ def preload(names_json):
 def settle():
     """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared."""
     gc.collect()
+    ending.note_known()
     gc.freeze()
 
 

@@ -24,6 +24,7 @@ from traitlets.config import Config
 from .. import commands, interrupts, loops
 from . import magics, running, shell_lines, sources
 from .attributes import settle
+from .cleaning import Manager
 from .errors import Errors
 from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
@@ -54,6 +55,14 @@ class _Exiter(ExitAutocall):
 
 # What IPython advises after each `SystemExit`; it is no use here.
 _EXIT_ADVICE = "To exit: use 'exit', 'quit', or Ctrl-D."
+
+
+_pseudo_sync_runner = interactiveshell._pseudo_sync_runner
+
+
+def _run_without_loop(coroutine):
+    """Runs a cell that does not await, in the context of those that do."""
+    return loops.in_context(_pseudo_sync_runner, coroutine)
 
 
 def _warn(message, category=None, stacklevel=1, **options):
@@ -201,7 +210,7 @@ class ZMQInteractiveShell(InteractiveShell):
             try:
                 cell = self._plain(raw_cell)
                 if cell is not None and "await" not in cell and "async" not in cell:
-                    result = running.run(self, raw_cell, cell, cell_id, cell_meta)
+                    result = loops.in_context(running.run, self, raw_cell, cell, cell_id, cell_meta)
                     if result is not None:
                         return result
             except BaseException as error:
@@ -355,6 +364,7 @@ def _no_editor(*_arguments):
 def make():
     """A shell that belongs to nobody yet."""
     interactiveshell.warn = _warn
+    interactiveshell._pseudo_sync_runner = _run_without_loop
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"
@@ -364,6 +374,7 @@ def make():
     config.InteractiveShell.autoindent = False
     config.Completer.use_jedi = False
     shell = ZMQInteractiveShell(config=config, ipython_dir="/nonexistent")
+    shell.input_transformer_manager = Manager()
     shell.extension_manager.load_extension("storemagic")
     if sys.flags.utf8_mode:
         shell.stdin_encoding = "utf-8"
