@@ -23,6 +23,7 @@ from . import (
     ignored,
     import_hooks,
     interrupts,
+    live_displays,
     loops,
     platform_support,
     plotly_figures,
@@ -78,6 +79,7 @@ def boot(event_fd=-1, home=None):
     if sys.platform == "emscripten":
         platform_support.patch()
         loops.patch()
+        live_displays.install()
     execution.prepare()
     for name in PRELOADED:
         try:

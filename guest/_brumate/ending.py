@@ -6,7 +6,7 @@ thousand modules of libraries would take longer than most runs. The steps and th
 1. exit functions of `threading`, then those of `atexit` ([`run_exit_functions`]);
 2. the program's modules go, `__main__` first, then what still refers to one of them is collected ([`release`]);
 3. modules that something keeps are cleared, the last imported first;
-4. objects that libraries keep are finalized ([`finalize_kept`]), where natively the libraries' modules would be cleared.
+4. objects that libraries keep are finalized ([`finalize_kept`]): natively the libraries' modules would be cleared.
 
 A process of the guest ends once. A script inside a session is a [`Visit`].
 """
@@ -335,6 +335,16 @@ class Visit:
         _collect()
         _clear(kept)
         _collect()
+        self._flush()
+
+    def hand_over(self):
+        """Ends the program, but leaves its names to the session: exit functions run, what was written is flushed."""
+        for name, function in self._before.items():
+            setattr(atexit, name, function)
+        self._exits._run_exitfuncs()
+        self._flush()
+
+    def _flush(self):
         known = {id(stream) for stream in self._streams}
         left = [some for some in _objects() if id(some) not in known and _is_stream(some)]
         for stream in sorted(left, key=_rank):

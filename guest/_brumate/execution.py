@@ -4,6 +4,7 @@ from .pristine import __builtins__
 
 import asyncio
 import atexit
+import gc
 import sys
 import types
 
@@ -101,6 +102,8 @@ class _Execution:
             if changed:
                 pristine.restore(changed)
             if _Reserve.memory is None:
+                # Cycles of what ran out of memory wait for a collection, which fewer objects than usual may put off.
+                interrupts.call(gc.collect)
                 interrupts.call(prepare)
         return ended
 
@@ -161,6 +164,8 @@ class _Execution:
         failed = self.error is not None
         if failed:
             ended = self._report(self.error)
+            if self.session:
+                reports.release_memory(self.error)
             self.error = None
         for step in self._last_steps():
             # Tasks of the loop enter the program's context themselves.

@@ -57,6 +57,27 @@ def describe(error):
     )
 
 
+def chain_of(error):
+    """An exception with its causes and contexts, no more than [`MAX_CHAIN`]."""
+    seen, chain = set(), []
+    while error is not None and id(error) not in seen and len(chain) < MAX_CHAIN:
+        seen.add(id(error))
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def release_memory(error):
+    """Lets go of what the frames of a MemoryError hold: whoever keeps the exception would keep that. Returns whether
+    it was one."""
+    chain = chain_of(error)
+    if not any(isinstance(link, MemoryError) for link in chain):
+        return False
+    for link in chain:
+        traceback.clear_frames(link.__traceback__)
+    return True
+
+
 def describe_safely(error):
     """Like [`describe`], for when the exception's own code or a patched traceback module fails. Runs no guest code."""
     kind = type(error)

@@ -21,7 +21,7 @@ from IPython.display import display
 from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
-from .. import commands, interrupts, loops
+from .. import commands, ending, interrupts, loops
 from . import magics, running, shell_lines, sources
 from .attributes import settle
 from .cleaning import Manager
@@ -271,6 +271,22 @@ class ZMQInteractiveShell(InteractiveShell):
         """Shows a figure's mime bundle, or has `%%capture` catch it."""
         self.display_pub.publish(data)
 
+    def safe_execfile(self, *arguments, **options):
+        """Runs a file, for `%run`: its program ends, though its names stay."""
+        visit = ending.Visit()
+        try:
+            return super().safe_execfile(*arguments, **options)
+        finally:
+            visit.hand_over()
+
+    def safe_run_module(self, *arguments, **options):
+        """Runs a module, for `%run -m`."""
+        visit = ending.Visit()
+        try:
+            return super().safe_run_module(*arguments, **options)
+        finally:
+            visit.hand_over()
+
     # Shell lines.
 
     def system(self, cmd):
@@ -319,7 +335,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def enable_gui(self, gui=None):
         if gui not in _BACKENDS:
-            raise UsageError(f"no {gui} windows here: figures are shown below the cell")
+            print(f"no {gui} windows here: figures are shown below the cell", file=sys.stderr)
 
     def enable_matplotlib(self, gui=None):
         """`%matplotlib`: figures are always shown inline."""
@@ -330,8 +346,9 @@ class ZMQInteractiveShell(InteractiveShell):
         if isinstance(gui, str):
             gui = gui.lower()
         if gui not in _BACKENDS:
-            raise UsageError(
-                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)"
+            print(
+                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)",
+                file=sys.stderr,
             )
         if matplotlib.get_backend(auto_select=False) != figures.BACKEND:
             matplotlib.use(figures.BACKEND)
