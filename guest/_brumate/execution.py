@@ -4,7 +4,6 @@ from .pristine import __builtins__
 
 import asyncio
 import atexit
-import gc
 import sys
 import types
 
@@ -102,8 +101,6 @@ class _Execution:
             if changed:
                 pristine.restore(changed)
             if _Reserve.memory is None:
-                # Cycles of what ran out of memory wait for a collection, which fewer objects than usual may put off.
-                interrupts.call(gc.collect)
                 interrupts.call(prepare)
         return ended
 
@@ -165,7 +162,7 @@ class _Execution:
         if failed:
             ended = self._report(self.error)
             if self.session:
-                reports.release_memory(self.error)
+                interrupts.call(reports.release_memory, self.error)
             self.error = None
         for step in self._last_steps():
             # Tasks of the loop enter the program's context themselves.

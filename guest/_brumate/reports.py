@@ -3,6 +3,7 @@
 from .pristine import __builtins__
 
 import asyncio
+import gc
 import linecache
 import selectors
 import sys
@@ -68,14 +69,14 @@ def chain_of(error):
 
 
 def release_memory(error):
-    """Lets go of what the frames of a MemoryError hold: whoever keeps the exception would keep that. Returns whether
-    it was one."""
+    """Lets go of what the frames of a MemoryError hold: whoever keeps the exception would keep that."""
     chain = chain_of(error)
     if not any(isinstance(link, MemoryError) for link in chain):
-        return False
+        return
     for link in chain:
         traceback.clear_frames(link.__traceback__)
-    return True
+    # Cycles wait for a collection, which a few large objects do not bring about.
+    gc.collect()
 
 
 def describe_safely(error):

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Image, MachineSpec, Mount};
+use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, MachineSpec, Mount, StreamName};
 use brumate_engine::client::{Error, ExitReason, Sandbox};
 
 use crate::support::sessions::sandbox;
@@ -22,13 +22,13 @@ fn native<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> T {
 /// Runs a program in a machine of its own with `directory` at /out. Returns its exit status and what it printed on stdout.
 async fn ending(sandbox: &Sandbox, code: &str, mode: ExecuteMode, directory: &Path) -> (i32, String) {
     let mounts = vec![Mount { host: directory.to_owned(), guest: "/out".to_owned(), read_only: false }];
-    let spec = MachineSpec { image: Image::PLAIN, mounts, ..MachineSpec::default() };
+    let spec = MachineSpec { mounts, ..MachineSpec::default() };
     let mut machine = sandbox.machine(spec).await.expect("a machine");
     let (sender, mut events) = tokio::sync::mpsc::channel(16);
     let listening = tokio::spawn(async move {
         let mut printed = String::new();
         while let Some(event) = events.recv().await {
-            if let Event::Stream { name: brumate_engine::api::StreamName::Stdout, text } = event {
+            if let Event::Stream { name: StreamName::Stdout, text } = event {
                 printed.push_str(&text);
             }
         }
