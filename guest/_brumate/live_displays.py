@@ -37,6 +37,19 @@ def _draw_at_end(module):
     kind.__init__, kind.refresh, kind.stop = __init__, refresh_, stop_
 
 
+def _show_no_empty(module):
+    display = module.display
+
+    @functools.wraps(display)
+    def display_(segments, text):
+        # What moves a terminal's cursor has no text.
+        if text:
+            display(segments, text)
+
+    module.display = display_
+
+
 def install():
     """Done once, at boot, where there are no threads."""
+    import_hooks.after_import("rich.jupyter", _show_no_empty)
     import_hooks.after_import("rich.live", _draw_at_end)
