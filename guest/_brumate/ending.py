@@ -84,9 +84,20 @@ def _call(function, message):
         _report(message, function, error)
 
 
-def _is_stream(some):
-    kind = type(some)
-    return issubclass(kind, io.IOBase) and not streams.is_part_of_ours(some)
+def _found(wanted):
+    """Objects of the program whose class is `wanted`: a function that is asked once for each class."""
+    objects = _objects()
+    kinds = list(map(type, objects))
+    chosen = {kind for kind in set(kinds) if wanted(kind)}
+    return [some for some, kind in zip(objects, kinds, strict=True) if kind in chosen] if chosen else []
+
+
+def _is_stream(kind):
+    return issubclass(kind, io.IOBase)
+
+
+def _streams():
+    return [some for some in _found(_is_stream) if not streams.is_part_of_ours(some)]
 
 
 def _rank(stream):
@@ -104,7 +115,7 @@ def _quietly(function, *arguments):
 def _collect():
     """Collects garbage. Streams go last, text before bytes: the collector would finalize those of a cycle in any order,
     and what a closed file has not got yet would be lost."""
-    held = sorted([some for some in _objects() if _is_stream(some)], key=_rank, reverse=True)
+    held = sorted(_streams(), key=_rank, reverse=True)
     _collect_now()
     while held:
         stream = held.pop()
@@ -177,6 +188,7 @@ def _clear(kept):
 def _forget_attributes():
     """Takes the program's changes out of `sys` and `builtins`, which keep its functions alive."""
     sys.excepthook, sys.displayhook = sys.__excepthook__, sys.__displayhook__
+    sys.unraisablehook = ignored.print_ignored
     streams.take_back()
     for name in vars(sys).keys() - _Known.attributes:
         delattr(sys, name)
@@ -189,23 +201,23 @@ def _forget_attributes():
 def release():
     """Lets go of the program's modules, and of all that only they kept."""
     sys.is_finalizing = True.__bool__
-    _collect()
     kept = _take_away(own_modules())
-    _collect()
-    _clear(kept)
     _forget_attributes()
     _collect()
-    sys.unraisablehook = ignored.print_ignored
+    if any(reference() is not None for reference in kept):
+        _clear(kept)
+        _collect()
 
 
 # 4. What libraries keep.
 
 
 def _finalizer(kind):
-    """The finalizer of a class, other than those of streams, which are flushed."""
+    """The finalizer of a class, if it is a function of Python; streams are flushed."""
     for base in type.__dict__["__mro__"].__get__(kind):
-        if "__del__" in vars(base):
-            return None if base.__module__ in ("_io", "io") else vars(base)["__del__"]
+        if "__del__" in base.__dict__:
+            function = base.__dict__["__del__"]
+            return function if type(function) is types.FunctionType else None
     return None
 
 
@@ -220,27 +232,24 @@ def _flush(stream):
 
 def finalize_kept():
     """Finalizes objects of the program that something else than its modules keeps."""
-    found, kept_streams = _objects(), []
-    sqlite = sys.modules.get("sqlite3")
-    connection = getattr(sqlite, "Connection", None) or _Known
-    for some in found:
+    connection = getattr(sys.modules.get("sqlite3"), "Connection", _Known)
+    kept = _found(lambda kind: kind is _Generator or issubclass(kind, connection) or _finalizer(kind) is not None)
+    for some in kept:
         kind = type(some)
         if kind is _Generator:
             file = some.gi_code.co_filename
             if some.gi_frame is not None and not some.gi_running and not file.startswith(_LIBRARIES):
                 _call(some.close, "Exception ignored while closing generator")
-        elif _is_stream(some):
-            kept_streams.append(some)
         elif issubclass(kind, connection):
             _quietly(some.close)
         elif not _is_finalized(some):
             function = _finalizer(kind)
-            if type(function) is types.FunctionType:
-                if function.__code__.co_filename.startswith(_LIBRARIES):
-                    _quietly(function, some)
-                else:
-                    _call(types.MethodType(function, some), None)
-    for stream in sorted(kept_streams, key=_rank):
+            if function.__code__.co_filename.startswith(_LIBRARIES):
+                _quietly(function, some)
+            else:
+                _call(types.MethodType(function, some), None)
+    del kept
+    for stream in sorted(_streams(), key=_rank):
         _quietly(_flush, stream)
     sys.is_finalizing = _is_finalizing
 
@@ -296,7 +305,7 @@ class Visit:
         self._levels = [(logger, list(logger.handlers), logger.level) for logger in _loggers()]
         self._threading = len(getattr(threading, "_threading_atexits", ()))
         # The streams themselves: an address alone may be another's later.
-        self._streams = [some for some in _objects() if _is_stream(some)]
+        self._streams = _streams()
         self._hooks = sys.excepthook, sys.displayhook, sys.unraisablehook
 
     def run_exit_functions(self):
@@ -346,7 +355,7 @@ class Visit:
 
     def _flush(self):
         known = {id(stream) for stream in self._streams}
-        left = [some for some in _objects() if id(some) not in known and _is_stream(some)]
+        left = [some for some in _streams() if id(some) not in known]
         for stream in sorted(left, key=_rank):
             _quietly(stream.flush)
 

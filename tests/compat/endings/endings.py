@@ -1,8 +1,8 @@
 """How programs end: what each leaves in files, prints and exits with.
 
-    python endings.py list              JSON: the programs' texts, by name
-    python endings.py run DIRECTORY     runs each with this Python, in DIRECTORY/NAME; JSON: `[exit status, output]` by name
-    python endings.py files DIRECTORY   JSON: what the files below DIRECTORY/NAME hold, by name
+python endings.py list              JSON: the programs' texts, by name
+python endings.py run DIRECTORY     runs each with this Python, in DIRECTORY/NAME; JSON: `[exit status, output]` by name
+python endings.py files DIRECTORY   JSON: what the files below DIRECTORY/NAME hold, by name
 """
 
 import bz2
@@ -117,7 +117,7 @@ file.write(b'x')
 directory = tempfile.TemporaryDirectory(dir='.')
 open(directory.name + '/inside', 'w').write('x')
 """,
-    "shelf": "import dbm.dumb, shelve\ns = shelve.Shelf(dbm.dumb.open('s', 'c'), writeback=True)\ns['a'] = [1]\ns['a'].append(2)",
+    "shelf": "import dbm.dumb, shelve\ns = shelve.Shelf(dbm.dumb.open('s', 'c'), 4, writeback=True)\ns['a'] = [1]\ns['a'].append(2)",
     "logging": """
 import logging, logging.handlers
 handler = logging.handlers.MemoryHandler(100, target=logging.FileHandler('log.txt'))
@@ -162,7 +162,7 @@ def content(path):
 
 
 def files(directory):
-    found = [path for path in sorted(directory.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    found = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.suffix != ".bak"]
     return {str(path.relative_to(directory)): content(path) for path in found}
 
 
