@@ -233,13 +233,20 @@ def _flush(stream):
 def finalize_kept():
     """Finalizes objects of the program that something else than its modules keeps."""
     connection = getattr(sys.modules.get("sqlite3"), "Connection", _Known)
-    kept = _found(lambda kind: kind is _Generator or issubclass(kind, connection) or _finalizer(kind) is not None)
-    for some in kept:
+
+    def wanted(kind):
+        return kind is _Generator or issubclass(kind, (connection, io.IOBase)) or _finalizer(kind) is not None
+
+    open_streams = []
+    for some in _found(wanted):
         kind = type(some)
         if kind is _Generator:
             file = some.gi_code.co_filename
             if some.gi_frame is not None and not some.gi_running and not file.startswith(_LIBRARIES):
                 _call(some.close, "Exception ignored while closing generator")
+        elif issubclass(kind, io.IOBase):
+            if not streams.is_part_of_ours(some):
+                open_streams.append(some)
         elif issubclass(kind, connection):
             _quietly(some.close)
         elif not _is_finalized(some):
@@ -248,8 +255,7 @@ def finalize_kept():
                 _quietly(function, some)
             else:
                 _call(types.MethodType(function, some), None)
-    del kept
-    for stream in sorted(_streams(), key=_rank):
+    for stream in sorted(open_streams, key=_rank):
         _quietly(_flush, stream)
     sys.is_finalizing = _is_finalizing
 
