@@ -16,12 +16,14 @@ import sys
 from . import (
     channel,
     display,
+    ending,
     execution,
     figures,
     fonts,
     ignored,
     import_hooks,
     interrupts,
+    live_displays,
     loops,
     platform_support,
     plotly_figures,
@@ -77,6 +79,7 @@ def boot(event_fd=-1, home=None):
     if sys.platform == "emscripten":
         platform_support.patch()
         loops.patch()
+        live_displays.install()
     execution.prepare()
     for name in PRELOADED:
         try:
@@ -101,6 +104,7 @@ def preload(names_json):
 def settle():
     """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared."""
     gc.collect()
+    ending.note_known()
     gc.freeze()
 
 

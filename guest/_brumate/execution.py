@@ -10,6 +10,7 @@ import types
 from . import (
     channel,
     display,
+    ending,
     figures,
     interrupts,
     loops,
@@ -29,6 +30,9 @@ from .text import parse, quote
 
 # Given back when memory is exhausted, so that the report of it can be made.
 RESERVE_BYTES = 256 << 10
+
+# Exit status of a script that ends with KeyboardInterrupt: 128 and the number of SIGINT.
+_INTERRUPTED = 130
 
 _exec = exec
 _eval = eval
@@ -75,7 +79,11 @@ class _Execution:
         self.session = self.shell or mode == "cell"
         # A shell shows figures by itself; figures that a script leaves open are not shown anywhere.
         self.figures = request.get("figures") is not False and not self.shell and not self.script
+        # Nothing runs here afterwards: the program ends as a process does.
+        self.ends = request.get("ends_program") is True and not self.session
         self.program = None
+        # What the code raised, until it is told: it keeps the frames alive, and all that is in them.
+        self.error = None
 
     def run(self):
         """Executes; returns `Ended` as JSON text."""
@@ -85,10 +93,10 @@ class _Execution:
         streams.start_run()
         loops.keep(self.session)
         recursion.start_run()
-        answer, error = interrupts.call(self._cell if self.shell else self._guest)
+        answer, self.error = interrupts.call(self._cell if self.shell else self._guest)
         on_demand.end_run()
         changed = pristine.repair()
-        ended = self._conclude(answer, error)
+        ended = self._conclude(answer)
         if self.session:
             if changed:
                 pristine.restore(changed)
@@ -99,11 +107,14 @@ class _Execution:
     def _guest(self):
         """Everything that runs as the guest: interruptible, and what it raises is the guest's result."""
         request = self.request
-        home = space.open_space(request, self.session)
-        self.program = program = Program(home.file_name, request["code"])
+        home = space.open_space(request, self.session, script=self.script and not self.server)
+        code = request["code"]
+        if request.get("source_bytes") is True:
+            code = code.encode("latin-1")
+        self.program = program = Program(home.file_name, code)
         program.register()
         if self.script:
-            space.put_script(home.file_name, program.text)
+            space.put_script(home.file_name, program.content())
             if self.server:
                 from . import serving
 
@@ -120,21 +131,17 @@ class _Execution:
         return self._evaluate(program, namespace)
 
     def _evaluate(self, program, namespace):
-        recursion.count_frames()
         if program.needs_loop:
+            recursion.count_frames()
             value = loops.run(loops.run_program(program, namespace))
         else:
-            if program.body is not None:
-                _exec(program.body, namespace)
-            if program.last is None:
-                return None
-            value = _eval(program.last, namespace)
+            value = loops.in_context(_evaluated, program, namespace)
         kind = type(value)
         if kind is _Coroutine or (issubclass(kind, _Future) and value.get_loop() is loops.current_loop()):
             value = loops.run(loops.finish(value))
         if value is None or self.script or not program.wanted:
             return None
-        return self._convert(value)
+        return loops.in_context(self._convert, value)
 
     def _cell(self):
         """A notebook's cell: IPython catches and words what it raises."""
@@ -148,21 +155,27 @@ class _Execution:
         is_str = "true" if issubclass(type(value), str) else "false"
         return f'{{"Returned":{{"json":{quote(values.to_json(value))},"is_str":{is_str}}}}}'
 
-    def _conclude(self, answer, error):
+    def _conclude(self, answer):
         """Ends the run. What is left to do is guest code as well, but of it only an interrupt changes the result."""
         ended = answer or '{"Returned":null}'
-        if error is not None:
-            ended = self._report(error)
+        failed = self.error is not None
+        if failed:
+            ended = self._report(self.error)
+            if self.session:
+                interrupts.call(reports.release_memory, self.error)
+            self.error = None
         for step in self._last_steps():
-            _, late = interrupts.call(step)
+            # Tasks of the loop enter the program's context themselves.
+            _, late = interrupts.call(*((step,) if step is loops.close_loop else (loops.in_context, step)))
             if late is None:
                 continue
-            if error is None and isinstance(late, KeyboardInterrupt):
-                error = late
+            if not failed and isinstance(late, KeyboardInterrupt):
+                failed = True
                 ended = self._report(late)
             else:
                 text = self._describe(late)[2]
                 interrupts.call(streams.write_error, f"Exception ignored at the end of the run:\n{text}")
+            late = None
         streams.flush()
         return ended
 
@@ -171,10 +184,17 @@ class _Execution:
             yield loops.close_loop
         if self.figures and "matplotlib.pyplot" in sys.modules:
             yield figures.show_open
-        if self.script:
+        if self.ends:
+            yield ending.run_exit_functions
+        elif self.script:
             yield _run_exit_functions
+        if self.script:
             yield saved_figures.tell_unseen
         yield streams.flush_guest
+        if self.ends:
+            yield ending.release
+            yield ending.finalize_kept
+            yield streams.flush_guest
 
     def _report(self, error):
         """`Ended` for an exception that reached the top."""
@@ -188,17 +208,28 @@ class _Execution:
             _, failure = interrupts.call(_call_hook, error)
             if failure is None:
                 return '{"Exited":{"code":1,"message":""}}'
-        return _raised(self._describe(error))
+        described = self._describe(error)
+        if self.script and not self.server and type(error) is KeyboardInterrupt:
+            # As a shell tells of a process that SIGINT ended.
+            return f'{{"Exited":{{"code":{_INTERRUPTED},"message":{quote(described[2])}}}}}'
+        return _raised(described)
 
     def _describe(self, error):
         if isinstance(error, MemoryError):
             give_memory_back()
-        described, failure = interrupts.call(reports.describe, error)
+        described, failure = interrupts.call(loops.in_context, reports.describe, error)
         if failure is None:
             return described
         if isinstance(failure, MemoryError):
             give_memory_back()
         return reports.describe_safely(error)
+
+
+def _evaluated(program, namespace):
+    recursion.count_frames()
+    if program.body is not None:
+        _exec(program.body, namespace)
+    return None if program.last is None else _eval(program.last, namespace)
 
 
 def _call_hook(error):

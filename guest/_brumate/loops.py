@@ -3,6 +3,7 @@
 from .pristine import __builtins__
 
 import asyncio
+import contextvars
 import sys
 from asyncio import base_events, events, runners, selector_events, tasks
 
@@ -159,12 +160,35 @@ class _Current:
     loop = None
     # Whether it is kept for cells to come, which may await.
     kept = False
+    # What the program's own code runs in, whether it awaits or not; None until it runs.
+    context = None
 
 
 def keep(kept):
-    """Whether tasks may wait for a later cell."""
+    """Whether tasks may wait for a later cell, and context variables keep their values until then."""
     if _Current.kept is not kept:
         _Current.kept = kept
+    if not kept:
+        _Current.context = None
+
+
+def in_context(function, *arguments):
+    """Calls a function of the program in the program's context."""
+    context = _free_context()
+    return function(*arguments) if context is None else context.run(function, *arguments)
+
+
+def _free_context():
+    """The program's context; None inside of it, where nothing can enter it once more."""
+    context = _Current.context
+    if context is None:
+        context = _Current.context = contextvars.copy_context()
+        return context
+    try:
+        context.run(bool)
+    except RuntimeError:
+        return None
+    return context
 
 
 def current_loop():
@@ -221,7 +245,7 @@ def run(coroutine):
     """
     loop = open_loop()
     _forget_stops(loop)
-    task = loop.create_task(coroutine)
+    task = loop.create_task(coroutine, context=_free_context())
     try:
         return loop.run_until_complete(task)
     except KeyboardInterrupt as interrupt:

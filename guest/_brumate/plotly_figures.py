@@ -5,6 +5,7 @@ from .pristine import __builtins__
 
 import binascii
 import sys
+import warnings
 import zlib
 
 from . import channel, import_hooks, pictures, plotly_pictures, streams
@@ -130,14 +131,40 @@ def _take_over(module):
     renderers.default = _RENDERER
 
 
-def _explain(module):
-    module.KALEIDO_REQUIRED_MSG = (
-        "plotly needs a browser to write pictures, and there is none in this sandbox: "
-        "use fig.write_html(...) or fig.show(), whose answer has a picture, or draw with matplotlib"
-    )
+def image(figure, format="png", width=None, height=None, scale=1):
+    """A figure's picture as bytes, as `figure.to_image()` returns it; warns of what is not in it.
+
+    Raises ValueError for a format or a size that cannot be, and for a figure of which nothing can be drawn.
+    """
+    kind = str(format).lower().lstrip(".")
+    if kind not in plotly_pictures.FORMATS:
+        raise ValueError(
+            f"this sandbox draws plotly's figures as {', '.join(plotly_pictures.FORMATS)}, not as {format!r}; "
+            "fig.write_html(...) writes a page"
+        )
+    figure = dict(figure if isinstance(figure, dict) else figure.to_dict())
+    layout = figure["layout"] = dict(figure.get("layout") or {})
+    layout.update({side: size for side, size in (("width", width), ("height", height)) if size is not None})
+    picture, left_out = plotly_pictures.draw(figure, kind, float(scale or 1))
+    names = ", ".join(left_out)
+    if not picture:
+        raise ValueError(
+            f"nothing of this figure can be drawn without a browser{f' ({names})' if names else ''}; "
+            "fig.write_html(...) writes a page that shows it"
+        )
+    if left_out:
+        warnings.warn(f"not in the picture of the plotly figure: {names}", stacklevel=4)
+    return picture
+
+
+def _draw_without_browser(module):
+    import kaleido
+
+    # What stands in for it has no metadata of a package.
+    module.kaleido, module._KALEIDO_AVAILABLE = kaleido, True
 
 
 def install():
     """Done once, at boot."""
     import_hooks.after_import("plotly.io._renderers", _take_over)
-    import_hooks.after_import("plotly.io._kaleido", _explain)
+    import_hooks.after_import("plotly.io._kaleido", _draw_without_browser)

@@ -11,7 +11,7 @@ import json
 import sys
 import types
 
-from . import notebook, space
+from . import loops, notebook, space
 from .execution import execute
 from .imports import analyze
 from .reseeding import reseed
@@ -133,6 +133,7 @@ def warm_up():
     for _ in range(WARM_UP):
         usual()
     notebook.forget()
+    loops.keep(False)
     space.forget_session()
 
 

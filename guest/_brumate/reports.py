@@ -3,6 +3,7 @@
 from .pristine import __builtins__
 
 import asyncio
+import gc
 import linecache
 import selectors
 import sys
@@ -55,6 +56,27 @@ def describe(error):
         elide(well_formed(message), MAX_MESSAGE_CHARS),
         elide(well_formed(text), MAX_TRACEBACK_CHARS),
     )
+
+
+def chain_of(error):
+    """An exception with its causes and contexts, no more than [`MAX_CHAIN`]."""
+    seen, chain = set(), []
+    while error is not None and id(error) not in seen and len(chain) < MAX_CHAIN:
+        seen.add(id(error))
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def release_memory(error):
+    """Lets go of what the frames of a MemoryError hold: whoever keeps the exception would keep that."""
+    chain = chain_of(error)
+    if not any(isinstance(link, MemoryError) for link in chain):
+        return
+    for link in chain:
+        traceback.clear_frames(link.__traceback__)
+    # Cycles wait for a collection, which a few large objects do not bring about.
+    gc.collect()
 
 
 def describe_safely(error):

@@ -7,6 +7,8 @@ import ast
 import inspect
 import linecache
 
+from . import source_encoding
+
 _TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _ONLY_AST = ast.PyCF_ONLY_AST
 _COROUTINE = inspect.CO_COROUTINE
@@ -28,10 +30,14 @@ class Program:
     whether its value is the result: a trailing semicolon says no, as in IPython.
     """
 
-    __slots__ = ("file_name", "text", "body", "last", "wanted", "needs_loop", "futures")
+    __slots__ = ("file_name", "text", "body", "last", "wanted", "needs_loop", "futures", "data")
 
     def __init__(self, file_name, text):
+        """`text` may be bytes of a file; what they are encoded in is found out when they are compiled."""
         self.file_name = file_name
+        self.data = None
+        if type(text) is bytes:
+            self.data, text = text, text.decode("utf-8", "replace")
         self.text = text[1:] if text[:1] == "\ufeff" else text
         self.body = self.last = None
         self.wanted = True
@@ -40,6 +46,9 @@ class Program:
 
     def compile(self, script, futures=0):
         """Compiles the text, with the `__future__` features `futures`; raises what `compile` raises."""
+        if self.data is not None:
+            self.text = source_encoding.decode(self.data, self.file_name)
+            self.register()
         try:
             self._compile(script, futures)
         except SyntaxError as error:
@@ -75,6 +84,10 @@ class Program:
         lines = lines_of(self.text)[final.end_lineno - 1 :]
         lines[0] = lines[0].encode("utf-8", "surrogatepass")[final.end_col_offset :].decode("utf-8", "surrogatepass")
         return "".join(lines).lstrip(" \t\f\\\n")[:1] == ";"
+
+    def content(self):
+        """What a file with the text has in it."""
+        return self.text.encode("utf-8", "surrogatepass") if self.data is None else self.data
 
     def register(self):
         """Lets linecache (hence tracebacks, warnings, `inspect.getsource`) find the text."""

@@ -32,10 +32,10 @@ class Space:
         self.cells = 0
         self.entered_from = None
 
-    def enter(self, request, session, cell=False):
+    def enter(self, request, session, cell=False, script=False):
         """Makes this the `__main__` of the process, with the request's names, arguments and environment.
 
-        A notebook's `cell` has no `__file__`.
+        A notebook's `cell` has no `__file__`. The one of a `script` is absolute, and modules are looked for beside it.
         """
         name = request.get("file_name") or (f"<cell {self.cells + 1}>" if session else DEFAULT_FILE_NAME)
         if not session:
@@ -48,6 +48,14 @@ class Space:
             if name in linecache.cache:
                 # Functions of an earlier cell keep pointing at that cell's text.
                 name = f"<{name.strip('<>')} {self.cells}>"
+        sys.argv = request.get("argv") or [name]
+        if script:
+            sys.orig_argv = ["python", *sys.argv]
+            cell = name[:1] == "<"
+            name = name if cell else os.path.abspath(name)
+            _look_first_in("" if cell else os.path.dirname(name))
+        elif not session:
+            _look_first_in("")
         self.file_name = name
         names = self.namespace
         extra = request.get("globals_json")
@@ -63,7 +71,6 @@ class Space:
             names.pop("__file__", None)
         names["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
-        sys.argv = request.get("argv") or [name]
         env = request.get("env")
         if env:
             os.environ.update(env)
@@ -71,20 +78,35 @@ class Space:
         return self
 
 
+# The first place that modules are looked for in: that of the last script, or the working directory.
+_first = ""
+
+
+def _look_first_in(directory):
+    global _first
+    if directory == _first:
+        return
+    if sys.path[:1] == [_first]:
+        sys.path[0] = directory
+    else:
+        sys.path.insert(0, directory)
+    _first = directory
+
+
 # Scripts that were put into the file system.
 _scripts = set()
 
 
-def put_script(name, text):
-    """Puts a script where its `__file__` says, for code that reads it. A file that is there stays, unless it is the
-    script of an earlier run."""
-    if sys.platform != "emscripten" or "/" in name or name[:1] == "<":
+def put_script(path, data):
+    """Puts a script's bytes where its `__file__` says, for code that reads it. A file that is there stays, unless it is
+    the script of an earlier run."""
+    if sys.platform != "emscripten" or path[:1] == "<":
         return
-    path = os.path.abspath(name)
+    path = os.path.abspath(path)
     try:
-        with open(path, "w" if path in _scripts else "x", encoding="utf-8", errors="surrogatepass") as file:
+        with open(path, "wb" if path in _scripts else "xb") as file:
             _scripts.add(path)
-            file.write(text)
+            file.write(data)
     except (OSError, ValueError):
         pass  # code that reads it will see why
 
@@ -107,11 +129,11 @@ def home():
     return WORKSPACE if _session is not None and sys.platform == "emscripten" else _boot_home
 
 
-def open_space(request, session, cell=False):
+def open_space(request, session, cell=False, script=False):
     """The space for a request, entered."""
     global _session
     if not session:
-        return Space().enter(request, False)
+        return Space().enter(request, False, script=script)
     if _session is None:
         _session = Space()
         _session.entered_from = _enter_workspace()

@@ -94,6 +94,8 @@ class _Stderr(_Writer):
 
 class _Current:
     out = err = None
+    # Below those two.
+    layers = ()
 
 
 def _descriptor(number, name):
@@ -113,6 +115,7 @@ def install():
     # Write-through: each write reaches `_Stderr.write` at once.
     err = _Current.err = _Wrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
     err.mode = "w"
+    _Current.layers = (out.buffer, err.buffer, out.buffer.raw, err.buffer.raw)
     sys.stdout = sys.__stdout__ = out
     sys.stderr = sys.__stderr__ = err
 
@@ -143,6 +146,17 @@ def start_run():
 def is_ours(stream):
     """Whether [`flush`] takes care of a stream."""
     return stream is _Current.out or stream is _Current.err
+
+
+def is_part_of_ours(stream):
+    """Whether a stream is one of ours, or a layer of one."""
+    return any(stream is ours for ours in (_Current.out, _Current.err, *_Current.layers))
+
+
+def take_back():
+    """Makes our own streams those of the program again."""
+    sys.stdout = sys.__stdout__ = _Current.out
+    sys.stderr = sys.__stderr__ = _Current.err
 
 
 def flush():

@@ -20,10 +20,11 @@ def main(plan_path, answers_fd, events_fd):
     with open(plan_path, encoding="utf-8") as file:
         plan = json.load(file)
     if plan["emulate"]:
-        from _brumate import loops, platform_support
+        from _brumate import live_displays, loops, platform_support
 
         platform_support.patch()
         loops.patch()
+        live_displays.install()
     sys.path.pop(0)
     del sys.path[0]  # the directory of this file, which `python file` adds
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -248,6 +248,45 @@ class OfPlotly(unittest.TestCase):
 
 
 @needs_plotly
+class Files(unittest.TestCase):
+    CODE = """
+import io, warnings
+import plotly.graph_objects as go, plotly.io as pio
+import kaleido
+from PIL import Image
+figure = go.Figure([go.Scatter(y=[1, 3, 2], mode="lines+markers"), go.Bar(y=[1, 2, 3])], {"width": 300, "height": 200})
+map = go.Figure([go.Choropleth()])
+sizes, heads, refused = [], {}, []
+for format in ("png", "jpg", "jpeg", "webp"):
+    figure.write_image("figure." + format, scale=2)
+    sizes.append(Image.open("figure." + format).size)
+sizes.append(Image.open(io.BytesIO(pio.to_image(figure, width=400))).size)
+sizes.append(Image.open(io.BytesIO(kaleido.calc_fig_sync(figure.to_dict()))).size)
+for format in ("svg", "pdf"):
+    pio.write_image(figure, "figure." + format)
+    data = open("figure." + format, "rb").read()
+    heads[format] = b"<svg" in data or data[:5] == b"%PDF-"
+for one, options in ((figure, {"format": "bmp"}), (figure, {"scale": 1000}), (map, {}), (go.Figure(), {})):
+    try:
+        refused.append(one.to_image(**options))
+    except ValueError as error:
+        refused.append(str(error))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    go.Figure([*figure.data, *map.data]).to_image()
+[sizes, heads, refused, [str(one.message) for one in caught]]
+"""
+
+    def test_pictures_in_files(self):
+        sizes, heads, refused, warned = run(self.CODE).value
+        self.assertEqual(sizes, [[600, 400]] * 4 + [[400, 200], [300, 200]])
+        self.assertEqual(heads, {"svg": True, "pdf": True})
+        for text, part in zip(refused, ("as png, jpg", "at most", "(choropleth)", "write_html"), strict=True):
+            self.assertIn(part, text)
+        self.assertEqual(warned, ["not in the picture of the plotly figure: choropleth"])
+
+
+@needs_plotly
 class Surroundings(unittest.TestCase):
     """Drawing changes nothing else, and nothing else changes what is drawn."""
 

@@ -39,6 +39,13 @@ pub struct Execute {
     /// Otherwise the guest has the packages that it has.
     #[serde(default)]
     pub allow_install: bool,
+    /// Whether nothing runs on the machine afterwards. The program then ends as a Python process does: exit functions run, modules are
+    /// cleared, files that are open are flushed. Cells do not end.
+    #[serde(default)]
+    pub ends_program: bool,
+    /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded (PEP 263).
+    #[serde(default)]
+    pub source_bytes: bool,
 }
 
 /// Names the server in a program, and its transport. Only [`ExecuteMode::Server`] uses it.

@@ -57,7 +57,7 @@ const COMPILED_DIR: &str = "BRUMATE_COMPILED_DIR";
 const WASM_MEMBER: &str = "package/pyodide.asm.wasm";
 
 /// The packages below `guest/` that are embedded: the driver, and what it offers under names that programs know.
-const GUEST_PACKAGES: [&str; 3] = ["_brumate", "caio", "micropip"];
+const GUEST_PACKAGES: [&str; 4] = ["_brumate", "caio", "kaleido", "micropip"];
 
 /// The modules below `guest/` that are embedded: they stand for such in C that this platform's build lacks.
 const GUEST_MODULES: [&str; 7] =

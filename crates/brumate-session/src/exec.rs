@@ -23,6 +23,10 @@ use crate::report::RunEnd;
 use crate::request::{RunError, RunEvent};
 use crate::runner::Runner;
 
+/// 128 + SIGABRT.
+const ABORTED: u8 = 134;
+/// 128 + SIGSEGV.
+const SEGMENTATION_FAULT: u8 = 139;
 /// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
 
@@ -32,6 +36,8 @@ const MAX_NAMED_FILES: usize = 10;
 pub struct ScriptRequest {
     /// Source text.
     pub code: String,
+    /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded.
+    pub source_bytes: bool,
     /// File name in tracebacks.
     pub file_name: String,
     /// `sys.argv`.
@@ -163,6 +169,8 @@ impl Runner {
             mode: if request.messages.is_some() { ExecuteMode::Server } else { ExecuteMode::Script },
             server: request.server,
             env: request.env,
+            ends_program: true,
+            source_bytes: request.source_bytes,
             ..execute_request(request.code, serde_json::Map::new(), &input, true)
         };
         let imports = imports_of(&execute.code);
@@ -225,6 +233,10 @@ impl Runner {
                     ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::TimeLimit, text },
                     ExitReason::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
                     ExitReason::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
+                    // As a shell has it: 128 and the signal that would have ended a process.
+                    ExitReason::Abort => ScriptEnd::Exited { code: ABORTED, message: text },
+                    ExitReason::Trap(_) => ScriptEnd::Exited { code: SEGMENTATION_FAULT, message: text },
+                    ExitReason::Signal(signal) => ScriptEnd::Exited { code: low_byte(128 + signal), message: text },
                     _ => ScriptEnd::Killed { text },
                 };
             }
@@ -232,7 +244,9 @@ impl Runner {
         if let Some(reason) = outcome.stopped {
             let why = explain::stopped(reason, limits);
             let text = match outcome.ended {
-                Ended::Raised { traceback, .. } => format!("{}\n{why}", traceback.trim_end()),
+                Ended::Raised { traceback: text, .. } | Ended::Exited { message: text, .. } if !text.is_empty() => {
+                    format!("{}\n{why}", text.trim_end())
+                }
                 _ => why,
             };
             return ScriptEnd::Stopped { reason, text };

@@ -32,7 +32,8 @@ impl Runner {
         let imports = imports_of(&request.code);
         let image = self.image_for(&imports);
         let input = InputForwarder::new(request.input_requests);
-        let execute = Execute { file_name, ..execute_request(request.code, request.globals, &input, true) };
+        let execute =
+            Execute { file_name, ends_program: true, ..execute_request(request.code, request.globals, &input, true) };
         let principal = request.principal.as_str().into();
         let spec = MachineSpec { principal, image, limits: *self.limits(), ..MachineSpec::default() };
         // Code that uses micropip may install the modules that it imports.

@@ -2,6 +2,7 @@
 
 from ..pristine import __builtins__
 
+import builtins
 import io
 import os
 import sys
@@ -126,28 +127,61 @@ class _Lent(io.TextIOBase):
 
 
 def _run(code, name, argv, streams):
-    """Runs code, or a module by name, as `__main__`. Returns the exit status; what it prints goes to the streams."""
+    """Runs code, or a module by name, as `__main__`. Returns the exit status; what it prints goes to the streams.
+
+    The session's directory, environment, hooks and context variables are as before afterwards.
+    """
     import contextlib
+    import contextvars
+
+    from .. import ending
+    from . import state
+
+    # Whatever is `__main__` at the end is the program's.
+    main, own = sys.modules.pop("__main__", None), _forget_own_modules()
+    directory, environment = state.directory(), dict(os.environ)
+    saved = sys.argv, sys.path[:], sys.stdin
+    known = frozenset(sys.modules)
+    visit = ending.Visit()
+    out, err = _Lent(streams.out), _Lent(streams.err)
+    sys.argv = argv
+    path = os.path.abspath(name)
+    sys.path[:0] = [os.path.dirname(path)] if code is not None and name[:1] != "<" else [""]
+    sys.stdin = io.TextIOWrapper(io.BytesIO(streams.input.read()), "utf-8")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                return contextvars.copy_context().run(_call, code, name, streams)
+            finally:
+                visit.run_exit_functions()
+                visit.end(ending.own_modules(known))
+    finally:
+        sys.argv, sys.path[:], sys.stdin = saved
+        state.go_back(directory)
+        state.give_back(environment)
+        _forget_own_modules()
+        sys.modules.update(own)
+        if main is not None:
+            sys.modules["__main__"] = main
+
+
+def _call(code, name, streams):
+    """Runs the code and tells what it raises. Returns the exit status; nothing refers to the code's names then."""
     import runpy
 
     from .. import reports
 
-    main = sys.modules.get("__main__")
-    own = _forget_own_modules()
-    saved = sys.argv, sys.path[:], sys.stdin
-    sys.argv = argv
-    sys.path[:0] = [os.path.dirname(os.path.abspath(name))] if code is not None and name[:1] != "<" else []
-    sys.stdin = io.TextIOWrapper(io.BytesIO(streams.input.read()), "utf-8")
     try:
-        out, err = _Lent(streams.out), _Lent(streams.err)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            if code is None:
-                runpy.run_module(name, run_name="__main__", alter_sys=True)
-            else:
-                module = type(sys)("__main__")
-                module.__file__ = name
-                sys.modules["__main__"] = module
-                exec(compile(code, name, "exec"), module.__dict__)
+        if code is None:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            module = type(sys)("__main__")
+            # The live builtins: `exec` would give it ours.
+            module.__builtins__ = builtins
+            if name[:1] != "<":
+                module.__file__ = os.path.abspath(name)
+            sys.modules["__main__"] = module
+            exec(compile(code, name, "exec", dont_inherit=True), vars(module))
         return 0
     except SystemExit as error:
         status, message = reports.exit_status(error)
@@ -159,12 +193,6 @@ def _run(code, name, argv, streams):
     except Exception as error:
         streams.err.write(reports.describe(error)[2])
         return 1
-    finally:
-        sys.argv, sys.path[:], sys.stdin = saved
-        _forget_own_modules()
-        sys.modules.update(own)
-        if main is not None:
-            sys.modules["__main__"] = main
 
 
 def _forget_own_modules():

@@ -4,7 +4,7 @@ from ..pristine import __builtins__
 
 import os
 
-from .. import channel, figures, space, stdin, streams
+from .. import channel, figures, reports, space, stdin, streams
 
 # Where sessions work, inside the sandbox.
 OUTPUT_DIRECTORY = "OUTPUT_DIR"
@@ -47,7 +47,10 @@ def run_cell(request):
             streams.write_error(left_out)
     error = result.error_before_exec or result.error_in_exec if result is not None else None
     left, current.leaving = current.is_leaving(error), None
-    return errors.end_cell(None if left else error)
+    described = errors.end_cell(None if left else error)
+    if error is not None:
+        reports.release_memory(error)
+    return described
 
 
 def _output_directory(request):

@@ -58,11 +58,8 @@ class Errors:
         """Takes our own frames out of an exception, and gives memory back when it is about that."""
         if isinstance(value, MemoryError):
             execution.give_memory_back()
-        link, seen = value, set()
-        while link is not None and id(link) not in seen and len(seen) < MAX_CHAIN:
-            seen.add(id(link))
+        for link in reports.chain_of(value):
             link.__traceback__ = reports.guest_part(link.__traceback__)
-            link = link.__cause__ or link.__context__
         self._place_interrupt(value)
 
     def _place_interrupt(self, value):

@@ -21,9 +21,10 @@ from IPython.display import display
 from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
-from .. import commands, interrupts, loops
+from .. import commands, ending, interrupts, loops
 from . import magics, running, shell_lines, sources
 from .attributes import settle
+from .cleaning import Manager
 from .errors import Errors
 from .history import History
 from .output import DisplayHook, DisplayPublisher, register_formatters
@@ -54,6 +55,14 @@ class _Exiter(ExitAutocall):
 
 # What IPython advises after each `SystemExit`; it is no use here.
 _EXIT_ADVICE = "To exit: use 'exit', 'quit', or Ctrl-D."
+
+
+_pseudo_sync_runner = interactiveshell._pseudo_sync_runner
+
+
+def _run_without_loop(coroutine):
+    """Runs a cell that does not await, in the context of those that do."""
+    return loops.in_context(_pseudo_sync_runner, coroutine)
 
 
 def _warn(message, category=None, stacklevel=1, **options):
@@ -201,7 +210,7 @@ class ZMQInteractiveShell(InteractiveShell):
             try:
                 cell = self._plain(raw_cell)
                 if cell is not None and "await" not in cell and "async" not in cell:
-                    result = running.run(self, raw_cell, cell, cell_id, cell_meta)
+                    result = loops.in_context(running.run, self, raw_cell, cell, cell_id, cell_meta)
                     if result is not None:
                         return result
             except BaseException as error:
@@ -262,6 +271,22 @@ class ZMQInteractiveShell(InteractiveShell):
         """Shows a figure's mime bundle, or has `%%capture` catch it."""
         self.display_pub.publish(data)
 
+    def safe_execfile(self, *arguments, **options):
+        """Runs a file, for `%run`: its program ends, though its names stay."""
+        visit = ending.Visit()
+        try:
+            return super().safe_execfile(*arguments, **options)
+        finally:
+            visit.hand_over()
+
+    def safe_run_module(self, *arguments, **options):
+        """Runs a module, for `%run -m`."""
+        visit = ending.Visit()
+        try:
+            return super().safe_run_module(*arguments, **options)
+        finally:
+            visit.hand_over()
+
     # Shell lines.
 
     def system(self, cmd):
@@ -310,7 +335,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def enable_gui(self, gui=None):
         if gui not in _BACKENDS:
-            raise UsageError(f"no {gui} windows here: figures are shown below the cell")
+            print(f"no {gui} windows here: figures are shown below the cell", file=sys.stderr)
 
     def enable_matplotlib(self, gui=None):
         """`%matplotlib`: figures are always shown inline."""
@@ -321,8 +346,9 @@ class ZMQInteractiveShell(InteractiveShell):
         if isinstance(gui, str):
             gui = gui.lower()
         if gui not in _BACKENDS:
-            raise UsageError(
-                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)"
+            print(
+                f"%matplotlib {gui}: no windows or widgets here; figures are shown below the cell (%matplotlib inline)",
+                file=sys.stderr,
             )
         if matplotlib.get_backend(auto_select=False) != figures.BACKEND:
             matplotlib.use(figures.BACKEND)
@@ -355,6 +381,7 @@ def _no_editor(*_arguments):
 def make():
     """A shell that belongs to nobody yet."""
     interactiveshell.warn = _warn
+    interactiveshell._pseudo_sync_runner = _run_without_loop
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"
@@ -364,6 +391,7 @@ def make():
     config.InteractiveShell.autoindent = False
     config.Completer.use_jedi = False
     shell = ZMQInteractiveShell(config=config, ipython_dir="/nonexistent")
+    shell.input_transformer_manager = Manager()
     shell.extension_manager.load_extension("storemagic")
     if sys.flags.utf8_mode:
         shell.stdin_encoding = "utf-8"

@@ -21,30 +21,42 @@ MAX_POINTS = 200_000
 MAX_TRACES = 1000
 # Names of what was left out.
 MAX_NOTES = 20
+# Times that a picture may be larger than its figure.
+MAX_SCALE = 20.0
+FORMATS = ("png", "jpg", "jpeg", "webp", "svg", "pdf")
 
 
-def draw(figure):
-    """Returns a figure's picture (PNG), and a list with the names of what is not in it.
+class TooLarge(Exception):
+    """A picture has more pixels than it may have."""
 
-    The picture is empty when there is nothing to draw. Any value is taken for a figure; only interrupts are raised.
+
+def draw(figure, kind="png", scale=1.0):
+    """Returns a figure's picture, and a list with the names of what is not in it.
+
+    `scale`: pixels of the picture for each of the figure; vector formats have no pixels.
+
+    The picture is empty when there is nothing to draw. Any value is taken for a figure. Raises ValueError for a scale
+    that makes it too large, else only interrupts.
     """
     # matplotlib and numpy see the live builtins.
     changed = pristine.repair()
     try:
-        return _drawn(figure)
+        return _drawn(figure, kind, scale)
     finally:
         if changed:
             pristine.restore(changed)
 
 
-def _drawn(figure):
+def _drawn(figure, kind, scale):
     from .notes import Notes
 
     notes = Notes()
     try:
-        from .picture import png
+        from .picture import drawn
 
-        return png(figure, notes), notes.all()
+        return drawn(figure, notes, kind, scale), notes.all()
+    except TooLarge as error:
+        raise ValueError(str(error)) from None
     except Exception as error:
         notes.add(f"the figure ({type(error).__name__})")
         return b"", notes.all()

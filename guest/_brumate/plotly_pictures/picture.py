@@ -1,4 +1,4 @@
-"""One picture, from a figure's dictionary to PNG."""
+"""One picture, from a figure's dictionary to its bytes."""
 
 from ..pristine import __builtins__
 
@@ -7,8 +7,8 @@ import warnings
 import matplotlib
 import numpy
 
-from . import MAX_POINTS, annotations, legend, titles
-from .canvas import Canvas, defaults
+from . import MAX_PIXELS, MAX_POINTS, MAX_SCALE, TooLarge, annotations, legend, titles
+from .canvas import VECTORS, Canvas, defaults
 from .cartesian import Cartesian
 from .colorbar import Colorbar
 from .colors import COLORWAY, WHITE, extended, is_color, mixed, rgba
@@ -22,20 +22,29 @@ from .resolving import Resolved
 _ROUNDS = 3
 
 
-def png(figure, notes):
+def drawn(figure, notes, kind, scale):
     """Returns the picture of a figure; nothing when none of its traces can be drawn."""
     # The settings are those of matplotlib while we draw, whatever the guest has made of them.
     with matplotlib.rc_context(), warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         dict.update(matplotlib.rcParams, defaults())
-        picture = Picture(Resolved(figure, notes), notes)
-        return picture.png() if picture.traces else b""
+        resolved = Resolved(figure, notes)
+        if kind in VECTORS:
+            scale = 1.0
+        pixels = resolved.width * resolved.height * scale * scale
+        if not 0 < scale <= MAX_SCALE or pixels > MAX_PIXELS:
+            size = f"{resolved.width} x {resolved.height} pixels times {scale:g}"
+            raise TooLarge(
+                f"a picture has at most {MAX_PIXELS:,} pixels and {MAX_SCALE:g} times its figure's size, not {size}"
+            )
+        picture = Picture(resolved, notes, scale)
+        return picture.drawn(kind) if picture.traces else b""
 
 
 class Picture:
     """What traces, axes and the rest share while they are drawn."""
 
-    def __init__(self, resolved, notes):
+    def __init__(self, resolved, notes, scale):
         self.layout, self.notes = resolved.layout, notes
         self.width, self.height = resolved.width, resolved.height
         self.template_axes, self.own_names = resolved.template_axes, resolved.own_names
@@ -44,7 +53,7 @@ class Picture:
         self.paper = (*mixed(WHITE, paper, paper[3])[:3], 1.0)
         self.plot_color = rgba(get(self.layout, "plot_bgcolor"), "#fff")
         self.font = num(self.layout, "font.size", 12, 1, 100), rgba(get(self.layout, "font.color"), "#444")
-        self.canvas = Canvas(self.width, self.height, self.paper)
+        self.canvas = Canvas(self.width, self.height, self.paper, scale)
         self.frame = Frame(self.layout, self.width, self.height)
         self.cartesian = Cartesian(self)
         self.mappings = Mappings(self.layout)
@@ -115,7 +124,7 @@ class Picture:
         kept = [trace for trace in self.traces if self._attempt(word(trace.node, "type"), getattr(trace, step))]
         self.traces = kept
 
-    def png(self):
+    def drawn(self, kind):
         """Draws the picture and returns it."""
         self.cartesian.add_empty()
         self.cartesian.settle_kinds([])
@@ -123,7 +132,7 @@ class Picture:
         legends = self._legends()
         self._find_places(bars, legends)
         self._draw(bars, legends)
-        return self.canvas.png()
+        return self.canvas.encoded(kind)
 
     def _legends(self):
         found = []

@@ -88,7 +88,9 @@ class _Words(Artist):
         context = renderer.new_gc()
         context.set_foreground(self._color)
         context.set_clip_rectangle(self.get_clip_box())
-        x, y = self._place
-        down = renderer.get_canvas_width_height()[1] - y
-        renderer.draw_text(context, x, down, self._text, self._font, self._angle, ismath=False)
+        scale = self.get_figure().dpi / 72
+        x, y = self._place[0] * scale, self._place[1] * scale
+        # Some formats count from above.
+        y = renderer.get_canvas_width_height()[1] - y if renderer.flipy() else y
+        renderer.draw_text(context, x, y, self._text, self._font, self._angle, ismath=False)
         context.restore()

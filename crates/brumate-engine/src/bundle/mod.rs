@@ -31,10 +31,12 @@ pub struct StandIn {
 }
 
 /// Packages that the sandbox stands in for. The modules are in `guest/`.
-pub const STAND_INS: [StandIn; 5] = [
+pub const STAND_INS: [StandIn; 6] = [
     StandIn { name: "caio", version: "0.12.10", import_names: &["caio"] },
     // Parses HTTP, for servers with sockets.
     StandIn { name: "httptools", version: "0.9.0", import_names: &[] },
+    // Draws plotly's figures with a browser elsewhere.
+    StandIn { name: "kaleido", version: "1.5.0", import_names: &["kaleido"] },
     StandIn { name: "psutil", version: "7.0.0", import_names: &["psutil"] },
     StandIn { name: "uvloop", version: "0.23.0", import_names: &["uvloop"] },
     StandIn { name: "watchfiles", version: "1.3.0", import_names: &["watchfiles"] },

@@ -156,7 +156,8 @@ impl Machine {
             ..Execute::default()
         };
         for code in FIRST_RUNS {
-            let run = || Execute { code: code.to_owned(), allow_install: true, ..Execute::default() };
+            let run =
+                || Execute { code: code.to_owned(), allow_install: true, ends_program: true, ..Execute::default() };
             self.call_driver("analyze", code)?;
             self.trace_execution(&if shell { cell(code) } else { run() })?;
         }

@@ -50,6 +50,10 @@ impl Worker {
         crate::signals::arm(number);
         self.meter.begin(self.limits.cpu, self.limits.grace);
         let answer = self.machine.call_driver("execute", &text);
+        if answer.is_ok() && request.ends_program {
+            // Files of the C library's; a failure is the program's, and nobody is left to hear it.
+            let _ = self.machine.call_export("fflush", &[0]);
+        }
         self.meter.end();
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;

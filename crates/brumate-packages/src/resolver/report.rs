@@ -18,6 +18,9 @@ const MAX_CHARACTERS: usize = 8000;
 /// Most versions that a hint names.
 const MAX_NAMED: usize = 3;
 
+/// Beginning of the hint about a package that no source has.
+const NOWHERE: &str = "no source knows ";
+
 /// Returns the explanation and hints, one for each line.
 pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     let mut known = BTreeMap::new();
@@ -41,7 +44,13 @@ pub(crate) fn explain(tree: &Derivation, fetcher: &Fetcher) -> String {
     }
     // The sentence has this hint already.
     let said = dead_end.and_then(|dead_end| dead_end.wheels_of).map(|name| format!("`{name}` "));
-    for hint in hints(&tree, &known).iter().filter(|hint| said.as_ref().is_none_or(|said| !hint.starts_with(said))) {
+    let named = text.clone();
+    // So has a sentence about a package that is nowhere.
+    let is_new = |hint: &&String| match hint.strip_prefix(NOWHERE) {
+        Some(package) => !named.starts_with(&format!("no source has a package {package}")),
+        None => said.as_ref().is_none_or(|said| !hint.starts_with(said)),
+    };
+    for hint in hints(&tree, &known).iter().filter(is_new) {
         text.push_str("\nhint: ");
         text.push_str(hint);
     }
@@ -255,7 +264,7 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
             missing.push((package.clone(), versions.clone()));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::NotFound)) => {
-            hints.insert(format!("no source knows `{package}`: is the name right?"));
+            hints.insert(format!("{NOWHERE}`{package}`: is the name right?"));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
             hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));

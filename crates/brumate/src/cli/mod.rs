@@ -35,7 +35,9 @@ Exit status:
   124  for exec: the script reached the time limit or the CPU limit
   125  the sandbox failed
   130  interrupted (SIGINT)
-  137  for exec: the script was killed (memory limit, crash)
+  134  for exec: the interpreter aborted
+  137  for exec: the script was killed (memory limit)
+  139  for exec: the interpreter crashed
   143  terminated (SIGTERM)
 Any other status of exec is the status of the script.";
 

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::output_directory::OutputDirectory;
 use super::print_error;
 use super::run_events::for_each_output;
+use super::source_file::{MAX_SCRIPT_BYTES, SourceFile, modules_beside, path_in_mounts, read_file, source};
 use crate::bounded_file::read_bounded;
 use crate::cli::ExecArgs;
 use crate::exit_status;
@@ -24,8 +25,6 @@ use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
-/// Longest script, in bytes.
-const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 /// File name of a script from standard input.
 const STDIN_NAME: &str = "<stdin>";
 /// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
@@ -127,20 +126,27 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 /// Makes the request of a script from the command line.
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let from_stdin = arguments.file() == Path::new("-");
-    let (code, name) = match from_stdin {
+    let mounts: Vec<Mount> = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
+    let SourceFile { code, is_bytes, name } = match from_stdin {
         true => {
             let bytes =
                 read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
-            (text_of(bytes, STDIN_NAME)?, STDIN_NAME.to_owned())
+            source(bytes, STDIN_NAME.to_owned())
         }
         false => read_file(arguments.file())?,
     };
-    let mut request = ScriptRequest::new(code, name);
+    let granted = if from_stdin { None } else { path_in_mounts(arguments.file(), &mounts) };
+    let mut request = ScriptRequest::new(code, granted.as_ref().unwrap_or(&name));
+    request.source_bytes = is_bytes;
+    request.mounts = mounts;
     if from_stdin {
         // As in CPython, `sys.argv[0]` is `-`.
         request.argv = vec!["-".to_owned()];
     } else {
         request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
+    }
+    if granted.is_some() {
+        request.local = modules_beside(arguments.file(), &request.code);
     }
     request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
     if let Some(directory) = &arguments.output_dir {
@@ -148,21 +154,7 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
             .with_context(|| format!("`--output-dir {0}`: cannot use {0}", directory.display()))?;
         request.sink = Some(Box::new(sink));
     }
-    request.mounts = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     Ok(request)
-}
-
-/// Reads a file of Python code. Returns the code and the file's name. The guest does not see its path on the host.
-pub(super) fn read_file(path: &Path) -> anyhow::Result<(String, String)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let bytes = std::fs::File::open(path).and_then(|file| read_bounded(file, MAX_SCRIPT_BYTES));
-    let code = text_of(bytes.with_context(|| format!("cannot read {}", path.display()))?, &name)?;
-    Ok((code, name))
-}
-
-fn text_of(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
-    let code = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8 text"))?;
-    Ok(code.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(code))
 }
 
 /// Copies standard input to a pipe, and returns its read end. The descriptor of standard input may be a terminal, a socket or a

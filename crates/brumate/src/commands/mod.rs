@@ -17,6 +17,7 @@ pub(crate) mod run;
 mod run_events;
 pub(crate) mod serving;
 pub(crate) mod sessions;
+mod source_file;
 pub(crate) mod stdio;
 pub(crate) mod token;
 pub(crate) mod variables_file;

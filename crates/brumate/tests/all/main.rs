@@ -14,6 +14,7 @@ mod compat;
 mod compiler_bombs;
 mod crash_recovery;
 mod disk_full;
+mod ending;
 mod files;
 mod hostile_wire;
 mod images;

@@ -31,7 +31,7 @@ fn index_error(result: Result<Resolution, ResolutionError>) -> IndexError {
 async fn what_is_not_there_is_named() {
     let error = ask(|_| Reply::status(404)).await.expect_err("not there");
     assert!(matches!(error, ResolutionError::NoSolution(_)));
-    assert!(error.to_string().contains("no source knows `foo`"), "{error}");
+    assert!(error.to_string().contains("no source has a package `foo`"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

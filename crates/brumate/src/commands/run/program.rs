@@ -13,7 +13,8 @@ use brumate_session::{ScriptRequest, imports_of};
 use super::local_files::LocalFiles;
 use super::watch::{Stamp, stamp};
 use crate::cli::PythonServerOptions;
-use crate::commands::exec::{parse_mount, read_file};
+use crate::commands::exec::parse_mount;
+use crate::commands::source_file::{SourceFile, read_file};
 
 /// Directory of the sandbox with the modules that lie beside the server's file.
 const MODULES: &str = "/server";
@@ -44,7 +45,7 @@ impl ServerProgram {
     pub(super) fn new(options: &PythonServerOptions, server: &OsStr, arguments: &[OsString]) -> anyhow::Result<Self> {
         let (file, object) = file_and_object(server);
         // The command line is wrong if it cannot be read now.
-        let (code, _) = read_file(&file)?;
+        let code = read_file(&file)?.code;
         let file = std::path::absolute(&file).with_context(|| format!("cannot use {}", file.display()))?;
         let mut projects = Vec::new();
         for directory in &options.with_editable {
@@ -96,11 +97,12 @@ impl ServerProgram {
     ///
     /// The file, or a module beside it, cannot be read.
     pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<(ScriptRequest, LocalFiles)> {
-        let (code, name) = read_file(&self.file)?;
+        let SourceFile { code, name, is_bytes } = read_file(&self.file)?;
         let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
         let files = std::iter::once(&self.file).chain(&local.originals).cloned().collect();
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
         let mut request = ScriptRequest::new(code, name);
+        request.source_bytes = is_bytes;
         request.messages = Some(pipes);
         request.argv.extend(self.arguments.iter().cloned());
         request.env = self.env.clone();

@@ -1,0 +1,137 @@
+//! Files of Python code: how they are read, where they lie in the sandbox, and the modules beside them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use brumate_engine_api::Mount;
+use brumate_session::{LocalModules, imports_of};
+
+use crate::bounded_file::read_bounded;
+
+/// Longest script, in bytes.
+pub(super) const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Most modules beside a script that are looked at.
+const MAX_LOCAL_MODULES: usize = 500;
+/// Longest module beside a script whose imports are looked at, in bytes.
+const MAX_MODULE_BYTES: u64 = 1 << 20;
+/// Ends of lines before which a file may name its encoding (PEP 263): two lines, whose ends have two bytes at most.
+const COOKIE_LINE_ENDS: usize = 4;
+
+/// Content of a file of Python code.
+pub(super) struct SourceFile {
+    /// Its text; or its bytes, if `is_bytes`.
+    pub(super) code: String,
+    /// Whether each character of `code` stands for a byte.
+    pub(super) is_bytes: bool,
+    /// Its name, without a directory.
+    pub(super) name: String,
+}
+
+/// Reads a file of Python code. The guest does not see its path on the host.
+pub(super) fn read_file(path: &Path) -> anyhow::Result<SourceFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = std::fs::File::open(path).and_then(|file| read_bounded(file, MAX_SCRIPT_BYTES));
+    Ok(source(bytes.with_context(|| format!("cannot read {}", path.display()))?, name))
+}
+
+/// Takes the bytes of a file for a text, if Python would without looking twice.
+pub(super) fn source(bytes: Vec<u8>, name: String) -> SourceFile {
+    let begin =
+        bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')).take(COOKIE_LINE_ENDS).map(<[u8]>::len).sum();
+    let unusual = bytes.starts_with(b"\xef\xbb\xbf")
+        || bytes.contains(&0)
+        || bytes[..begin].windows(b"coding".len()).any(|part| part == b"coding");
+    let plain =
+        if unusual { Err(bytes) } else { String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes) };
+    match plain {
+        Ok(code) => SourceFile { code, is_bytes: false, name },
+        Err(bytes) => SourceFile { code: bytes.into_iter().map(char::from).collect(), is_bytes: true, name },
+    }
+}
+
+/// Returns where a file lies in the sandbox, if a granted directory has it; of several the innermost.
+pub(super) fn path_in_mounts(file: &Path, mounts: &[Mount]) -> Option<String> {
+    let file = file.canonicalize().ok()?;
+    let found = mounts.iter().filter_map(|mount| {
+        let host = mount.host.canonicalize().ok()?;
+        let rest = file.strip_prefix(&host).ok()?.to_str()?;
+        Some((host.as_os_str().len(), format!("{}/{rest}", mount.guest.trim_end_matches('/'))))
+    });
+    found.max_by_key(|(length, _)| *length).map(|(_, path)| path)
+}
+
+/// Finds the modules that `code` imports from the directory of its file, and those that they import.
+pub(super) fn modules_beside(file: &Path, code: &str) -> LocalModules {
+    let mut modules = LocalModules::default();
+    let Some(directory) = file.parent() else { return modules };
+    let mut seen = BTreeSet::new();
+    let mut todo: Vec<String> = imports_of(code).into_iter().collect();
+    while let Some(name) = todo.pop() {
+        if seen.len() >= MAX_LOCAL_MODULES || name.contains(['/', '.']) || !seen.insert(name.clone()) {
+            continue;
+        }
+        let package = directory.join(&name);
+        let candidates: [PathBuf; 2] = [package.join("__init__.py"), directory.join(format!("{name}.py"))];
+        let content = candidates.iter().find(|path| path.is_file());
+        if content.is_none() && !package.is_dir() {
+            continue;
+        }
+        let read = content.and_then(|path| std::fs::File::open(path).ok());
+        if let Some(source) = read.and_then(|file| read_bounded(file, MAX_MODULE_BYTES).ok())
+            && let Ok(source) = String::from_utf8(source)
+        {
+            todo.extend(imports_of(&source));
+            modules.sources.push(source);
+        }
+        modules.names.insert(name);
+    }
+    modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_text_is_taken_for_text() {
+        let read = |bytes: &[u8]| {
+            let SourceFile { code, is_bytes, .. } = source(bytes.to_vec(), String::new());
+            (code, is_bytes)
+        };
+        for text in ["", "print('\u{e9}')\n", "a\n\n\n\n# coding: latin-1\n"] {
+            assert_eq!(read(text.as_bytes()), (text.to_owned(), false));
+        }
+        for bytes in [
+            &b"x = '\xe9'"[..],
+            b"\xef\xbb\xbfx = 1",
+            b"# -*- coding: latin-1 -*-",
+            b"#!/bin/sh\n# vim: set fileencoding=cp1252 :",
+            b"#!/bin/sh\r# coding: ascii",
+            b"x = 1\0",
+            b"\xff\xfex\0",
+        ] {
+            let (code, is_bytes) = read(bytes);
+            assert!(is_bytes, "{bytes:?}");
+            assert_eq!(code.chars().map(|char| char as u8).collect::<Vec<u8>>(), bytes);
+        }
+    }
+
+    #[test]
+    fn the_innermost_mount_has_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let inner = directory.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        for file in [directory.path().join("a.py"), inner.join("b.py"), inner.join("helper.py")] {
+            std::fs::write(file, "import helper, json").unwrap();
+        }
+        let mount =
+            |host: &Path, guest: &str| Mount { host: host.to_owned(), guest: guest.to_owned(), read_only: true };
+        let mounts = [mount(&inner, "/in/"), mount(directory.path(), "/all")];
+        assert_eq!(path_in_mounts(&directory.path().join("a.py"), &mounts).as_deref(), Some("/all/a.py"));
+        assert_eq!(path_in_mounts(&inner.join("b.py"), &mounts).as_deref(), Some("/in/b.py"));
+        assert_eq!(path_in_mounts(&inner.join("b.py"), &[]), None);
+        let beside = modules_beside(&inner.join("b.py"), "import helper, json, no_such");
+        assert_eq!((beside.names, beside.sources.len()), (BTreeSet::from(["helper".to_owned()]), 1));
+    }
+}

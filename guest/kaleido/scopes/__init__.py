@@ -1,0 +1,1 @@
+"""The interface of kaleido before version 1."""
