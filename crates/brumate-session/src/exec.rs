@@ -15,6 +15,7 @@ use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::execution::execute_request;
 use crate::explain;
+use crate::globals::Globals;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
 use crate::new_files::{CopyReport, FileSink, NewFiles};
@@ -163,7 +164,7 @@ impl Runner {
             mode: if request.messages.is_some() { ExecuteMode::Server } else { ExecuteMode::Script },
             server: request.server,
             env: request.env,
-            ..execute_request(request.code, serde_json::Map::new(), &input, true)
+            ..execute_request(request.code, Globals::default(), &input, true)
         };
         let imports = imports_of(&execute.code);
         // Who names an image builds it.
