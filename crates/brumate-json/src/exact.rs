@@ -52,6 +52,12 @@ impl<'a> Exact<'a> {
         Ok(MapDeserializer::new(members.into_iter()))
     }
 
+    /// Returns the text for an error.
+    fn shown(self) -> String {
+        let start: String = self.json.chars().take(40).collect();
+        if start.len() < self.json.len() { start + "…" } else { start }
+    }
+
     /// Returns the text of a string with lone surrogates, which become U+FFFD; `None` for other parts.
     fn mended_string(self) -> Result<Option<String>, Error> {
         if !self.json.starts_with('"') {
@@ -79,6 +85,21 @@ macro_rules! by_serde_json {
     )*};
 }
 
+/// Lets serde_json read an integer of at most 64 bits. Its own error would name a rounded number.
+macro_rules! small_integers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.json.as_bytes().first() {
+                _ if self.json == "-0" => visitor.visit_i64(0),
+                Some(b'-' | b'0'..=b'9') if is_beyond_value(self.json) => {
+                    Err(Error::custom(format_args!("the number {} is out of range", self.shown())))
+                }
+                _ => serde_json::Deserializer::from_str(self.json).$method(visitor),
+            }
+        }
+    )*};
+}
+
 /// Lets serde_json read a string. Lone surrogates are mended.
 macro_rules! strings {
     ($($method:ident)*) => {$(
@@ -101,10 +122,9 @@ impl<'de> Deserializer<'de> for Exact<'de> {
             Some(b'"') => self.deserialize_string(visitor),
             Some(b'-' | b'0'..=b'9') if self.json == "-0" => visitor.visit_i64(0),
             Some(b'-' | b'0'..=b'9') if is_beyond_value(self.json) => {
-                let shown: String = self.json.chars().take(40).collect();
-                let dots = if shown.len() < self.json.len() { "…" } else { "" };
                 Err(Error::custom(format_args!(
-                    "the number {shown}{dots} has more than 64 bits, and would be rounded: read it as i128, u128 or serde_json's RawValue"
+                    "the number {} has more than 64 bits, and would be rounded: read it as i128, u128 or serde_json's RawValue",
+                    self.shown()
                 )))
             }
             _ => serde_json::Deserializer::from_str(self.json).deserialize_any(visitor),
@@ -112,9 +132,13 @@ impl<'de> Deserializer<'de> for Exact<'de> {
     }
 
     by_serde_json! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
-        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_unit
+        deserialize_bool deserialize_i128 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_unit
         deserialize_ignored_any
+    }
+
+    small_integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32
+        deserialize_u64
     }
 
     strings! { deserialize_char deserialize_str deserialize_string deserialize_identifier }
@@ -323,7 +347,9 @@ mod tests {
     fn nothing_is_rounded() {
         let error = from_str::<Value>(&format!("[{LARGE}]")).unwrap_err().to_string();
         assert!(error.contains(LARGE) && error.contains("i128"), "{error}");
-        assert!(from_str::<Vec<u64>>(&format!("[{LARGE}]")).is_err());
+        let error = from_str::<Vec<u64>>(&format!("[{LARGE}]")).unwrap_err().to_string();
+        assert!(error.contains(LARGE) && error.contains("out of range"), "{error}");
+        assert_eq!(from_str::<Vec<i8>>("[-0]").unwrap(), [0]);
         assert!(from_str::<i128>(&"9".repeat(40)).is_err());
         assert!(from_str::<Value>("1e999").is_err());
         assert!(from_str::<f64>("1e999").is_err());

@@ -26,10 +26,9 @@ impl Globals {
         if !trimmed.starts_with('{') {
             return Err(refused("they do not begin with `{`".to_owned()));
         }
-        match serde_json::from_str::<IgnoredAny>(&strict_json(trimmed)) {
-            Ok(IgnoredAny) => Ok(Self(json)),
-            Err(error) => Err(refused(error.to_string())),
-        }
+        let checked = serde_json::from_str::<IgnoredAny>(&strict_json(trimmed));
+        checked.map_err(|error| refused(error.to_string()))?;
+        Ok(Self(json))
     }
 
     /// Adds a variable.

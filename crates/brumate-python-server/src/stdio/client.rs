@@ -39,7 +39,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
             .filter(|envelope| envelope.is_request())
             .filter_map(|envelope| envelope.id.as_deref())
             .collect();
-        for id in &ids {
+        for id in ids.iter().copied() {
             self.tell_client(answers::invalid(Some(id), error).as_bytes());
         }
         if ids.is_empty() && !envelopes.iter().any(Envelope::is_notification) {
