@@ -26,10 +26,15 @@ def integer(value):
         return f'"<int of {bits} bits, too long to write out>"'
     if bits < 2000:  # below the smallest limit that can be set, 640 digits
         return _int_text(value)
+    return without_digit_limit(_int_text, value)
+
+
+def without_digit_limit(function, argument):
+    """`function(argument)`, where integers of any length are read and written."""
     limit = _get_digits()
     _set_digits(0)
     try:
-        return _int_text(value)
+        return function(argument)
     finally:
         _set_digits(limit)
 

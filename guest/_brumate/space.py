@@ -9,6 +9,7 @@ import os
 import sys
 
 from .ignored import print_ignored
+from .scalars import without_digit_limit
 from .text import parse
 
 DEFAULT_FILE_NAME = "main.py"
@@ -60,7 +61,7 @@ class Space:
         names = self.namespace
         extra = request.get("globals_json")
         if extra:
-            extra = parse(extra)
+            extra = without_digit_limit(parse, extra)
             if type(extra) is not dict:
                 raise ValueError("globals_json: not a JSON object")
             names.update(extra)

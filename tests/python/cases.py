@@ -112,6 +112,38 @@ async def values(setup: Setup) -> None:
         contains(await client.text('print("</OUTPUT >")'), '<output>\n&lt;/OUTPUT &gt;\n</output>')
 
 
+async def numbers(setup: Setup) -> None:
+    """Integers of any size and floats are exact in both directions; texts that are no Unicode break nothing."""
+    large = 2**64 + 3
+    async with connect(setup) as client:
+        same(await client.text('n % 10', {'n': large}), '<status>success</status>\n<return_value>\n9\n</return_value>')
+        same(
+            await client.text('[n, f, z, type(z).__name__]', {'n': -large, 'f': 0.1, 'z': -0.0}),
+            f'<status>success</status>\n<return_value>\n[\n  {-large},\n  0.1,\n  -0.0,\n  "float"\n]\n</return_value>',
+        )
+        for code, exact, is_held in [
+            ('7', None, True),
+            ('2 ** 53 - 1', None, True),
+            ('[2 ** 53]', [2**53], True),
+            ('-(2 ** 63), 2 ** 64 - 1', [-(2**63), 2**64 - 1], True),
+            ('{"n": 2 ** 64}', {'n': 2**64}, False),
+            ('10 ** 400', 10**400, False),
+            ('x = []\nfor _ in range(150): x = [x]\nx', ..., False),
+            ('import numpy\nnumpy.array([2 ** 63], dtype=numpy.uint64)', [2**63], True),
+        ]:
+            content = (await client.call(code))['structuredContent']
+            same(('return_value' in content, 'return_value_json' in content), (is_held, exact is not None))
+            if exact not in (None, ...):
+                same(json.loads(content['return_value_json']), exact)
+                same(content.get('return_value', exact), exact)
+        content = (await client.call('[float("nan"), float("-inf")]'))['structuredContent']
+        same((content['return_value'], content.get('return_value_json')), ([None, None], None))
+        lone = await client.call('import sys\nsys.stderr.write("a\\ud800")\n{"\\udfff": "b\\ud800"}')
+        same(lone['structuredContent']['output'], ['a\\ud800'])
+        same(lone['structuredContent']['return_value'], {'\\udfff': 'b\\ud800'})
+        contains(await client.text('raise ValueError("\\ud800")'), 'ValueError: \\ud800')
+
+
 async def structured(setup: Setup) -> None:
     async with connect(setup) as client:
         result = await client.call(NUMPY)

@@ -93,7 +93,7 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expans
     let handler = function.handler(
         &quote!(__arguments, __context: ::brumate_mcp::Context),
         &quote! {
-            let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(__arguments)?;
+            let __Arguments { #(#names),* } = ::brumate_mcp::private::parse(__arguments, &__context)?;
             let __value: #success = #returned;
             let __result: ::core::result::Result<::brumate_mcp::ToolResult, ::brumate_mcp::Error> =
                 ::brumate_mcp::private::ReturnValue::new(__value).convert();
@@ -105,8 +105,8 @@ pub(crate) fn make(attribute: TokenStream, function: &Function) -> Result<Expans
         use ::brumate_mcp::private::{ConvertByJson as _, ConvertByTrait as _};
         let __tool = ::brumate_mcp::Tool::new(#name)
             #calls
-            #(#hints)*
-            .raw_handler(#handler);
+            #(#hints)*;
+        let __tool = ::brumate_mcp::private::with_handler(__tool, #handler);
         ::brumate_mcp::private::with_schemas(
             __tool,
             ::brumate_mcp::private::schema::<__Arguments>(),

@@ -138,6 +138,8 @@ mod context;
 #[cfg(feature = "sqlite")]
 mod database;
 mod error;
+#[cfg(any(feature = "client", feature = "server"))]
+mod exact_arguments;
 #[cfg(feature = "server")]
 mod from_request;
 #[cfg(feature = "server")]
@@ -146,6 +148,8 @@ mod handler;
 mod hidden_errors;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "server")]
+mod incoming;
 #[cfg(feature = "server")]
 mod item_metadata;
 #[cfg(feature = "server")]

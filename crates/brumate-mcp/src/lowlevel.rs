@@ -2,6 +2,7 @@
 //!
 //! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 
+pub use crate::exact_arguments::ExactArguments;
 pub use crate::stdio::{StreamOptions, serve_streams};
 pub use crate::suspended_calls::{CallDigest, ResumeResult, SuspendedCalls};
 pub use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, Tasks, TooManyTasks};
@@ -137,6 +138,11 @@ pub fn supports_tasks(context: &RequestContext<RoleServer>) -> bool {
 /// Returns the principal that sends a request; `None` if requests need no token.
 pub fn principal(context: &RequestContext<RoleServer>) -> Option<&Principal> {
     crate::http::request_extensions::principal(context)
+}
+
+/// Returns the exact arguments of a call; `None` if rmcp's arguments are exact. rmcp rounds integers of more than 64 bits.
+pub fn exact_arguments(context: &RequestContext<RoleServer>) -> Option<&ExactArguments> {
+    crate::http::request_extensions::exact_arguments(context)
 }
 
 /// Refuses `logging/setLevel` over HTTP without sessions: the level would be forgotten with the request.

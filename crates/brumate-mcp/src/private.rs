@@ -7,6 +7,7 @@ pub use serde_json;
 pub use crate::run::blocking;
 pub use futures::future::BoxFuture;
 
+use crate::context::Context;
 use crate::error::Error;
 use crate::result::{IntoToolResult, ToolResult, structured, structured_schema};
 use crate::tool::Tool;
@@ -27,8 +28,18 @@ pub fn schema<A: JsonSchema>() -> Map<String, Value> {
 /// # Errors
 ///
 /// Returns what serde refuses although it fits the schema.
-pub fn parse<A: DeserializeOwned>(arguments: Value) -> Result<A, Error> {
-    crate::tool::parse(arguments)
+pub fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) -> Result<A, Error> {
+    crate::tool::parse(arguments, context)
+}
+
+/// Sets the handler of a tool, which reads its arguments with [`parse`].
+pub fn with_handler<F, Fut, R>(tool: Tool, handler: F) -> Tool
+where
+    F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = R> + Send + 'static,
+    R: IntoToolResult,
+{
+    tool.json_handler(handler)
 }
 
 /// Sets the schemas of a tool.

@@ -3,6 +3,7 @@
 use crate::auth::is_scope;
 use crate::context::Context;
 use crate::error::Error;
+use crate::http::request_extensions::exact_arguments;
 use crate::item_metadata::{ItemMetadata, descriptor, metadata_methods};
 use crate::layer::{Layer, Layers, ToolHandler};
 use crate::result::IntoToolResult;
@@ -95,8 +96,8 @@ impl Tool {
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
-        let mut tool = self.raw_handler(move |arguments, context| {
-            let called = parse(arguments).map(|arguments| handler(arguments, context));
+        let mut tool = self.json_handler(move |arguments, context| {
+            let called = parse(arguments, &context).map(|arguments| handler(arguments, context));
             async move { called?.await.into_tool_result() }
         });
         tool.input_schema = schema::of::<A>();
@@ -119,9 +120,23 @@ impl Tool {
         })
     }
 
-    /// Sets a handler that gets the arguments as JSON. Give the schema with [`Tool::input_schema`].
+    /// Sets a handler that gets the arguments as JSON. Give the schema with [`Tool::input_schema`]. A call with a number that a [`Value`]
+    /// would round fails: [`Tool::handler`] takes such numbers as `i128`, `u128` or `Box<serde_json::value::RawValue>`.
     #[must_use]
-    pub fn raw_handler<F, Fut, R>(mut self, handler: F) -> Self
+    pub fn raw_handler<F, Fut, R>(self, handler: F) -> Self
+    where
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: IntoToolResult,
+    {
+        self.json_handler(move |arguments, context| {
+            let called = parse(arguments, &context).map(|arguments| handler(arguments, context));
+            async move { called?.await.into_tool_result() }
+        })
+    }
+
+    /// Sets a handler that reads its arguments with [`parse`].
+    pub(crate) fn json_handler<F, Fut, R>(mut self, handler: F) -> Self
     where
         F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
@@ -243,8 +258,12 @@ impl Tool {
 
 /// Reads arguments that fit the schema as an `A`. The error explains what serde still refuses, such as a number that is
 /// too large.
-pub(crate) fn parse<A: DeserializeOwned>(arguments: Value) -> Result<A, Error> {
-    serde_json::from_value(arguments).map_err(|error| Error::new(format!("invalid arguments: {error}")))
+pub(crate) fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) -> Result<A, Error> {
+    let parsed = match exact_arguments(context.request()) {
+        Some(exact) => brumate_json::from_str(&exact.merged(&arguments)),
+        None => serde_json::from_value(arguments),
+    };
+    parsed.map_err(|error| Error::new(format!("invalid arguments: {error}")))
 }
 
 /// A registered tool with its compiled schemas.

@@ -1,7 +1,8 @@
 //! Parses tool arguments. A model wrote them, so an error names all that is wrong and what is expected.
 
-use brumate_session::RunRequest;
+use brumate_mcp::lowlevel::ExactArguments;
 use brumate_session::units::format_size;
+use brumate_session::{Globals, RunRequest};
 use serde_json::{Map, Value};
 
 /// Longest code, in bytes. The guest's compiler needs many times its size.
@@ -38,20 +39,28 @@ pub(crate) fn parse_with_session(mut reader: ArgumentReader) -> Result<RunArgume
 
 fn run_request(reader: &mut ArgumentReader) -> RunRequest {
     let code = reader.code(PYTHON_CODE, "the Python code to run");
-    RunRequest::new(code).with_globals(reader.object(GLOBAL_VARIABLES))
+    RunRequest::new(code).with_globals(reader.globals(GLOBAL_VARIABLES))
 }
 
 /// Takes arguments one by one, and collects their problems.
 pub(crate) struct ArgumentReader {
     tool: &'static str,
     arguments: Map<String, Value>,
+    /// The text of arguments that a [`Value`] cannot hold.
+    exact: Option<ExactArguments>,
     problems: Vec<String>,
 }
 
 impl ArgumentReader {
     /// Makes a reader of the arguments of a call of `tool`.
     pub(crate) fn new(tool: &'static str, arguments: Option<Map<String, Value>>) -> Self {
-        Self { tool, arguments: arguments.unwrap_or_default(), problems: Vec::new() }
+        Self { tool, arguments: arguments.unwrap_or_default(), exact: None, problems: Vec::new() }
+    }
+
+    /// Sets the exact arguments. Default: the arguments are exact.
+    pub(crate) fn with_exact(mut self, exact: Option<ExactArguments>) -> Self {
+        self.exact = exact;
+        self
     }
 
     /// Takes an argument. Models write null for arguments that they leave out.
@@ -108,14 +117,18 @@ impl ArgumentReader {
         self.optional(SESSION_ID).filter(|id| !matches!(id.as_str(), "" | "0"))
     }
 
-    /// Takes an optional object. Default: empty.
-    pub(crate) fn object(&mut self, name: &str) -> Map<String, Value> {
+    /// Takes optional variables, with exact numbers. Default: none.
+    fn globals(&mut self, name: &str) -> Globals {
         match self.take(name) {
-            None => Map::new(),
-            Some(Value::Object(object)) => object,
+            None => Globals::default(),
+            Some(Value::Object(object)) => {
+                let exact = self.exact.as_ref().and_then(|exact| exact.get(name));
+                let exact = exact.and_then(|json| Globals::from_json(json).ok());
+                exact.unwrap_or_else(|| object.into())
+            }
             Some(other) => {
                 self.wrong(name, "an object that maps names to values", &other);
-                Map::new()
+                Globals::default()
             }
         }
     }
@@ -185,10 +198,10 @@ mod tests {
     #[test]
     fn code_alone_is_enough() {
         let request = parsed(json!({"python_code": "1"})).unwrap();
-        assert_eq!((request.code.as_str(), request.globals.len()), ("1", 0));
+        assert_eq!((request.code.as_str(), request.globals.as_json()), ("1", ""));
         assert!(parsed(json!({"python_code": "", "global_variables": null})).is_ok());
         let request = parsed(json!({"python_code": "a", "global_variables": {"a": [1]}})).unwrap();
-        assert_eq!(request.globals["a"], json!([1]));
+        assert_eq!(request.globals.as_json(), r#"{"a":[1]}"#);
     }
 
     #[test]

@@ -6,6 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
 
+/// Name of the field with the exact return value.
+const EXACT_VALUE: &str = "return_value_json";
+
+/// Deepest nesting of a value in `return_value`. Readers of JSON allow 128 for the whole message.
+const MAX_VALUE_DEPTH: usize = 100;
+
 /// The form of a result's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReturnMode {
@@ -56,13 +62,15 @@ fn json_text(report: &RunReport, limits: &Limits) -> String {
     };
     fields.remove("error");
     fields.remove("return_value");
+    fields.remove(EXACT_VALUE);
     let mut text = Value::Object(fields).to_string();
     // Removes the closing brace. The object always has a status.
     text.truncate(text.len() - 1);
     format!("{text},{last}}}")
 }
 
-/// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or `error`.
+/// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or `error`. A value that
+/// some clients or [`Value`] would change is in `return_value_json` as text; only one that `Value` would change is not in `return_value`.
 pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Value> {
     let output = report.output_text(limits);
     let lines: Vec<&str> = match output.as_str() {
@@ -77,11 +85,16 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
     }
     match (&report.error, &report.return_value) {
         (Some(error), _) => fields.insert("error".to_owned(), json!(error)),
-        // A value that is nested too deeply, or has numbers out of range, becomes a string.
-        (None, Some(value)) => fields.insert(
-            "return_value".to_owned(),
-            serde_json::from_str(&strict_json(&value.json)).unwrap_or_else(|_| Value::from(value.json.as_str())),
-        ),
+        (None, Some(value)) => {
+            let json = strict_json(&value.json);
+            let mended = brumate_json::mend(&json);
+            let is_held = !mended.is_changed && mended.depth <= MAX_VALUE_DEPTH;
+            let parsed = if is_held { serde_json::from_str(&json).ok() } else { None };
+            if parsed.is_none() || mended.has_unsafe_integer {
+                fields.insert(EXACT_VALUE.to_owned(), Value::from(compact_json(&json)));
+            }
+            parsed.and_then(|parsed| fields.insert("return_value".to_owned(), parsed))
+        }
         (None, None) => fields.insert("return_value".to_owned(), Value::Null),
     };
     fields

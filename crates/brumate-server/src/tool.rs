@@ -1,6 +1,7 @@
 //! Definitions of tools, and that of the tool `run_python_code`: its description and schemas. Its names and texts are those of
 //! mcp-run-python, whose clients depend on them.
 
+use brumate_mcp::lowlevel::ExactArguments;
 use brumate_mcp::{Error, Tool};
 use serde_json::{Map, Value, json};
 
@@ -32,8 +33,12 @@ impl<R> ToolDefinition<R> {
     /// # Errors
     ///
     /// A text for the model: all wrong arguments, and what is expected.
-    pub(crate) fn request(&self, arguments: Option<Map<String, Value>>) -> Result<R, Error> {
-        (self.parse)(ArgumentReader::new(self.name, arguments)).map_err(Error::new)
+    pub(crate) fn request(
+        &self,
+        arguments: Option<Map<String, Value>>,
+        exact: Option<ExactArguments>,
+    ) -> Result<R, Error> {
+        (self.parse)(ArgumentReader::new(self.name, arguments).with_exact(exact)).map_err(Error::new)
     }
 }
 
@@ -110,7 +115,15 @@ fn output_schema() -> Value {
                 "items": {"type": "string"},
                 "description": "Packages that were loaded; left out when there are none",
             },
-            "return_value": {"description": "Value of the last expression; left out after an error"},
+            "return_value": {
+                "description": "Value of the last expression; left out after an error, and if it has an integer of more than 64 bits \
+                                or is nested more than 100 deep",
+            },
+            "return_value_json": {
+                "type": "string",
+                "description": "The same value as JSON text, exactly; only if return_value is left out, or has an integer beyond \
+                                9007199254740991 (2**53 - 1), which many JSON readers round",
+            },
             "error": {"type": "string", "description": "Traceback or reason; only after an error"},
         },
         "required": ["status", "output"],

@@ -15,6 +15,7 @@ use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::execution::execute_request;
 use crate::explain;
+use crate::globals::Globals;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
 use crate::new_files::{CopyReport, FileSink, NewFiles};
@@ -171,7 +172,7 @@ impl Runner {
             env: request.env,
             ends_program: true,
             source_bytes: request.source_bytes,
-            ..execute_request(request.code, serde_json::Map::new(), &input, true)
+            ..execute_request(request.code, Globals::default(), &input, true)
         };
         let imports = imports_of(&execute.code);
         // Who names an image builds it.

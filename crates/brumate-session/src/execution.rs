@@ -6,6 +6,7 @@ use brumate_engine_api::{EngineError, Event, Execute, ExitReason, InterruptHandl
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::globals::Globals;
 use crate::input::{InputForwarder, deliver_reply, sleep_excluding_waits};
 use crate::installs::{InstallProgress, Installer, MissingModules};
 use crate::packages::Packages;
@@ -27,16 +28,8 @@ pub(crate) fn run_events() -> (mpsc::Sender<RunEvent>, mpsc::Receiver<RunEvent>)
 }
 
 /// Makes the engine's request for `code` with `globals`, which may ask for input if `input` allows it.
-pub(crate) fn execute_request(
-    code: String,
-    globals: serde_json::Map<String, serde_json::Value>,
-    input: &InputForwarder,
-    allow_install: bool,
-) -> Execute {
-    let globals_json = match globals.is_empty() {
-        true => String::new(),
-        false => serde_json::Value::Object(globals).to_string(),
-    };
+pub(crate) fn execute_request(code: String, globals: Globals, input: &InputForwarder, allow_install: bool) -> Execute {
+    let globals_json = globals.into();
     Execute { code, globals_json, allow_stdin: input.is_allowed(), allow_install, ..Execute::default() }
 }
 

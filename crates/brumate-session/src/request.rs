@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::allowance::OverLimit;
 use crate::explain;
+use crate::globals::Globals;
 use crate::input::InputRequests;
 use crate::learned::ImageBuilder;
 use crate::packages::PackageEvent;
@@ -56,7 +57,7 @@ pub struct RunRequest {
     /// File name in tracebacks; `main.py` when empty.
     pub file_name: String,
     /// Globals in addition to Python's own.
-    pub globals: serde_json::Map<String, serde_json::Value>,
+    pub globals: Globals,
     /// Sender for the code's input requests; `None` gives the code EOF.
     pub input_requests: Option<InputRequests>,
     /// Principal that the run belongs to.
@@ -106,8 +107,8 @@ impl RunRequest {
 
     /// Sets the globals.
     #[must_use]
-    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
-        self.globals = globals;
+    pub fn with_globals(mut self, globals: impl Into<Globals>) -> Self {
+        self.globals = globals.into();
         self
     }
 

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from ._errors import CodeError
@@ -139,7 +140,7 @@ class Gatherer:
         value = answer["value"]
         return Result(
             success=answer["success"],
-            value=None if value is None else json.loads(value),
+            value=None if value is None else json.loads(value, parse_int=_integer),
             text=answer["text"],
             stdout="".join(self.stdout),
             stderr="".join(self.stderr),
@@ -152,6 +153,11 @@ class Gatherer:
             stopped=answer["stopped"],
             rolled_back=answer.get("rolled_back", False),
         )
+
+
+def _integer(digits: str) -> int:
+    """Returns an integer of any length. `int` refuses more than 4,300 digits; the sandbox writes at most 100,000."""
+    return int(digits) if len(digits) <= 4000 else int(Decimal(digits))
 
 
 def file_of(answer: dict[str, Any]) -> File:

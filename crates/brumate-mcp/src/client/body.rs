@@ -1,5 +1,6 @@
 //! Bodies of answers over HTTP: media types, and events of bounded size.
 
+use super::answers::prepared;
 use ::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -7,6 +8,7 @@ use futures::{Stream, StreamExt as _};
 use reqwest::Response;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
+use std::borrow::Cow;
 use std::io;
 
 /// The largest message, in bytes, and the largest event.
@@ -18,9 +20,18 @@ pub(super) fn media_type(response: &Response) -> Option<String> {
     Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-/// Returns the events of an answer.
+/// Returns the events of an answer. Their messages are as rmcp can parse them.
 pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE)).boxed()
+    let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE));
+    let prepare = |mut event: Sse| {
+        if let Some(data) = event.data.as_mut().filter(|data| data.starts_with('{'))
+            && let Cow::Owned(mended) = prepared(data)
+        {
+            *data = mended;
+        }
+        event
+    };
+    events.map(move |event| event.map(prepare)).boxed()
 }
 
 /// Passes bytes on until an event has more than `limit` of them: until so many have come without an empty line.

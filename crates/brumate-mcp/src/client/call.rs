@@ -6,11 +6,13 @@ use super::error::ClientError;
 use super::request::{RequestOptions, RequestSender};
 use super::task::Task;
 use super::{Client, with_timeout};
+use crate::exact_arguments::ExactArguments;
 use futures::future::BoxFuture;
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 pub struct CallToolRequest {
     client: Client,
     name: String,
-    arguments: Result<Map<String, Value>, String>,
+    arguments: Result<Vec<(String, Box<RawValue>)>, String>,
     options: RequestOptions,
     timeout: Option<Duration>,
     token: Option<CancellationToken>,
@@ -52,14 +54,17 @@ pub enum TaskOrResult<T> {
 impl CallToolRequest {
     pub(super) fn new(client: Client, name: String) -> Self {
         let timeout = client.inner.timeout;
-        Self { name, arguments: Ok(Map::new()), options: client.options(), timeout, token: None, client }
+        Self { name, arguments: Ok(Vec::new()), options: client.options(), timeout, token: None, client }
     }
 
-    /// Sets an argument.
+    /// Sets an argument. Integers of any size are sent exactly, as is a `serde_json::value::RawValue`.
     pub fn arg(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
         let name = name.into();
-        match (&mut self.arguments, serde_json::to_value(value)) {
-            (Ok(arguments), Ok(value)) => drop(arguments.insert(name, value)),
+        match (&mut self.arguments, to_raw_value(&value)) {
+            (Ok(arguments), Ok(value)) => match arguments.iter_mut().find(|(known, _)| *known == name) {
+                Some(argument) => argument.1 = value,
+                None => arguments.push((name, value)),
+            },
             (Ok(_), Err(error)) => self.arguments = Err(format!("argument `{name}`: {error}")),
             (Err(_), _) => {}
         }
@@ -68,9 +73,11 @@ impl CallToolRequest {
 
     /// Sets all arguments. They must serialize to an object.
     pub fn args(mut self, arguments: impl Serialize) -> Self {
-        self.arguments = match serde_json::to_value(arguments) {
-            Ok(Value::Object(arguments)) => Ok(arguments),
-            Ok(other) => Err(format!("arguments are an object, not {other}")),
+        self.arguments = match to_raw_value(&arguments) {
+            Ok(arguments) => match brumate_json::members(arguments.get()) {
+                Ok(members) => Ok(members.into_iter().map(|(name, value)| (name, value.to_owned())).collect()),
+                Err(_) => Err(format!("arguments are an object, not {arguments}")),
+            },
             Err(error) => Err(error.to_string()),
         };
         self
@@ -116,7 +123,7 @@ impl CallToolRequest {
         let CallToolRequest { client, name, arguments, options, .. } = self;
         let arguments = arguments.map_err(ClientError::InputRequest)?;
         let tool = client.cached_tool(&name).await;
-        let done = send(&client.inner.requests, &name, arguments, &options).await?;
+        let done = send(&client.inner.requests, &name, &arguments, &options).await?;
         if let (TaskOrResult::Result(result), Some(tool)) = (&done, tool)
             && tool.check(result).is_err()
             && let Some(tool) = client.refreshed_tool(&name).await
@@ -150,15 +157,24 @@ async fn within<T>(
 async fn send(
     requests: &RequestSender,
     name: &str,
-    arguments: Map<String, Value>,
+    arguments: &[(String, Box<RawValue>)],
     options: &RequestOptions,
 ) -> Result<TaskOrResult<CallToolResult>, ClientError> {
+    let members = arguments.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
+    let json = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    let mended = brumate_json::mend(&json);
+    let arguments = serde_json::from_str(&mended.text).map_err(|error| ClientError::InputRequest(error.to_string()))?;
+    let exact = mended.is_changed.then(|| ExactArguments::new(&json));
     let mut params = wire::CallToolRequestParams::new(name.to_owned());
     params.arguments = Some(arguments);
     let make = |answers, state| {
         let mut params = params.clone();
         (params.input_responses, params.request_state) = (answers, state);
-        ClientRequest::CallToolRequest(wire::CallToolRequest::new(params))
+        let mut call = wire::CallToolRequest::new(params);
+        if let Some(exact) = &exact {
+            call.extensions.insert(exact.clone());
+        }
+        ClientRequest::CallToolRequest(call)
     };
     let answer = match requests.send_in_rounds(options, make).await {
         Err(error) if super::task::is_wanted(options, &error) => {

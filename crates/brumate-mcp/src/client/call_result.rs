@@ -1,10 +1,12 @@
 //! Results of tool calls.
 
+use super::answers::{take_exact, with_numbers_as_text};
 use super::error::ClientError;
 use crate::content::Content;
 use rmcp::model as wire;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,21 +14,35 @@ use serde_json::{Map, Value, json};
 pub struct CallToolResult {
     /// The content blocks.
     pub content: Vec<Content>,
-    /// The structured content, of tools with an output schema.
+    /// The structured content, of tools with an output schema. A number that a [`Value`] would round, such as an integer of more than 64
+    /// bits, is a string here: [`CallToolResult::parse`] reads it exactly.
     pub structured: Option<Value>,
     /// Whether the tool failed. The content says why.
     pub is_error: bool,
     /// The result's `_meta`.
     pub meta: Map<String, Value>,
+    /// The structured content as JSON, if `structured` differs.
+    pub(super) exact: Option<String>,
 }
 
 impl CallToolResult {
     pub(super) fn from_wire(result: wire::CallToolResult) -> Self {
+        let mut meta = result.meta.map(|meta| meta.0).unwrap_or_default();
+        let exact = take_exact(&mut meta);
         Self {
             content: result.content.into_iter().map(Content::from_wire).collect(),
-            structured: result.structured_content,
+            structured: exact.as_deref().map(with_numbers_as_text).or(result.structured_content),
             is_error: result.is_error.unwrap_or(false),
-            meta: result.meta.map(|meta| meta.0).unwrap_or_default(),
+            meta,
+            exact,
+        }
+    }
+
+    /// Returns the structured content with all numbers as numbers, rounded if need be.
+    pub(super) fn rounded(&self) -> Option<Cow<'_, Value>> {
+        match &self.exact {
+            Some(exact) => serde_json::from_str(&brumate_json::mend(exact).text).ok().map(Cow::Owned),
+            None => self.structured.as_ref().map(Cow::Borrowed),
         }
     }
 
@@ -49,6 +65,15 @@ impl CallToolResult {
         result
     }
 
+    /// Returns the text of [`CallToolResult::to_json`], in which all numbers are exact.
+    pub fn to_json_text(&self) -> String {
+        let text = format!("{:#}", self.to_json());
+        match &self.exact {
+            Some(exact) => brumate_json::replace_in_object(&text, &["structuredContent"], exact).into_owned(),
+            None => text,
+        }
+    }
+
     /// Returns the result unless the tool failed.
     ///
     /// # Errors
@@ -68,6 +93,16 @@ impl CallToolResult {
     pub fn parse<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let result = self.ok()?;
         let invalid = |error: serde_json::Error| ClientError::InvalidResult(error.to_string());
+        if let Some(exact) = result.exact {
+            let wrapped = match brumate_json::members(&exact).as_deref() {
+                Ok([(name, value)]) if name == "result" => Some(value.get()),
+                _ => None,
+            };
+            return match (brumate_json::from_str(&exact), wrapped) {
+                (Err(_), Some(value)) => brumate_json::from_str(value).map_err(invalid),
+                (parsed, _) => parsed.map_err(invalid),
+            };
+        }
         if let Some(structured) = result.structured {
             let wrapped = match &structured {
                 Value::Object(object) if object.len() == 1 => object.get("result").cloned(),
@@ -79,7 +114,7 @@ impl CallToolResult {
             };
         }
         let text = result.text();
-        serde_json::from_str(&text).or_else(|error| serde_json::from_value(text.into()).map_err(|_| invalid(error)))
+        brumate_json::from_str(&text).or_else(|error| serde_json::from_value(text.into()).map_err(|_| invalid(error)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Servers as child processes, over their standard input and output.
 
 use super::error::ClientError;
+use super::lines::LineTransport;
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ impl ServerCommand {
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         match (child.stdin.take(), child.stdout.take(), group) {
             (Some(input), Some(output), Some(group)) => {
-                Ok(ServerProcess { child, group: Some(group), transport: AsyncRwTransport::new(output, input) })
+                Ok(ServerProcess { child, group: Some(group), transport: LineTransport::new(output, input) })
             }
             _ => Err(failed(std::io::Error::other("it has no pipes"))),
         }
@@ -80,7 +80,7 @@ pub(super) struct ServerProcess {
     child: Child,
     /// The process group, until it has ended.
     group: Option<Pid>,
-    transport: AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>,
+    transport: LineTransport<ChildStdout, ChildStdin>,
 }
 
 impl ServerProcess {

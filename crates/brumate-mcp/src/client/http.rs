@@ -1,9 +1,11 @@
 //! Streamable HTTP: sending messages, and reading what comes back.
 
+use super::answers::read;
 use super::body::{MAX_MESSAGE, events, media_type};
 #[cfg(feature = "auth")]
 use super::error::ClientError;
 use crate::error::causes;
+use crate::exact_arguments::to_json;
 use ::http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 #[cfg(feature = "auth")]
@@ -156,7 +158,7 @@ impl StreamableHttpClient for HttpBackend {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let in_session = session_id.is_some();
-        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let body = Bytes::from(to_json(&message)?);
         let headers: HeaderMap = custom_headers.into_iter().collect();
         let make = || {
             let request = self.post(&uri, body.clone()).headers(headers.clone());
@@ -182,7 +184,8 @@ impl StreamableHttpClient for HttpBackend {
             Some(EVENT_STREAM) => Ok(StreamableHttpPostResponse::Sse(events(response), session)),
             Some(JSON) => {
                 let body = http_client::read(response, MAX_MESSAGE).await.map_err(failed)?;
-                Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
+                let message = read(&body).ok_or_else(|| failed("the server's answer is no message".to_owned()))?;
+                Ok(StreamableHttpPostResponse::Json(message, session))
             }
             other => Err(StreamableHttpError::UnexpectedContentType(other.map(str::to_owned))),
         }

@@ -22,6 +22,7 @@
 //! pages, and at most [`MAX_OPEN_INPUT_REQUESTS`] input requests are answered at a time. A child process gets only
 //! [`INHERITED_VARIABLES`] of the environment.
 
+mod answers;
 #[cfg(feature = "client-http")]
 mod body;
 mod builder;
@@ -41,6 +42,7 @@ mod group;
 mod http;
 mod info;
 mod input_requests;
+mod lines;
 mod lists;
 mod observed_transport;
 mod prompt;

@@ -5,6 +5,7 @@ use super::error::ClientError;
 use super::error_sources::of_credentials;
 use super::http::{HttpBackend, challenges};
 use crate::error::causes;
+use crate::exact_arguments::to_json;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -74,7 +75,7 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (backend, endpoint, body) = (self.backend.clone(), self.endpoint.clone(), serde_json::to_vec(&item));
+        let (backend, endpoint, body) = (self.backend.clone(), self.endpoint.clone(), to_json(&item));
         async move {
             let body = Bytes::from(body?);
             let response = backend.send(|| backend.post(endpoint.as_str(), body.clone())).await;

@@ -2,11 +2,10 @@
 
 use super::child::ServerCommand;
 use super::error::ClientError;
+use super::lines::LineTransport;
 use super::observed_transport::AnyTransport;
 #[cfg(feature = "server")]
 use crate::stdio::{StreamOptions, serve_streams};
-use rmcp::RoleClient;
-use rmcp::transport::IntoTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A server that a client can connect to. The constructors of [`Client`](super::Client) make targets.
@@ -103,5 +102,5 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    AnyTransport::new(IntoTransport::<RoleClient, _, _>::into_transport((input, output)))
+    AnyTransport::new(LineTransport::new(input, output))
 }

@@ -53,12 +53,12 @@ impl CachedTool {
         if result.is_error || !self.has_output {
             return Ok(());
         }
-        let Some(structured) = &result.structured else {
+        let Some(structured) = result.rounded() else {
             let reason = "the tool has an output schema, and its result no structured content";
             return Err(ClientError::InvalidResult(reason.to_owned()));
         };
         match &self.output {
-            Some(output) => output.check(structured).map_err(|error| {
+            Some(output) => output.check(&structured).map_err(|error| {
                 ClientError::InvalidResult(format!("it does not fit the tool's output schema: {error}"))
             }),
             None => Ok(()),

@@ -1,6 +1,7 @@
 //! What the HTTP transports note in the extensions of a request, and what handlers read there.
 
 use crate::auth::Access;
+use crate::exact_arguments::ExactArguments;
 use crate::principal::Principal;
 use http::request::Parts;
 use rmcp::service::RequestContext;
@@ -21,6 +22,12 @@ pub(crate) fn is_stateless(request: &RequestContext<RoleServer>) -> bool {
 /// Returns the principal that sends a request; `None` if it has none.
 pub(crate) fn principal(request: &RequestContext<RoleServer>) -> Option<&Principal> {
     request.extensions.get::<Parts>()?.extensions.get()
+}
+
+/// Returns the exact arguments of a call, where `serde_json::Value` cannot hold them as they are.
+pub(crate) fn exact_arguments(request: &RequestContext<RoleServer>) -> Option<&ExactArguments> {
+    let in_head = || request.extensions.get::<Parts>()?.extensions.get();
+    request.extensions.get().or_else(in_head)
 }
 
 /// Refuses `logging/setLevel` where there is no session.

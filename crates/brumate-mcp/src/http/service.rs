@@ -239,6 +239,13 @@ impl Endpoint {
         let (running, body) = match method {
             Method::POST => match clients.receive(&client, &mut head, body).await {
                 Ok(body) => {
+                    let body = match parse_errors::says_json(&head.headers) {
+                        true => match parse_errors::prepared(&mut head, body) {
+                            Ok(body) => body,
+                            Err(refused) => return parse_errors::answer(&refused),
+                        },
+                        false => body,
+                    };
                     if let Some(refusal) = clients.refuse_tool(&client, &body) {
                         return refusal;
                     }
@@ -250,9 +257,6 @@ impl Endpoint {
         };
         // rmcp has one answer for both: a body that it cannot parse, and a body that is not declared as JSON.
         let readable = running.is_some() && parse_errors::says_json(&head.headers);
-        if readable && let Some(answer) = parse_errors::not_json(&body) {
-            return answer;
-        }
         head.extensions.insert(activity.draining().clone());
         if *stateless {
             head.extensions.insert(StatelessRequest);
@@ -263,7 +267,7 @@ impl Endpoint {
             head.extensions.insert(followed.clone());
         }
         let reservation = head.extensions.get::<ResponseReservation>().cloned();
-        let request = Request::from_parts(head, Body::from(body));
+        let request = Request::from_parts(head, Body::from(body.clone()));
         let (mut response, refused) = REQUEST_SCOPE
             .scope(RequestScope::new(client.clone()), async {
                 let response = (self.call)(request).await;
@@ -274,7 +278,7 @@ impl Endpoint {
             return refused.response();
         }
         if readable && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return parse_errors::no_message();
+            return parse_errors::answer(&parse_errors::no_message(&body));
         }
         if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
             // The session has ended by now.

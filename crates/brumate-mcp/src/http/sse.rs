@@ -13,6 +13,7 @@ use super::response_body::ResponseReservation;
 use super::rpc_errors::{duplicate_id_error, too_many_requests_error};
 use super::running_requests::{RunningRequest, RunningRequests};
 use super::service::cors;
+use crate::incoming::InvalidMessage;
 use crate::principal::Principal;
 use axum::Router;
 use axum::body::Body;
@@ -63,6 +64,22 @@ type ServeStream =
 struct Session {
     principal: Option<Principal>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
+    /// The messages to the client, for answers to requests that cannot be parsed.
+    outbox: mpsc::WeakSender<QueuedMessage>,
+    account: Account,
+}
+
+impl Session {
+    /// Refuses a message. The client waits for answers to requests on the stream.
+    fn refuse(&self, refused: &InvalidMessage) -> Response {
+        if let Some(outbox) = self.outbox.upgrade().filter(|_| refused.has_id()) {
+            let text = refused.to_json().into_bytes();
+            let charge = self.account.charge(text.len());
+            // A client that does not read its answers does not miss this one.
+            let _ = outbox.try_send((text, charge));
+        }
+        parse_errors::answer(refused)
+    }
 }
 
 /// An open stream. Dropping it ends the session.
@@ -175,7 +192,9 @@ impl SseEndpoint {
             if sessions.len() >= self.max_sessions || (principal.is_some() && mine() >= self.max_each) {
                 return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions: try again later");
             }
-            sessions.insert(id.clone(), Session { principal: principal.clone(), inbox: from_client });
+            let (outbox, account) = (outbox.downgrade(), client.account.clone());
+            let session = Session { principal: principal.clone(), inbox: from_client, outbox, account };
+            sessions.insert(id.clone(), session);
         }
         let token = self.token.child_token();
         let open = OpenStream { endpoint: self.clone(), id, token: token.clone() };
@@ -215,13 +234,17 @@ impl SseEndpoint {
             Ok(bytes) => bytes,
             Err(refusal) => return *refusal,
         };
+        let bytes = match parse_errors::prepared(&mut head, bytes) {
+            Ok(bytes) => bytes,
+            Err(refused) => return session.refuse(&refused),
+        };
         if let Some(refusal) = self.clients.refuse_tool(&client, &bytes) {
             return refusal;
         }
         head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,
-            Err(_) => return parse_errors::not_json(&bytes).unwrap_or_else(parse_errors::no_message),
+            Err(_) => return session.refuse(&parse_errors::no_message(&bytes)),
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(head);

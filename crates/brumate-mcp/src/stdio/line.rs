@@ -1,11 +1,15 @@
 //! Parses a line of the stdio transport: JSON text to messages, or to the error answer.
 
+use crate::exact_arguments::ExactArguments;
+use crate::incoming::{InvalidMessage, parse_error, prepare, refuse_all, unreadable};
+use brumate_json::Envelopes;
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonObject, JsonRpcMessage,
-    Request, RequestId, ServerJsonRpcMessage,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonObject, JsonRpcMessage,
+    Request, RequestId,
 };
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Most messages in one JSON-RPC batch (protocol 2025-03-26).
 const MAX_BATCH: usize = 256;
@@ -16,35 +20,71 @@ pub(super) enum ParsedLine {
     /// A message for the server.
     Message(Box<ClientJsonRpcMessage>),
     /// The error answer to an invalid message.
-    Invalid(Box<ServerJsonRpcMessage>),
+    Invalid(InvalidMessage),
 }
 
-/// Parses a line: one message, or a batch. Empty lines and unknown notifications give nothing.
+/// Parses a line: one message, or a batch. Empty lines, unknown notifications and broken ones give nothing.
 pub(super) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Vec::new();
+    // What is no UTF-8 becomes U+FFFD.
+    let text = String::from_utf8_lossy(line);
+    if !text.starts_with('[') {
+        return parse_text(&text).into_iter().collect();
     }
-    if let Some(message) = plain_call(line) {
-        return vec![ParsedLine::Message(Box::new(message))];
-    }
-    match serde_json::from_slice(line) {
-        Ok(Value::Array(batch)) if batch.is_empty() => vec![invalid(None, "Invalid request: an empty batch")],
-        Ok(Value::Array(batch)) if batch.len() > MAX_BATCH => {
-            vec![invalid(None, &format!("Invalid request: more than {MAX_BATCH} messages in a batch"))]
+    let refused = match serde_json::from_str::<Vec<&RawValue>>(&text) {
+        Ok(batch) if batch.is_empty() => InvalidMessage::new("an empty batch", None),
+        Ok(batch) if batch.len() > MAX_BATCH => {
+            InvalidMessage::new(format!("more than {MAX_BATCH} messages in a batch"), None)
         }
-        Ok(Value::Array(batch)) => batch.into_iter().filter_map(parse_message).collect(),
-        Ok(value) => parse_message(value).into_iter().collect(),
-        Err(error) => {
-            let data = ErrorData::new(ErrorCode::PARSE_ERROR, format!("Parse error: {error}"), None);
-            vec![ParsedLine::Invalid(Box::new(JsonRpcMessage::error(data, None)))]
-        }
+        Ok(batch) => return batch.into_iter().filter_map(|message| parse_text(message.get())).collect(),
+        Err(error) => parse_error(error, None),
+    };
+    let mut envelopes = Envelopes::default();
+    envelopes.feed(text.as_bytes());
+    invalid(envelopes, &refused)
+}
+
+/// Returns the answers to a line of more than `limit` bytes.
+pub(super) fn too_long(envelopes: Envelopes, limit: usize) -> Vec<ParsedLine> {
+    invalid(envelopes, &InvalidMessage::new(format!("the message is longer than {limit} bytes"), None))
+}
+
+fn invalid(envelopes: Envelopes, refused: &InvalidMessage) -> Vec<ParsedLine> {
+    refuse_all(envelopes, refused).into_iter().map(ParsedLine::Invalid).collect()
+}
+
+/// Parses the text of one message.
+fn parse_text(text: &str) -> Option<ParsedLine> {
+    if text.is_empty() {
+        return None;
     }
+    let prepared = match prepare(text) {
+        Ok(prepared) => prepared,
+        Err(answer) => return answer.map(ParsedLine::Invalid),
+    };
+    if let Some(message) = plain_call(&prepared.text) {
+        return Some(message_with(message, prepared.exact));
+    }
+    let value = match serde_json::from_str(&prepared.text) {
+        Ok(value) => value,
+        Err(error) => match unreadable(text, error) {
+            Ok(failed) => serde_json::from_str(&failed.text).ok()?,
+            Err(answer) => return answer.map(ParsedLine::Invalid),
+        },
+    };
+    parse_message(value, prepared.exact)
+}
+
+fn message_with(mut message: ClientJsonRpcMessage, exact: Option<ExactArguments>) -> ParsedLine {
+    if let (JsonRpcMessage::Request(request), Some(exact)) = (&mut message, exact) {
+        request.request.extensions_mut().insert(exact);
+    }
+    ParsedLine::Message(Box::new(message))
 }
 
 /// Parses the most frequent message, a tool call without `_meta`, faster than the general parser. Returns `None` for all
 /// other messages, malformed ones included.
-fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
+fn plain_call(line: &str) -> Option<ClientJsonRpcMessage> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Call {
@@ -59,7 +99,7 @@ fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
         name: String,
         arguments: Option<JsonObject>,
     }
-    let Call { jsonrpc, id, method, params } = serde_json::from_slice(line).ok()?;
+    let Call { jsonrpc, id, method, params } = serde_json::from_str(line).ok()?;
     if jsonrpc != "2.0" || method != "tools/call" {
         return None;
     }
@@ -68,31 +108,16 @@ fn plain_call(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(call)), id))
 }
 
-/// Returns the error answer to a line of more than `limit` bytes.
-pub(super) fn too_long(limit: usize) -> ServerJsonRpcMessage {
-    let message = format!("Invalid request: the message is longer than {limit} bytes");
-    JsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), None)
-}
-
-fn parse_message(value: Value) -> Option<ParsedLine> {
-    let id = match value.get("id") {
-        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
-        Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
-        _ => None,
-    };
+fn parse_message(value: Value, exact: Option<ExactArguments>) -> Option<ParsedLine> {
+    let id = value.get("id").filter(|id| id.is_string() || id.is_number()).map(Value::to_string);
     let has_method = value.get("method").is_some_and(Value::is_string);
     let is_notification = has_method && value.get("id").is_none();
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
-        Ok(message) => Some(ParsedLine::Message(Box::new(message))),
+        Ok(message) => Some(message_with(message, exact)),
         // JSON-RPC forbids answers to notifications, also to malformed ones.
         Err(_) if is_notification => None,
-        Err(_) => Some(invalid(id, "Invalid request: not a JSON-RPC 2.0 message")),
+        Err(_) => Some(ParsedLine::Invalid(InvalidMessage::new("not a JSON-RPC 2.0 message", id))),
     }
-}
-
-fn invalid(id: Option<RequestId>, message: &str) -> ParsedLine {
-    let data = ErrorData::new(ErrorCode::INVALID_REQUEST, message.to_owned(), None);
-    ParsedLine::Invalid(Box::new(JsonRpcMessage::error(data, id)))
 }
 
 #[cfg(test)]
@@ -105,7 +130,7 @@ mod tests {
             .into_iter()
             .map(|parsed| match parsed {
                 ParsedLine::Message(_) => "ok".to_owned(),
-                ParsedLine::Invalid(answer) => serde_json::to_string(&answer).unwrap(),
+                ParsedLine::Invalid(answer) => answer.to_json(),
             })
             .collect()
     }
@@ -139,7 +164,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"run"}}"#, false),
             (r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, false),
         ] {
-            let message = plain_call(line.as_bytes());
+            let message = plain_call(line);
             assert_eq!(message.is_some(), plain, "{line}");
             if let Some(message) = message {
                 let otherwise: ClientJsonRpcMessage = serde_json::from_str(line).unwrap();
@@ -168,8 +193,56 @@ mod tests {
             assert_eq!(parsed(line), [answer], "{line}");
         }
         assert_eq!(parsed("\"\\ud800\"").len(), 1);
+        for (line, ids) in [
+            (&br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":}}"#[..], &["7"][..]),
+            (b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\",\"params\":{\"a\":\"\0\"}}", &["8"]),
+            (br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, &["1.5"]),
+            (br#"{"jsonrpc":"2.0","id":1e999,"method":"ping"}"#, &["1e999"]),
+            (br#"{"jsonrpc":"2.0","id":18446744073709551619,"method":"ping"}"#, &["18446744073709551619"]),
+            (br#"{"jsonrpc":"2.0","id":4,"method":7}"#, &["4"]),
+            (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, &[""]),
+            (br#"{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}"#, &[""]),
+            (
+                br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping",}]"#,
+                &["1", "\"b\""],
+            ),
+            (br#"{"jsonrpc":"2.0","method":"notifications/initialized","params":{"a":}}"#, &[]),
+        ] {
+            let answers = parse_line(line).into_iter().map(|parsed| match parsed {
+                ParsedLine::Invalid(answer) => answer.to_json(),
+                ParsedLine::Message(message) => panic!("{message:?}"),
+            });
+            let found: Vec<String> =
+                answers.map(|answer| brumate_json::member(&answer, &["id"]).unwrap_or_default().to_owned()).collect();
+            assert_eq!(found, ids, "{}", String::from_utf8_lossy(line));
+        }
         assert_eq!(parse_line(b"\xff\xfe").len(), 1);
         assert!(parsed(&format!("[{}]", vec!["1"; MAX_BATCH + 1].join(",")))[0].contains("256"));
+    }
+
+    #[test]
+    fn what_rmcp_cannot_hold_is_handled_all_the_same() {
+        for arguments in [r#"{"s":"\ud800"}"#, r#"{"n":[18446744073709551619]}"#, r#"{"n":-1e999}"#] {
+            for more in ["", r#","_meta":{"progressToken":1}"#] {
+                let line = format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{arguments}{more}}}}}"#
+                );
+                for line in [line.clone(), format!("[{line}]")] {
+                    let [ParsedLine::Message(message)] = &parse_line(line.as_bytes())[..] else { panic!("{line}") };
+                    let JsonRpcMessage::Request(request) = &**message else { panic!("{line}") };
+                    let exact = request.request.extensions().get::<ExactArguments>().unwrap();
+                    assert_eq!(exact.as_json(), arguments);
+                }
+            }
+        }
+        // Bad UTF-8 is U+FFFD.
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"\xff\"}}";
+        let parsed = parse_line(line);
+        assert!(format!("{parsed:?}").contains('\u{fffd}'), "{parsed:?}");
+        // An answer that cannot be read is an error for the request of the server.
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+        let [ParsedLine::Message(message)] = &parse_line(deep.as_bytes())[..] else { panic!("{deep}") };
+        assert!(matches!(&**message, JsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(3))));
     }
 
     #[test]

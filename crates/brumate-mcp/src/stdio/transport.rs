@@ -7,6 +7,7 @@ use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
 use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
 use crate::lowlevel::ResponseBudget;
+use brumate_json::Envelopes;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcMessage,
@@ -25,18 +26,18 @@ use tokio_util::sync::CancellationToken;
 
 /// Longest line, in bytes. Longer ones are answered with an error.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Most invalid lines that are answered with an error. Without it, a peer that echoes its input would cause an endless
-/// exchange.
+/// Most invalid lines without an id that are answered with an error. Without it, a peer that echoes its input would cause an
+/// endless exchange.
 const MAX_ERROR_ANSWERS: usize = 1000;
-/// Most error answers that wait to be written. Further ones are dropped.
+/// Most error answers that wait to be written. Nothing is read until one of them is written.
 const MAX_WAITING_ERROR_ANSWERS: usize = 64;
 
 /// A line-based transport over two byte streams.
 pub(super) struct LineTransport<R, W> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is being skipped.
-    skipping: bool,
+    /// What is known of the messages of a line that is too long, while its rest is skipped.
+    skipping: Option<Envelopes>,
     received: VecDeque<ParsedLine>,
     output: Arc<OutputStream<W>>,
     in_flight: Arc<InFlight>,
@@ -87,7 +88,7 @@ where
         Self {
             input: BufReader::new(input),
             line: Vec::new(),
-            skipping: false,
+            skipping: None,
             received: VecDeque::new(),
             output: Arc::new(output),
             in_flight: Arc::default(),
@@ -110,26 +111,23 @@ where
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
                 // The last line may have no newline.
-                let line = std::mem::take(&mut self.line);
-                self.received.extend(parse_line(&line));
+                self.end_line();
                 return Ok(!self.received.is_empty());
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let length = newline.map_or(available.len(), |index| index + 1);
-            if !self.skipping && self.line.len() + length > MAX_LINE_BYTES {
-                self.skipping = true;
-                self.line = Vec::new();
-                self.received.push_back(ParsedLine::Invalid(Box::new(too_long(MAX_LINE_BYTES))));
+            if self.skipping.is_none() && self.line.len() + length > MAX_LINE_BYTES {
+                let mut envelopes = Envelopes::default();
+                envelopes.feed(&std::mem::take(&mut self.line));
+                self.skipping = Some(envelopes);
             }
-            if !self.skipping {
-                self.line.extend_from_slice(&available[..length]);
+            match &mut self.skipping {
+                Some(envelopes) => envelopes.feed(&available[..length]),
+                None => self.line.extend_from_slice(&available[..length]),
             }
             self.input.consume(length);
-            if newline.is_some() && !std::mem::take(&mut self.skipping) {
-                self.received.extend(parse_line(&self.line));
-                self.line.clear();
-                // Free the memory of a long line.
-                self.line.shrink_to(64 << 10);
+            if newline.is_some() {
+                self.end_line();
             }
             if !self.received.is_empty() {
                 return Ok(true);
@@ -137,18 +135,33 @@ where
         }
     }
 
-    /// Returns the next message for the server. Invalid lines and rejected requests are answered here.
+    /// Takes the line that has ended.
+    fn end_line(&mut self) {
+        match self.skipping.take() {
+            Some(envelopes) => self.received.extend(too_long(envelopes, MAX_LINE_BYTES)),
+            None => self.received.extend(parse_line(&self.line)),
+        }
+        self.line.clear();
+        // Free the memory of a long line.
+        self.line.shrink_to(64 << 10);
+    }
+
+    /// Returns the next message for the server. Invalid lines and rejected requests are answered here, until there are too many answers
+    /// that wait.
     fn take_received(&mut self) -> Option<ClientJsonRpcMessage> {
-        while let Some(parsed) = self.received.pop_front() {
+        while !self.too_many_answers_wait()
+            && let Some(parsed) = self.received.pop_front()
+        {
             match parsed {
                 ParsedLine::Message(mut message) => match self.accept(&mut message) {
                     Ok(true) => return Some(*message),
                     Ok(false) => {}
-                    Err(answer) => self.send_error(answer),
+                    Err(answer) => self.send_error(serde_json::to_vec(&answer).unwrap_or_default()),
                 },
+                ParsedLine::Invalid(answer) if answer.has_id() => self.send_error(answer.to_json().into_bytes()),
                 ParsedLine::Invalid(answer) if self.error_answers_left > 0 => {
                     self.error_answers_left -= 1;
-                    self.send_error(answer);
+                    self.send_error(answer.to_json().into_bytes());
                 }
                 ParsedLine::Invalid(_) => {}
             }
@@ -156,16 +169,17 @@ where
         None
     }
 
-    /// Sends an error answer, in a task.
-    fn send_error(&mut self, answer: Box<ServerJsonRpcMessage>) {
+    fn too_many_answers_wait(&mut self) -> bool {
         while self.error_answers.try_join_next().is_some() {}
-        if self.error_answers.len() >= MAX_WAITING_ERROR_ANSWERS {
-            return;
-        }
+        self.error_answers.len() >= MAX_WAITING_ERROR_ANSWERS
+    }
+
+    /// Sends an error answer, in a task.
+    fn send_error(&mut self, answer: Vec<u8>) {
         let output = Arc::clone(&self.output);
         // `receive` may be dropped at any time, and must not leave half a line in the output.
         self.error_answers.spawn(async move {
-            let _ = output.write(&answer).await;
+            let _ = output.write_line(answer).await;
         });
     }
 
@@ -246,7 +260,10 @@ fn opens_session(request: &ClientRequest) -> bool {
 
 impl<W: AsyncWrite + Unpin> OutputStream<W> {
     async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        let mut line = serde_json::to_vec(message)?;
+        self.write_line(serde_json::to_vec(message)?).await
+    }
+
+    async fn write_line(&self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         let mut stream = self.stream.lock().await;
         let Some(stream) = stream.as_mut() else {
@@ -292,12 +309,21 @@ where
             if let Some(message) = self.take_received() {
                 return Some(message);
             }
+            let output = Arc::clone(&self.output);
+            if !self.received.is_empty() {
+                tokio::select! {
+                    _ = self.error_answers.join_next() => continue,
+                    () = output.broken.cancelled() => {
+                        self.interrupt.cancel();
+                        return None;
+                    }
+                }
+            }
             if self.drain_phase.is_some() {
                 self.drain().await;
                 while self.error_answers.join_next().await.is_some() {}
                 return None;
             }
-            let output = Arc::clone(&self.output);
             let read = tokio::select! {
                 read = self.read() => read,
                 () = output.broken.cancelled() => {

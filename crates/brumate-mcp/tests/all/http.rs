@@ -105,22 +105,28 @@ async fn large_bodies_are_refused() {
 async fn what_is_no_message_is_an_error_of_the_protocol() {
     for options in [HttpOptions::new(), HttpOptions::new().stateless().json_responses()] {
         let http = Http::new(&server("readers"), options);
-        for (body, code) in [
-            ("", -32700),
-            ("{oops", -32700),
-            ("{}{}", -32700),
-            ("3", -32600),
-            ("\"\\ud800\"", -32600),
-            ("[]", -32600),
-            ("{}", -32600),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
+        let deep =
+            format!(r#"{{"jsonrpc":"2.0","id":3,"method":"ping","params":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        for (body, code, id) in [
+            ("", -32700, None),
+            ("{oops", -32700, None),
+            ("{}{}", -32700, None),
+            ("3", -32600, None),
+            ("\"\\ud800\"", -32600, None),
+            ("[]", -32600, None),
+            ("{}", -32600, None),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, Some(json!(1))),
+            (r#"{"jsonrpc":"2.0","method":"ping","params":{"a":},"id":"a"}"#, -32700, Some(json!("a"))),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, Some(json!(1.5))),
+            (&deep, -32700, Some(json!(3))),
         ] {
-            let answer = read(http.send("POST", "/mcp", Body::from(body)).await).await;
+            let body = body.to_owned();
+            let answer = read(http.send("POST", "/mcp", Body::from(body.clone())).await).await;
             assert_eq!((answer.status, answer.content_type()), (StatusCode::BAD_REQUEST, "application/json"), "{body}");
             let error = answer.last();
             assert_eq!(
                 (&error["jsonrpc"], &error["error"]["code"], error.get("id")),
-                (&json!("2.0"), &json!(code), None)
+                (&json!("2.0"), &json!(code), id.as_ref())
             );
         }
         let answer = read(http.send("POST", "/mcp", Body::from(&b"\xff\xfe"[..])).await).await;

@@ -14,6 +14,7 @@ mod client_group;
 mod client_interop;
 mod clients;
 mod conformance;
+mod exact;
 mod http;
 mod interop;
 mod layers;

@@ -32,7 +32,7 @@ pub(super) fn stopped(id: &RequestId, request: &OpenRequest, cause: StopCause, r
         StopCause::TimeLimit => REQUEST_TIMEOUT,
         StopCause::MachineEnd => INTERNAL_ERROR,
     };
-    error(Some(id), code, reason)
+    error(Some(id.as_json()), code, reason)
 }
 
 /// Makes the answer to a request that is not passed on.
@@ -41,16 +41,16 @@ pub(super) fn refused(id: &RequestId, refusal: Refusal) -> String {
         Refusal::IdInUse => "Invalid request: an unanswered request has this id".to_owned(),
         Refusal::TooMany => format!("Invalid request: {MAX_OPEN} requests are not answered yet"),
     };
-    error(Some(id), INVALID_REQUEST, &reason)
+    error(Some(id.as_json()), INVALID_REQUEST, &reason)
 }
 
-/// Makes the answer to a line that is no message.
-pub(super) fn invalid(invalid: &EnvelopeError) -> String {
-    error(None, invalid.code(), &invalid.to_string())
+/// Makes the answer to a line that is no message. `id` is JSON.
+pub(super) fn invalid(id: Option<&str>, invalid: &EnvelopeError) -> String {
+    error(id, invalid.code(), &invalid.to_string())
 }
 
-fn error(id: Option<&RequestId>, code: i32, message: &str) -> String {
-    let (id, message) = (id.map_or("null", RequestId::as_json), serde_json::Value::from(message));
+fn error(id: Option<&str>, code: i32, message: &str) -> String {
+    let (id, message) = (id.unwrap_or("null"), serde_json::Value::from(message));
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!(answer.contains("isError"), is_tool_call);
         }
         assert_eq!(parse(refused(&id, Refusal::TooMany).as_bytes()).unwrap(), response);
-        let line = invalid(&EnvelopeError::Syntax("x".to_owned()));
+        let line = invalid(None, &EnvelopeError::Syntax("x".to_owned()));
         assert_eq!(parse(line.as_bytes()).unwrap(), Message::Response { id: None });
         let message = cancelled(&id, "r");
         let expected = Message::Notification { method: "notifications/cancelled".into(), cancelled: Some(id.clone()) };

@@ -1,5 +1,6 @@
 //! The messages of the client.
 
+use brumate_json::{Envelope, Envelopes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -12,12 +13,17 @@ use super::supervisor::Supervisor;
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
     /// Passes a line of the client on. What is no message is answered.
     pub(super) async fn handle_client_line(&mut self, line: Line, shutdown: &CancellationToken) {
-        let Line::Whole(line) = line else {
-            let error = EnvelopeError::Invalid("the message is longer than 16 MiB");
-            return self.tell_client(answers::invalid(&error).as_bytes());
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong(envelopes) => {
+                return self.refuse(&envelopes, &EnvelopeError::Invalid("the message is longer than 16 MiB"));
+            }
         };
-        match envelope::split(&line) {
-            Err(error) => self.tell_client(answers::invalid(&error).as_bytes()),
+        // Servers read no text that is no Unicode.
+        let text = String::from_utf8_lossy(&line);
+        let text = brumate_json::mend_strings(&text);
+        match envelope::split(text.as_bytes()) {
+            Err(error) => self.refuse(&Envelopes::read(text.as_bytes()), &error),
             Ok(messages) => {
                 for message in messages {
                     self.handle_client_message(message, shutdown).await;
@@ -26,10 +32,25 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
         }
     }
 
+    /// Answers the requests among messages that are refused; what has no id, once.
+    fn refuse(&mut self, envelopes: &[Envelope], error: &EnvelopeError) {
+        let ids: Vec<&str> = envelopes
+            .iter()
+            .filter(|envelope| envelope.is_request())
+            .filter_map(|envelope| envelope.id.as_deref())
+            .collect();
+        for id in ids.iter().copied() {
+            self.tell_client(answers::invalid(Some(id), error).as_bytes());
+        }
+        if ids.is_empty() && !envelopes.iter().any(Envelope::is_notification) {
+            self.tell_client(answers::invalid(None, error).as_bytes());
+        }
+    }
+
     async fn handle_client_message(&mut self, text: &[u8], shutdown: &CancellationToken) {
         let message = match envelope::parse(text) {
             Ok(message) => message,
-            Err(error) => return self.tell_client(answers::invalid(&error).as_bytes()),
+            Err(error) => return self.refuse(&Envelopes::read(text), &error),
         };
         let mut rewritten = None;
         match message {

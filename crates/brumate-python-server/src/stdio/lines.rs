@@ -2,6 +2,7 @@
 
 use std::io;
 
+use brumate_json::{Envelope, Envelopes};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// Longest line, in bytes.
@@ -16,21 +17,21 @@ const KEPT_BYTES: usize = 64 << 10;
 pub(super) enum Line {
     /// The line without its end.
     Whole(Vec<u8>),
-    /// A line was longer than [`MAX_LINE_BYTES`]. It was skipped.
-    TooLong,
+    /// A line was longer than [`MAX_LINE_BYTES`]. It was skipped, but for what its messages are.
+    TooLong(Vec<Envelope>),
 }
 
 /// Reads lines. Nothing is lost when the future of [`LineReader::next`] is dropped.
 pub(super) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// The rest of a line that is too long is skipped.
-    skipping: bool,
+    /// What is known of the messages of a line that is too long, while its rest is skipped.
+    skipping: Option<Envelopes>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(reader: BufReader<R>) -> Self {
-        Self { reader, line: Vec::new(), skipping: false }
+        Self { reader, line: Vec::new(), skipping: None }
     }
 
     /// Returns the next line that is not blank. `None` at the end; the last line may lack its end.
@@ -42,23 +43,27 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                self.skipping = false;
+                self.skipping = None;
                 let rest = std::mem::take(&mut self.line);
                 return Ok((!rest.trim_ascii().is_empty()).then_some(Line::Whole(rest)));
             }
             let end = available.iter().position(|&byte| byte == b'\n');
             let part = &available[..end.unwrap_or(available.len())];
             let used = part.len() + usize::from(end.is_some());
-            if !self.skipping && self.line.len() + part.len() <= MAX_LINE_BYTES {
-                self.line.extend_from_slice(part);
-                self.reader.consume(used);
-            } else {
-                self.line = Vec::new();
-                self.reader.consume(used);
-                self.skipping = end.is_none();
-                if end.is_some() {
-                    return Ok(Some(Line::TooLong));
-                }
+            if self.skipping.is_none() && self.line.len() + part.len() > MAX_LINE_BYTES {
+                let mut envelopes = Envelopes::default();
+                envelopes.feed(&std::mem::take(&mut self.line));
+                self.skipping = Some(envelopes);
+            }
+            match &mut self.skipping {
+                Some(envelopes) => envelopes.feed(part),
+                None => self.line.extend_from_slice(part),
+            }
+            self.reader.consume(used);
+            if end.is_some()
+                && let Some(envelopes) = self.skipping.take()
+            {
+                return Ok(Some(Line::TooLong(envelopes.finish())));
             }
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);
@@ -152,7 +157,7 @@ mod tests {
         let found = lines(&text).await;
         assert_eq!(found.len(), 3);
         assert_eq!(found[0], Line::Whole(longest));
-        assert_eq!(found[1..], [Line::TooLong, Line::Whole(b"after".to_vec())]);
+        assert_eq!(found[1..], [Line::TooLong(Vec::new()), Line::Whole(b"after".to_vec())]);
     }
 
     #[tokio::test]

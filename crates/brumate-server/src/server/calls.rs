@@ -46,7 +46,8 @@ impl PythonServer {
             },
             None => {
                 let digest = CallDigest::of(&request);
-                match self.tool_request(&request.name, request.arguments, is_stateless_protocol(&context)) {
+                let arguments = (request.arguments, lowlevel::exact_arguments(&context).cloned());
+                match self.tool_request(&request.name, arguments, is_stateless_protocol(&context)) {
                     Ok(request) => {
                         becomes_task = request.runs_code() && lowlevel::supports_tasks(&context);
                         self.start_call(request, digest, &context)

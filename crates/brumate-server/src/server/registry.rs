@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use brumate_mcp::Error;
+use brumate_mcp::lowlevel::ExactArguments;
 use brumate_session::sessions::{CellRequest, InputDirs};
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerCapabilities, ServerConfig, Tool};
 use serde_json::{Map, Value};
@@ -98,12 +99,12 @@ impl PythonServer {
     pub(super) fn tool_request(
         &self,
         name: &str,
-        arguments: Option<Map<String, Value>>,
+        (arguments, exact): (Option<Map<String, Value>>, Option<ExactArguments>),
         stateless: bool,
     ) -> Result<ToolRequest, Error> {
         match (self.offered_tool(name), self.interpreter_for(stateless)) {
             (Some(OfferedTool::Run(tool)), interpreter) => {
-                let (request, session) = tool.request(arguments)?;
+                let (request, session) = tool.request(arguments, exact)?;
                 Ok(match (session, interpreter) {
                     (Some(session), Some(interpreter)) => {
                         let cell = CellRequest::new(Some(&session), request.code).with_globals(request.globals);
@@ -113,7 +114,7 @@ impl PythonServer {
                 })
             }
             (Some(OfferedTool::Interpreter(tool)), Some(interpreter)) => {
-                Ok(ToolRequest::Interpreter(interpreter, tool.request(arguments)?))
+                Ok(ToolRequest::Interpreter(interpreter, tool.request(arguments, exact)?))
             }
             _ => {
                 let text = format!("Unknown tool: {}", short_name(name));

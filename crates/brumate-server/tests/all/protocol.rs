@@ -110,6 +110,23 @@ async fn globals_reach_the_code() {
 }
 
 #[tokio::test]
+async fn globals_are_the_text_of_the_request_where_numbers_would_be_rounded() {
+    let globals = r#"{"n": 18446744073709551619, "x": [1e400, -0], "s": "\ud800"}"#;
+    let mut client = Client::open(&[("a", Script::returning("1")), ("b", Script::returning("1"))]).await;
+    for code in ["a", "b"] {
+        let arguments = format!(r#"{{"global_variables":{globals},"python_code":"{code}"}}"#);
+        let params = format!(r#"{{"name":"run_python_code","arguments":{arguments},"_meta":{{"progressToken":1}}}}"#);
+        client
+            .write(&format!(
+                "{{\"method\":\"tools/call\",\"params\":{params},\"jsonrpc\":\"2.0\",\"id\":\"{code}\"}}\n"
+            ))
+            .await;
+        assert_eq!(client.receive().await.unwrap()["id"], code);
+    }
+    assert!(client.engine.executed().iter().all(|executed| executed.globals_json == globals));
+}
+
+#[tokio::test]
 async fn noise_before_the_session_is_survived() {
     let mut client = closed();
     client.write("{oops\n\n   \n").await;

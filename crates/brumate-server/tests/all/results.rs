@@ -162,11 +162,32 @@ async fn json_mode_is_one_object() {
 }
 
 #[tokio::test]
-async fn values_that_cannot_be_structured_stay_text() {
-    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-    let mut client = Client::open(&[("deep", Script::returning(&deep)), ("nul", Script::returning("1e999"))]).await;
-    assert_eq!(client.run("deep").await["structuredContent"]["return_value"], json!(deep));
-    assert_eq!(client.run("nul").await["structuredContent"]["return_value"], json!("1e999"));
+async fn values_that_clients_would_change_are_text_as_well() {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let cases = [
+        ("9007199254740991".to_owned(), true, false),
+        ("[\n  9007199254740992\n]".to_owned(), true, true),
+        ("18446744073709551615".to_owned(), true, true),
+        (r#"{"a\"1": -18446744073709551616}"#.to_owned(), false, true),
+        ("[NaN, 0.1, -0.0]".to_owned(), true, false),
+        (nested(100), true, false),
+        (nested(101), false, true),
+        (nested(1000), false, true),
+        ("1e999".to_owned(), false, true),
+    ];
+    for (json, is_held, is_text) in cases {
+        let mut client = Client::open(&[("v", Script::returning(&json))]).await;
+        let content = &client.run("v").await["structuredContent"];
+        let exact: String = json.split_ascii_whitespace().collect::<String>().replace("NaN", "null");
+        let expected = content["return_value_json"].as_str().map_or(!is_text, |text| is_text && text == exact);
+        assert!(expected, "{json}: {content}");
+        assert_eq!(content.get("return_value").map(Value::to_string), is_held.then_some(exact), "{json}");
+        let text = json_mode(Script::returning(&json)).await;
+        assert!(
+            text.starts_with(r#"{"status":"success","output":[],"return_value":"#) && !text.contains("_json"),
+            "{text}"
+        );
+    }
 }
 
 #[tokio::test]

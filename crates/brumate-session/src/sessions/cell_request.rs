@@ -6,6 +6,7 @@ use brumate_engine_api::{Execute, ExecuteMode};
 
 use super::limits::WORKSPACE;
 use crate::execution::execute_request;
+use crate::globals::Globals;
 use crate::input::{InputForwarder, InputRequests};
 use crate::request::Phases;
 
@@ -18,7 +19,7 @@ pub struct CellRequest {
     /// Source text.
     pub code: String,
     /// Globals to set before the code runs.
-    pub globals: serde_json::Map<String, serde_json::Value>,
+    pub globals: Globals,
     /// Sender for the code's input requests; `None` raises an error in code that asks.
     pub input_requests: Option<InputRequests>,
     /// Records when the cell is admitted and when its code starts; `None` records nothing.
@@ -50,8 +51,8 @@ impl CellRequest {
 
     /// Sets the globals to set before the code runs.
     #[must_use]
-    pub fn with_globals(mut self, globals: serde_json::Map<String, serde_json::Value>) -> Self {
-        self.globals = globals;
+    pub fn with_globals(mut self, globals: impl Into<Globals>) -> Self {
+        self.globals = globals.into();
         self
     }
 

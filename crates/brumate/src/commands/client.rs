@@ -8,6 +8,7 @@ use std::time::Duration;
 use authorization::{ConsentSignal, TokenSource, WithTokenSource};
 use brumate_mcp::client::{CallToolResult, ClientBuilder, ClientError, GetPromptResult, Target};
 use brumate_mcp::{Client, Content, ResourceContents};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{print, print_error, visible};
@@ -129,7 +130,8 @@ async fn perform(client: &Client, action: &ClientAction) -> Result<u8, ActionErr
         ClientAction::Logout { .. } => Ok(exit_status::SUCCESS),
         ClientAction::List { server } => list(client, server.json).await,
         ClientAction::Call { tool, arguments, server } => {
-            let result = client.call(tool).args(Value::Object(values(arguments))).await?;
+            let call = arguments.iter().fold(client.call(tool), |call, (name, text)| call.arg(name, value(text)));
+            let result = call.await?;
             show_result(&result, server.json)?;
             Ok(if result.is_error { exit_status::FAILURE } else { exit_status::SUCCESS })
         }
@@ -146,10 +148,12 @@ async fn perform(client: &Client, action: &ClientAction) -> Result<u8, ActionErr
     }
 }
 
-/// Parses the values of arguments: JSON, or else a string.
-fn values(arguments: &[(String, String)]) -> Map<String, Value> {
-    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    arguments.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+/// Returns the value of an argument: JSON as it is written, else a string.
+fn value(text: &str) -> Box<RawValue> {
+    let string = || Value::from(text).to_string();
+    RawValue::from_string(text.trim_ascii().to_owned())
+        .or_else(|_| RawValue::from_string(string()))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 async fn list(client: &Client, as_json: bool) -> Result<u8, ActionError> {
@@ -229,7 +233,7 @@ fn optional(name: &str, required: bool) -> String {
 
 fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), ActionError> {
     if as_json {
-        print(&format!("{:#}", result.to_json()))?;
+        print(&result.to_json_text())?;
     } else if result.is_error {
         print_error(&visible(&result.text()));
     } else {

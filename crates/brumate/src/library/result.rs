@@ -2,7 +2,7 @@
 
 use brumate_engine_api::{self as api, ReturnValue, StreamName};
 use brumate_session::sessions::{CellReport, SessionFile, mime_of_content};
-use brumate_session::{RunReport, RunStatus};
+use brumate_session::{RunReport, RunStatus, strict_json};
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
@@ -13,7 +13,7 @@ use super::error::Error;
 pub struct RunResult {
     /// Whether the code ran to its end without an exception.
     pub success: bool,
-    /// The value of the last expression as JSON. `None` for Python's `None`, and for values that JSON cannot represent.
+    /// The value of the last expression as JSON, in which NaN and infinities are written as in Python. `None` for Python's `None`, and for values that JSON cannot represent.
     pub json: Option<String>,
     /// The same value as text: a string unchanged, other values as Python or JSON writes them.
     pub text: Option<String>,
@@ -72,16 +72,18 @@ pub enum StopReason {
 }
 
 impl RunResult {
-    /// Returns the value of the last expression. Python's `None` is JSON's `null`.
+    /// Returns the value of the last expression. Python's `None` is JSON's `null`, and so are NaN and infinities: read them as `Option<f64>`.
+    /// Integers of more than 64 bits are read as `i128`, as `u128`, or as text by `Box<serde_json::value::RawValue>`.
     ///
     /// # Errors
     ///
-    /// [`Error::Value`] when the value has another type; [`Error::Code`] when the code failed.
+    /// [`Error::Value`] when the value has another type, or an integer that the type would round; [`Error::Code`] when the code failed.
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if let Some(error) = self.error.as_ref().filter(|_| !self.success) {
             return Err(Error::Code(error.clone()));
         }
-        serde_json::from_str(self.json.as_deref().unwrap_or("null")).map_err(|error| Error::Value(error.to_string()))
+        let json = strict_json(self.json.as_deref().unwrap_or("null"));
+        brumate_json::from_str(&json).map_err(|error| Error::Value(error.to_string()))
     }
 
     /// Returns the result if the code succeeded.
@@ -167,6 +169,11 @@ mod tests {
         assert_eq!(value("[1, 2]").value::<Vec<u8>>().unwrap(), [1, 2]);
         assert_eq!(RunResult { json: None, ..value("") }.value::<Option<u8>>().unwrap(), None);
         assert!(value("\"a\"").value::<u8>().unwrap_err().to_string().contains("invalid type: string"));
+        assert_eq!(value("[18446744073709551619]").value::<(i128,)>().unwrap().0 % 10, 9);
+        assert!(
+            value("18446744073709551619").value::<serde_json::Value>().unwrap_err().to_string().contains("64 bits")
+        );
+        assert_eq!(value("[NaN, -Infinity, 0.5]").value::<Vec<Option<f64>>>().unwrap(), [None, None, Some(0.5)]);
         let failed = RunResult { error: Some("ZeroDivisionError".to_owned()), ..RunResult::default() };
         assert_eq!(failed.value::<()>().unwrap_err().to_string(), "ZeroDivisionError");
         assert!(matches!(failed.ok(), Err(Error::Code(text)) if text == "ZeroDivisionError"));

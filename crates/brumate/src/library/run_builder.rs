@@ -5,9 +5,8 @@ use std::pin::Pin;
 
 use brumate_engine_api::StreamName;
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL};
-use brumate_session::{CancellationToken, InputReply, InputRequests, RunEvent, RunRequest, input_requests};
+use brumate_session::{CancellationToken, Globals, InputReply, InputRequests, RunEvent, RunRequest, input_requests};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::error::Error;
 use super::result::RunResult;
@@ -28,7 +27,7 @@ pub struct RunBuilder<'a> {
     session: Option<&'a str>,
     code: String,
     file_name: String,
-    globals: Map<String, Value>,
+    globals: Globals,
     /// The first error of a setter. `await` returns it.
     error: Option<Error>,
     on_event: Box<dyn FnMut(Event) + Send + 'a>,
@@ -77,20 +76,19 @@ impl<'a> RunBuilder<'a> {
             session,
             code,
             file_name: String::new(),
-            globals: Map::new(),
+            globals: Globals::default(),
             error: None,
             on_event: Box::new(|_| {}),
             on_input: None,
         }
     }
 
-    /// Sets a global variable of the code. The value is converted through JSON.
+    /// Sets a global variable of the code. The value is converted through JSON, with all digits of its integers. JSON has neither NaN nor
+    /// infinities: they become `None`.
     pub fn global(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
         let name = name.into();
-        match serde_json::to_value(value) {
-            Ok(value) => {
-                self.globals.insert(name, value);
-            }
+        match serde_json::value::to_raw_value(&value) {
+            Ok(value) => self.globals.insert(&name, &value),
             Err(source) => self.error = Some(Error::Global { name, source }),
         }
         self

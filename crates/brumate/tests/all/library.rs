@@ -25,6 +25,12 @@ async fn code_runs_and_its_value_comes_back() {
     assert!(result.success, "{result:?}");
     assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("out\n", "err\n"));
     assert_eq!(result.value::<serde_json::Value>().unwrap(), serde_json::json!({"n": 2, "list": [1.5, null]}));
+    let (large, raw) = (u128::MAX, serde_json::value::to_raw_value(&i128::MIN).unwrap());
+    let sum = sandbox.run("[n + 1, m - 1, m]").global("n", large).global("m", &raw).await.unwrap();
+    let [more, less, same]: [Box<serde_json::value::RawValue>; 3] = sum.value().unwrap();
+    assert_eq!(more.get(), "340282366920938463463374607431768211456");
+    assert_eq!((less.get(), same.get()), ("-170141183460469231731687303715884105729", raw.get()));
+    assert!(sum.value::<serde_json::Value>().unwrap_err().to_string().contains("more than 64 bits"));
     assert_eq!(sandbox.run("'text'").await.unwrap().text.as_deref(), Some("text"));
     let figure = sandbox.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()").await.unwrap();
     assert_eq!(figure.figures[0].mime, "image/png");

@@ -45,7 +45,7 @@ macro_rules! cases {
 }
 
 cases! {
-    listing, golden, values, structured, json_mode, dependencies, arguments, cancel, progress, logging, limits;
+    listing, golden, values, numbers, structured, json_mode, dependencies, arguments, cancel, progress, logging, limits;
     server: thousand_calls, busy,
 }
 

@@ -35,6 +35,7 @@ cases! {
     cases {
         listing: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
         golden: MODERN LEGACY FIRST STATELESS STATELESS_LEGACY SSE;
+        numbers: MODERN STATELESS SSE;
         structured: MODERN FIRST;
         arguments: MODERN LEGACY STATELESS SSE;
         busy: MODERN SSE;

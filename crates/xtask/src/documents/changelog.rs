@@ -76,6 +76,7 @@ fn declared(repository: &Repository) -> Result<Vec<(&'static str, String)>> {
         python.lines().find_map(|line| line.strip_prefix("__version__ = ")).map(|value| value.trim_matches('"'));
     Ok(vec![
         ("Cargo.toml", package.context("the workspace has no version")?),
+        ("the dependency on brumate-json in Cargo.toml", dependency("brumate-json")?),
         ("the dependency on brumate-mcp-macros in Cargo.toml", dependency("brumate-mcp-macros")?),
         ("the dependency on brumate-mcp-oauth in Cargo.toml", dependency("brumate-mcp-oauth")?),
         (PYTHON, python.context("the Python package has no version")?.to_owned()),

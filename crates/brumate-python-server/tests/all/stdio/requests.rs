@@ -40,11 +40,25 @@ async fn messages_pass_in_both_directions_unchanged() {
 async fn what_is_no_message_is_answered_by_the_host() {
     let launcher = ScriptedLauncher::default().then_stdio(ScriptedServer::echo);
     let mut client = Client::connect(launcher, options(60)).await;
-    for (line, code) in [("{oops", -32700), ("[]", -32600), (r#"{"id":1}"#, -32600), ("3", -32600)] {
+    let deep =
+        format!(r#"{{"jsonrpc":"2.0","method":"m","params":{}1{},"id":"deep"}}"#, "[".repeat(200), "]".repeat(200));
+    for (line, id, code) in [
+        ("{oops", Value::Null, -32700),
+        ("[]", Value::Null, -32600),
+        (r#"{"id":1}"#, json!(1), -32600),
+        ("3", Value::Null, -32600),
+        (r#"{"jsonrpc":"2.0","method":"m","params":{"a":},"id":4}"#, json!(4), -32700),
+        (r#"{"jsonrpc":"2.0","method":7,"id":5}"#, json!(5), -32600),
+        (r#"{"jsonrpc":"2.0","method":"m","id":1.5}"#, json!(1.5), -32600),
+        (&deep, json!("deep"), -32600),
+    ] {
         client.line(line).await;
         let answer = client.receive().await;
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(code)), "{line}");
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{line}");
     }
+    // No server could read it.
+    client.line(r#"{"jsonrpc":"2.0","method":"a\ud800","id":6}"#).await;
+    assert_eq!(client.receive().await["result"]["method"], "a\u{fffd}");
     assert_eq!(client.ask(json!(1), "ping").await["result"]["method"], "ping");
     assert_eq!(client.close().await.1, exited(0));
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use brumate::{Error, snapshot};
 use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
-use brumate_session::{CancellationToken, InputRequest, InputRequests, RunError, RunRequest, input_requests};
+use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, RunError, RunRequest, input_requests};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::events::EventQueue;
 use super::frame::Frame;
@@ -44,13 +44,9 @@ impl CallError {
     }
 }
 
-/// Parses global variables. They are sent as text, because they may be nested more deeply than the JSON of a frame.
-fn globals(text: &str) -> Result<serde_json::Map<String, Value>, CallError> {
-    if text.is_empty() {
-        return Ok(serde_json::Map::new());
-    }
-    serde_json::from_str(text)
-        .map_err(|error| CallError::usage(format!("the global variables are not a JSON object: {error}")))
+/// Returns global variables of their text. The guest reads it.
+fn globals(text: String) -> Result<Globals, CallError> {
+    Globals::from_json(text).map_err(CallError::usage)
 }
 
 impl From<RunError> for CallError {
@@ -152,7 +148,7 @@ impl PipeServer {
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
         let request = RunRequest::new(fields.code)
-            .with_globals(globals(&fields.globals)?)
+            .with_globals(globals(fields.globals)?)
             .with_file_name(fields.file_name)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .with_principal(LOCAL_PRINCIPAL);
@@ -180,7 +176,7 @@ impl PipeServer {
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
         let request = CellRequest::new(Some(&fields.session), fields.code)
-            .with_globals(globals(&fields.globals)?)
+            .with_globals(globals(fields.globals)?)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .without_shell();
         let queue = EventQueue::default();

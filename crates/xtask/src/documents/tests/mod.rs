@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const FILES: &[(&str, &str)] = &[
     (
         "Cargo.toml",
-        "[workspace.package]\nversion = \"0.2.0\"\n[workspace.dependencies]\nbrumate-mcp-macros = { version = \"0.2.0\" }\nbrumate-mcp-oauth = { version = \"0.2.0\" }\n",
+        "[workspace.package]\nversion = \"0.2.0\"\n[workspace.dependencies]\nbrumate-json = { version = \"0.2.0\" }\nbrumate-mcp-macros = { version = \"0.2.0\" }\nbrumate-mcp-oauth = { version = \"0.2.0\" }\n",
     ),
     ("python/src/brumate/__init__.py", "__version__ = \"0.2.0\"\n"),
     ("bench/run.py", "SECTIONS = {\n    \"cold\": cold_start,\n    \"mcp\": mcp_stdio,\n}\n"),
