@@ -26,6 +26,11 @@ _MODIFIED = {"E": "cCnpPrRstTuxXyYzZ%", "O": "bBCdegGhHIjklmMnpPrRsStTuUVwWyzZ%"
 # Conversions of others that only Linux has.
 _BASES = {"k": "H", "l": "I", "P": "p"}
 _MAX_WIDTH = 1_000_000
+# Directives with a year or a century, which the C library here fills up with zeros and Linux does not.
+_YEARS = re.compile("%[-_0]?[EO]?[YGCFc]")
+# Those that are made of others.
+_WHOLE = re.compile("(%%|%E?[Fc])")
+_PARTS = {"%%": "%%", **dict.fromkeys(("%F", "%EF"), "%Y-%m-%d"), **dict.fromkeys(("%c", "%Ec"), "%a %b %e %H:%M:%S %Y")}
 
 
 def install():
@@ -34,11 +39,14 @@ def install():
     def strftime(format, time_tuple=None, /):
         if time_tuple is None:
             time_tuple = _localtime()
-        if not isinstance(format, str) or _is_alike(format):
+        if not isinstance(format, str):
+            return _strftime(format, time_tuple)
+        is_early = _is_early(time_tuple)
+        if _is_alike(format) and not (is_early and _YEARS.search(format)):
             return _strftime(format, time_tuple)
         # Also refuses what is no time.
         _strftime("", time_tuple)
-        return _strftime(_rewritten(format, time_tuple), time_tuple)
+        return _strftime(_rewritten(format, time_tuple, is_early), time_tuple)
 
     strftime.__doc__ = _strftime.__doc__
     strftime.__module__ = "time"
@@ -51,24 +59,31 @@ def _is_alike(format):
     return _ALIKE.fullmatch(format) is not None
 
 
-def _rewritten(format, time_tuple):
+def _is_early(time_tuple):
+    """Whether the year, or the year of the week, may have fewer than four digits."""
+    return isinstance(time_tuple, tuple) and bool(time_tuple) and isinstance(time_tuple[0], int) and time_tuple[0] <= 1000
+
+
+def _rewritten(format, time_tuple, is_early):
     """The format with the text of each directive that the C library writes otherwise."""
+    if is_early:
+        format = _WHOLE.sub(lambda found: _PARTS[found[1]], format)
     pieces, end = [], 0
     while (start := format.find("%", end)) >= 0:
         pieces.append(format[end:start])
         found = _DIRECTIVE.match(format, start)
         end = found.end() if found else start + 1
         directive = format[start:end]
-        if _is_alike(directive):
+        if _is_alike(directive) and not (is_early and _YEARS.search(directive)):
             pieces.append(directive)
         else:
-            text = _written(found, time_tuple) if found else directive
+            text = _written(found, time_tuple, is_early) if found else directive
             pieces.append(text.replace("%", "%%"))
     pieces.append(format[end:])
     return "".join(pieces)
 
 
-def _written(directive, time_tuple):
+def _written(directive, time_tuple, is_early):
     """What Linux writes for a directive; one that it does not know stays as it is."""
     flags, width, modifier, conversion = directive.groups()
     width = min(int(width or 0), _MAX_WIDTH)
@@ -86,6 +101,11 @@ def _written(directive, time_tuple):
     digits = text.strip()
     if conversion in _TEXTS or not digits.isdigit():
         return text.rjust(width, "0" if pad == "0" else " ")
+    if is_early and conversion == "C":
+        # Linux rounds down, and writes no zero before it unless that is asked for.
+        digits = str(time_tuple[0] // 100)
+        if pad == "" and not width:
+            return digits
     digits = digits.lstrip("0") or "0"
     if pad == "-":
         return digits.rjust(width)
