@@ -33,6 +33,15 @@ def link(src, dst, *, src_dir_fd=None, dst_dir_fd=None, follow_symlinks=True):
         raise type(error)(error.errno, error.strerror, src, None, dst) from None
 
 
+def hardlink_to(self, target):
+    """
+    Make this path a hard link pointing to the same file as *target*.
+
+    Note the order of arguments (self, target) is the reverse of os.link's.
+    """
+    os.link(target, self)
+
+
 def flock(fd, operation, /):
     """Perform the lock operation `operation` on file descriptor `fd`.
 
@@ -52,6 +61,9 @@ def install():
 
     link.__module__ = "posix"
     os.link = posix.link = link
+    if "pathlib" in sys.modules:
+        # It has asked before `os.link` was there.
+        sys.modules["pathlib"].Path.hardlink_to = hardlink_to
     os.supports_dir_fd.add(link)
     os.supports_follow_symlinks.add(link)
     flock.__module__ = "fcntl"

@@ -23,6 +23,16 @@ _DIRECTORY = "/usr/share/zoneinfo/"
 # Rules of a text that names summer time and does not say when.
 _USUAL_RULES = ",M3.2.0,M11.1.0"
 _YEAR = (365 * 24 + 6) * 3600
+_NAME, _OFFSET = "[A-Za-z]{3,15}|<[A-Za-z0-9+-]{3,15}>", "[+-]?[0-9]{1,2}(?::[0-5][0-9]){0,2}"
+_DAY = (
+    "(?:M(?:1[0-2]|[1-9])\\.[1-5]\\.[0-6]|J(?:36[0-5]|3[0-5][0-9]|[12]?[0-9]{1,2})|36[0-5]|3[0-5][0-9]|[12]?[0-9]{1,2})"
+)
+_RULE = f"{_DAY}(?:/[+-]?[0-9]{{1,3}}(?::[0-5][0-9]){{0,2}})?"
+# `CET-1CEST,M3.5.0,M10.5.0/3`
+_TEXT = re.compile(
+    f"(?P<name>{_NAME})(?P<offset>{_OFFSET})"
+    f"(?:(?P<summer>{_NAME})(?P<ahead>{_OFFSET})?(?:,(?P<begins>{_RULE}),(?P<ends>{_RULE}))?)?"
+)
 
 _ioctl = fcntl.ioctl
 
@@ -52,7 +62,7 @@ def _entries(name):
     data = _file(name)
     if data is not None:
         return _of_file(data)
-    rules = _rules(name) or _rules(name + _USUAL_RULES)
+    rules = _rules(name)
     if rules is not None:
         return _of_rules(rules, _FIRST_YEAR, [])
     # As the GNU C library: UTC, by the name that the text begins with.
@@ -76,9 +86,7 @@ def _file(name):
 
 def _of_file(data):
     indexes, moments, offsets, summers, names, rules = data
-    kinds = [
-        (int(offset), bool(summer), name) for offset, summer, name in zip(offsets, summers, names, strict=True)
-    ]
+    kinds = [(int(offset), bool(summer), name) for offset, summer, name in zip(offsets, summers, names, strict=True)]
     first = next((kind for kind in kinds if not kind[1]), kinds[0] if kinds else (0, False, "UTC"))
     entries = [(_EVER, *first)]
     for moment, index in zip(moments, indexes, strict=True):
@@ -92,27 +100,55 @@ def _of_file(data):
 
 
 def _rules(text):
-    """What a text of POSIX says: `CET-1CEST,M3.5.0,M10.5.0/3`. None if it says nothing."""
-    from zoneinfo import _zoneinfo
-
-    try:
-        return _zoneinfo._parse_tz_str(text)
-    except ValueError:
+    """What a text of POSIX says: standard time, and summer time with its beginning and end. None if it says nothing."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
         return None
+    standard = (-_seconds(found["offset"]), False, found["name"].strip("<>"))
+    if found["summer"] is None:
+        return standard, None, None, None
+    if found["begins"] is None:
+        return _rules(text + _USUAL_RULES)
+    ahead = standard[0] + 3600 if found["ahead"] is None else -_seconds(found["ahead"])
+    return standard, (ahead, True, found["summer"].strip("<>")), found["begins"], found["ends"]
+
+
+def _seconds(text):
+    """Hours, minutes and seconds of `-3:30`, in seconds."""
+    parts = [int(part) for part in text.lstrip("+-").split(":")]
+    seconds = sum(part * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
+    return -seconds if text.startswith("-") else seconds
+
+
+def _moment(rule, year):
+    """When a rule, such as `M3.5.0/3`, applies in a year: seconds since 1970 of the local time before it."""
+    from datetime import date
+
+    day, _, clock = rule.partition("/")
+    if day[0] == "M":
+        month, week, weekday = map(int, day[1:].split("."))
+        first = date(year, month, 1)
+        at = first.toordinal() + (weekday - first.isoweekday()) % 7 + (week - 1) * 7
+        after = date(year + month // 12, month % 12 + 1, 1).toordinal()
+        # The fifth one is the last.
+        at -= 7 if at >= after else 0
+    else:
+        at = date(year, 1, 1).toordinal() + int(day.lstrip("J")) - (day[0] == "J")
+        # With J the 29th of February is never counted.
+        at += day[0] == "J" and int(day[1:]) >= 60 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return (at - 719_163) * 86_400 + _seconds(clock or "2")
 
 
 def _of_rules(rules, year, entries):
     """Adds what rules say from a year on."""
-    kind = lambda info, is_summer: (int(info.utcoff.total_seconds()), is_summer, info.tzname)  # noqa: E731
-    if not hasattr(rules, "std"):
-        if not entries:
-            return [(_EVER, *kind(rules, False))]
-        return entries
-    standard, summer = kind(rules.std, False), kind(rules.dst, True)
+    standard, summer, begins, ends = rules
+    if summer is None:
+        return entries or [(_EVER, *standard)]
     entries = entries or [(_EVER, *standard)]
     for one in range(year, _LAST_YEAR):
-        begins, ends = rules.transitions(one)
-        for entry in sorted([(begins - standard[0], *summer), (ends - summer[0], *standard)]):
+        for entry in sorted(
+            [(_moment(begins, one) - standard[0], *summer), (_moment(ends, one) - summer[0], *standard)]
+        ):
             if entry[0] > entries[-1][0]:
                 entries.append(entry)
     return entries[:1] + entries[1:][-_MAX_ENTRIES + 1 :]

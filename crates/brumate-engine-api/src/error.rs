@@ -49,9 +49,9 @@ impl std::fmt::Display for ExitReason {
             ExitReason::Exit(code) => write!(f, "it exited with status {code}"),
             ExitReason::Abort => f.write_str("it aborted"),
             ExitReason::Trap(text) => write!(f, "it crashed: {text}"),
-            ExitReason::Signal(SIGKILL) => {
-                f.write_str("it was ended from outside (SIGKILL), for example by an administrator or for lack of memory")
-            }
+            ExitReason::Signal(SIGKILL) => f.write_str(
+                "it was ended from outside (SIGKILL), for example by an administrator or for lack of memory",
+            ),
             ExitReason::Signal(signal) => write!(f, "it was killed by signal {signal}"),
             ExitReason::Protocol(text) => write!(f, "it broke the protocol: {text}"),
         }

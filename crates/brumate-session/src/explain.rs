@@ -374,7 +374,10 @@ mod tests {
                 machine_exited(&ExitReason::Signal(9), Some(75 << 20), &limits),
                 vec!["ended from outside (SIGKILL)", "75 MiB", "none of its limits"],
             ),
-            (machine_exited(&ExitReason::HostMemory, Some(75 << 20), &limits), vec!["host ran out of memory", "75 MiB"]),
+            (
+                machine_exited(&ExitReason::HostMemory, Some(75 << 20), &limits),
+                vec!["host ran out of memory", "75 MiB"],
+            ),
             (machine_exited(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
             (machine_exited(&ExitReason::Abort, None, &limits), vec!["aborted"]),
             (machine_exited(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),

@@ -129,7 +129,9 @@ fn files_below(inodes: &Saved, top: u32) -> Vec<(String, u32, &Chunks)> {
             match inodes.get(&child.0).map(|inode| &inode.kind) {
                 // Each directory once: damaged state may have cycles.
                 Some(InodeKind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
-                Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, child.0, chunks)),
+                Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => {
+                    files.push((path, child.0, chunks))
+                }
                 _ => {}
             }
         }

@@ -58,7 +58,9 @@ pub use crate::api::ExitReason;
 pub use config::{DEFAULT_READY, SandboxConfig, StartMode};
 pub use error::Error;
 pub use hibernate::{ResumedMachine, check_session_file};
-pub use image_transfer::{MAX_IMAGE_BYTES, copy_image, copy_images, has_base, have_same_base, take_image, take_image_from};
+pub use image_transfer::{
+    MAX_IMAGE_BYTES, copy_image, copy_images, has_base, have_same_base, take_image, take_image_from,
+};
 pub use layers::layers_of;
 pub use lifecycle::PausedMachine;
 pub use machine::Machine;

@@ -178,9 +178,9 @@ pub(super) async fn private_image(path: PathBuf, id: [u8; 32]) -> Result<Option<
         let opened = images::private(&path, &id);
         match opened {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            opened => {
-                opened.inspect_err(|error| tracing::warn!(%error, "the image that came with a session is not used")).ok()
-            }
+            opened => opened
+                .inspect_err(|error| tracing::warn!(%error, "the image that came with a session is not used"))
+                .ok(),
         }
     });
     opened.await.map_err(|error| Error::Unavailable(error.to_string()))

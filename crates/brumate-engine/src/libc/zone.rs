@@ -191,9 +191,8 @@ mod tests {
 
     #[test]
     fn years_beyond_the_table_repeat() {
-        let half_years = (0..=1000).map(|half| {
-            entry(half * CYCLE / 800, if half % 2 == 0 { HOUR } else { 0 }, half % 2 == 0, "A")
-        });
+        let half_years =
+            (0..=1000).map(|half| entry(half * CYCLE / 800, if half % 2 == 0 { HOUR } else { 0 }, half % 2 == 0, "A"));
         let zone = Zone(half_years.collect());
         let last = 1000 * CYCLE / 800;
         assert!(last > FOR_EVER);
@@ -226,7 +225,9 @@ mod tests {
         assert_eq!(read(&block(&[], 0)).unwrap(), Zone::default());
         let wild = [entry(0, 30 * HOUR, false, "A"), entry(0, i64::from(i32::MIN), false, "A")];
         let unnamed = Entry { name: [b'A'; NAME_BYTES], ..entry(0, 0, false, "") };
-        for entries in [vec![good.0[1].clone(), good.0[0].clone()], vec![wild[0].clone()], vec![wild[1].clone()], vec![unnamed]] {
+        for entries in
+            [vec![good.0[1].clone(), good.0[0].clone()], vec![wild[0].clone()], vec![wild[1].clone()], vec![unnamed]]
+        {
             assert_eq!(read(&block(&entries, entries.len() as u32)), Err(Errno::EINVAL));
         }
         assert_eq!(read(&block(&good.0, MAX_ZONE_ENTRIES + 1)), Err(Errno::EINVAL));

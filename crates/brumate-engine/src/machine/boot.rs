@@ -14,9 +14,9 @@ use crate::caps::clock::Clock;
 use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
 use crate::files::{DRIVER, EVENT_FD, HOME, SITE_PACKAGES, STDLIB, file_system};
-use crate::libc::zone::Zone;
 use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
+use crate::libc::zone::Zone;
 use crate::link::{self, Helper, Libraries};
 use brumate_vfs::Vfs;
 

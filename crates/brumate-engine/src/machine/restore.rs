@@ -16,6 +16,7 @@ use crate::files;
 use crate::files::layers::GivenLayer;
 use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record, SavedState};
+use crate::libc::zone::Zone;
 use crate::memory;
 use crate::trace::Pages;
 use crate::wire::LayerProblem;

@@ -155,7 +155,8 @@ fn what_cannot_be_linked_is_refused() {
     let mut vfs = vfs();
     vfs.chdir(b"/tmp").unwrap();
     let writable = MountOptions::default();
-    vfs.mount_archive(b"/site", b"site", &archive(&[("m.py", b"1")], zip::CompressionMethod::Stored), &writable).unwrap();
+    vfs.mount_archive(b"/site", b"site", &archive(&[("m.py", b"1")], zip::CompressionMethod::Stored), &writable)
+        .unwrap();
     vfs.write_file(b"/tmp/a", b"a").unwrap();
     vfs.write_file(b"/site/own", b"a").unwrap();
     vfs.mkdir("d").unwrap();
@@ -177,7 +178,8 @@ fn what_cannot_be_linked_is_refused() {
     }
     // A symbolic link is linked itself, unless it is to be followed.
     link(&mut vfs, "broken", "broken2").unwrap();
-    let followed = |vfs: &mut Vfs, old: &[u8], new: &[u8]| vfs.linkat(at::FDCWD, old, at::FDCWD, new, at::SYMLINK_FOLLOW);
+    let followed =
+        |vfs: &mut Vfs, old: &[u8], new: &[u8]| vfs.linkat(at::FDCWD, old, at::FDCWD, new, at::SYMLINK_FOLLOW);
     assert_eq!(followed(&mut vfs, b"broken", b"x").unwrap_err(), Errno::ENOENT);
     followed(&mut vfs, b"s", b"a2").unwrap();
     assert_eq!(vfs.stat(b"a").unwrap().nlink, 2);

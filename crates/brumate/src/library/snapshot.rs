@@ -17,9 +17,7 @@ use std::path::Path;
 
 use brumate_engine::client;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{
-    LOCAL_PRINCIPAL, SessionError, SessionId, SessionSnapshot, Sessions, SnapshotFiles,
-};
+use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionId, SessionSnapshot, Sessions, SnapshotFiles};
 use serde::{Deserialize, Serialize};
 use zip::read::{ZipFile, read_zipfile_from_stream};
 use zip::write::SimpleFileOptions;
@@ -103,8 +101,7 @@ pub async fn restore(
 ) -> Result<SessionId, Error> {
     let directory = work_directory(cache_dir, from)?;
     let (cache_dir, parts, from) = (cache_dir.to_owned(), directory.path().to_owned(), from.to_owned());
-    let unpacking =
-        move || unpack(&from, &parts, &cache_dir).map_err(|error| failed(&from, error));
+    let unpacking = move || unpack(&from, &parts, &cache_dir).map_err(|error| failed(&from, error));
     let manifest = blocking(unpacking).await?;
     let files = files_in(directory.path());
     Ok(sessions.restore_snapshot(LOCAL_PRINCIPAL, manifest.session, &files, cancel).await?)
@@ -269,7 +266,8 @@ mod tests {
         archive.finish().unwrap();
         let parts = tempfile::tempdir().unwrap();
         let error = unpack(&file, parts.path(), directory.path()).unwrap_err().to_string();
-        let unpacked: u64 = std::fs::read_dir(parts.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
+        let unpacked: u64 =
+            std::fs::read_dir(parts.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
         assert!(unpacked < 1 << 20, "{unpacked} bytes were unpacked: {error}");
         error
     }
@@ -315,10 +313,7 @@ mod tests {
         let good = serde_json::to_vec(&manifest()).unwrap();
         let zeros = vec![0; 64 << 20];
         let image = format!("images/{}.image", "a5".repeat(32));
-        assert_eq!(
-            refused(&[(MANIFEST, &good, true), (SESSION, &zeros, true)]),
-            "its entry `session` is compressed"
-        );
+        assert_eq!(refused(&[(MANIFEST, &good, true), (SESSION, &zeros, true)]), "its entry `session` is compressed");
         assert_eq!(
             refused(&[(MANIFEST, &good, true), (SESSION, b"state", false), (&image, &zeros, true)]),
             "the image in it is too large for its compressed size"

@@ -60,6 +60,11 @@ impl Host {
         paths.filter(|path| path.to_str().unwrap().ends_with(end)).collect()
     }
 
+    /// Whether an image of the cache, which this host's servers may have built, has the planted text.
+    fn has_planted_image(&self) -> bool {
+        images(self.cache.path()).iter().any(|path| !places(&std::fs::read(path).unwrap(), PLANTED).is_empty())
+    }
+
     /// Builds the images, and patches them.
     fn patch_images(&self) {
         self.shown_by_another_process();
@@ -74,13 +79,18 @@ impl Host {
 
 fn patch(image: &[u8]) -> Vec<u8> {
     changed_image(image, |memory| {
-        let found = memory.windows(RIGHT.len()).enumerate().filter(|(_, window)| window[0] == RIGHT[0] && *window == RIGHT);
-        let places: Vec<usize> = found.map(|(at, _)| at).collect();
+        let places = places(memory, RIGHT);
         assert!(!places.is_empty());
         for at in places {
             memory[at..at + PLANTED.len()].copy_from_slice(PLANTED);
         }
     })
+}
+
+/// Where a text is in a memory.
+fn places(memory: &[u8], text: &[u8]) -> Vec<usize> {
+    let found = memory.windows(text.len()).enumerate().filter(|(_, window)| window[0] == text[0] && *window == text);
+    found.map(|(at, _)| at).collect()
 }
 
 async fn shown(session: &brumate::Session) -> String {
@@ -123,13 +133,14 @@ async fn an_image_in_a_snapshot_serves_its_session_alone() {
     let victim = Host::new();
     let sandbox = victim.sandbox();
     let restored = sandbox.restore(&gift).await.unwrap();
-    assert_eq!(images(victim.cache.path()), [] as [PathBuf; 0], "nothing is put into the cache");
+    assert!(!victim.has_planted_image(), "nothing of it is put into the cache");
     assert_eq!(restored.run("x + 1").await.unwrap().value::<u8>().unwrap(), 42);
     assert_eq!(shown(&restored).await, "Planted!!", "the session goes on from its image");
     // Others on this server, and other servers, are not touched.
     assert_eq!(shown(&sandbox.session().await.unwrap()).await, "Copyright");
     assert_eq!(sandbox.run(SHOW).await.unwrap().value::<String>().unwrap(), "Copyright");
     assert_eq!(victim.shown_by_another_process(), "Copyright\n");
+    assert!(!victim.has_planted_image());
     // A copy of the session has the image as well, and so has a snapshot of it.
     let copy = restored.fork().await.unwrap();
     assert_eq!(shown(&copy).await, "Planted!!");
@@ -147,7 +158,10 @@ async fn an_image_in_a_snapshot_serves_its_session_alone() {
     copy.delete().await.unwrap();
     assert_eq!(victim.files(".session.image"), [] as [PathBuf; 0]);
     let third = sandbox.restore(&again).await.unwrap();
-    assert_eq!((shown(&third).await, victim.shown_by_another_process()), ("Planted!!".to_owned(), "Copyright\n".to_owned()));
+    assert_eq!(
+        (shown(&third).await, victim.shown_by_another_process()),
+        ("Planted!!".to_owned(), "Copyright\n".to_owned())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -166,7 +180,8 @@ async fn another_image_than_the_sessions_is_refused() {
         content
     };
     // A right image, of which the session knows nothing.
-    let other = |name: &str, content: Vec<u8>| if name.starts_with("images/") { patch_again(&content) } else { content };
+    let other =
+        |name: &str, content: Vec<u8>| if name.starts_with("images/") { patch_again(&content) } else { content };
     let changes: [&dyn Fn(&str, Vec<u8>) -> Vec<u8>; 2] = [&lying, &other];
     for change in changes {
         changed_snapshot(&gift, &changed, change);

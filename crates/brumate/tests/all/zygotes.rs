@@ -140,7 +140,8 @@ async fn how_a_machine_ended_is_known_without_its_zygote() {
     };
     let (outcome, ()) = tokio::join!(running, killing);
     // It was far from its limit, so it is not told that this was the reason.
-    let Err(Error::MachineExited { reason: ExitReason::Signal(9), peak_memory_bytes: Some(peak), .. }) = &outcome else {
+    let Err(Error::MachineExited { reason: ExitReason::Signal(9), peak_memory_bytes: Some(peak), .. }) = &outcome
+    else {
         panic!("{outcome:?}");
     };
     assert!((100 << 20..1 << 30).contains(peak), "{peak}");

@@ -101,7 +101,11 @@ fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {
     let constants = bounds::constants(repository)?;
     let (mut text, mut faults, mut named) = (HEADER.to_owned(), Vec::new(), BTreeSet::new());
     for group in &ledger.group {
-        let _ = write!(text, "\n## {}\n\n| what | the host | where | bounds | test |\n|---|---|---|---|---|\n", group.title);
+        let _ = write!(
+            text,
+            "\n## {}\n\n| what | the host | where | bounds | test |\n|---|---|---|---|---|\n",
+            group.title
+        );
         for row in &group.row {
             for file in &row.at {
                 named.insert(file.as_str());
@@ -123,7 +127,8 @@ fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {
     }
     for file in repository.files().filter(bounds::is_source).filter(|file| !named.contains(file)) {
         if let Some((line, reader)) = reader(&repository.text(file)?) {
-            let what = format!("uses `{reader}`, and no row of {LEDGER} names the file: what is opened, and what bounds it?");
+            let what =
+                format!("uses `{reader}`, and no row of {LEDGER} names the file: what is opened, and what bounds it?");
             faults.push(Fault::new(file, line, what));
         }
     }
@@ -199,7 +204,12 @@ mod tests {
         let both = "\"crates/a/src/b.rs\", \"crates/a/src/c.rs\"";
         assert_eq!(faults(both, "MAX_ENTRIES"), 0);
         let text = repository.text(PATH).expect("written");
-        assert!(text.contains("| an archive | opens it | `crates/a/src/b.rs`, `crates/a/src/c.rs` | 7 (`MAX_ENTRIES`), words | none |"), "{text}");
+        assert!(
+            text.contains(
+                "| an archive | opens it | `crates/a/src/b.rs`, `crates/a/src/c.rs` | 7 (`MAX_ENTRIES`), words | none |"
+            ),
+            "{text}"
+        );
         assert_eq!(faults("\"crates/a/src/b.rs\"", "MAX_ENTRIES"), 1, "a reader that no row names");
         assert_eq!(faults(both, "MAX_WORDS"), 1, "a constant that is not there");
         assert_eq!(faults(&format!("{both}, \"crates/a/src/d.rs\""), "MAX_ENTRIES"), 1, "a file that is not there");

@@ -81,4 +81,3 @@ pub(crate) fn changed_image(image: &[u8], change: impl FnOnce(&mut [u8])) -> Vec
     header.resize(PAGE, 0);
     [header, content].concat()
 }
-
