@@ -60,9 +60,13 @@ def _is_alike(format):
 
 
 def _is_unusual(time_tuple):
-    """Whether the year, or the year of the week, may have more or less than four digits."""
+    """Whether the year, or the year of the week, may have more or less than four digits, and is to be written as it is.
+
+    `datetime` writes four digits everywhere, as the C library here does. Its times name no zone.
+    """
     year = time_tuple[0] if isinstance(time_tuple, tuple) and time_tuple else None
-    return isinstance(year, int) and not 1000 < year < 9999
+    is_of_datetime = isinstance(time_tuple, time.struct_time) and time_tuple.tm_zone is None
+    return isinstance(year, int) and not 1000 < year < 9999 and not is_of_datetime
 
 
 def _rewritten(format, time_tuple, is_unusual):

@@ -18,6 +18,7 @@ _fcntl, _ioctl = fcntl.fcntl, fcntl.ioctl
 
 def link(src, dst, *, src_dir_fd=None, dst_dir_fd=None, follow_symlinks=True):
     """Create a hard link to a file."""
+    src, dst = os.fspath(src), os.fspath(dst)
     old, new = os.fsencode(src), os.fsencode(dst)
     if b"\0" in old or b"\0" in new:
         raise ValueError("embedded null byte")

@@ -149,7 +149,7 @@ def test_locks_exclude_other_openings():
                 with raises(BlockingIOError):
                     fcntl.flock(two, operation | fcntl.LOCK_NB)
                 # Nothing runs meanwhile that could give it back.
-                with raises(OSError, error="EDEADLK"):
+                with raises(OSError, error="EDEADLOCK"):
                     fcntl.flock(two.fileno(), operation)
             fcntl.flock(one, fcntl.LOCK_UN)
             fcntl.flock(two, fcntl.LOCK_SH)
