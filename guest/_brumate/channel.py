@@ -40,6 +40,11 @@ def open_channel(fd):
     _State.fd = fd
 
 
+def descriptor():
+    """The descriptor that frames go to; negative if there is none."""
+    return _State.fd
+
+
 def start_run():
     """Renews the allowance of frames."""
     _State.left = MAX_FRAMES_PER_RUN

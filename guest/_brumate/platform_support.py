@@ -16,6 +16,8 @@ from concurrent.futures.thread import ThreadPoolExecutor
 
 from . import (
     dates,
+    file_links,
+    local_time,
     import_hooks,
     libraries,
     missing,
@@ -228,6 +230,8 @@ def patch():
     missing.install()
     random_numbers.install()
     system_calls.install()
+    file_links.install()
+    local_time.install()
     timers.install()
     waits.install()
     _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread

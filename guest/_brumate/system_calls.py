@@ -1,4 +1,4 @@
-"""What this platform's build leaves out of `os`, `time`, `locale` and `gc`: done, or refused as Linux would."""
+"""What this platform's build leaves out of `os`, `locale` and `gc`: done, or refused as Linux would."""
 
 from .pristine import __builtins__
 
@@ -9,18 +9,14 @@ import locale
 import os
 import posix
 import sys
-import time
 
-# Zones that need no change: local time is UTC here.
-_UTC = frozenset(("", "UTC", "UTC0", "UTC+0", "UTC-0", "GMT", "GMT0", "Etc/UTC", "Etc/GMT", "Zulu"))
 # Locales that are there, by the names that are understood, and how they are called.
 _LOCALES = {"C": "C", "POSIX": "C", "C.UTF-8": "C.UTF-8", "C.utf8": "C.UTF-8"}
 
 
 def install():
     """Adds what is not there, and replaces what answers wrongly."""
-    _add(os, nice, link, mkfifo, mknod, getresuid, getresgid)
-    _add(time, tzset)
+    _add(os, nice, mkfifo, mknod, getresuid, getresgid)
     if sys.platform != "emscripten":
         return
     for functions in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
@@ -69,25 +65,6 @@ def getresgid():
     return (os.getgid(),) * 3
 
 
-class NoLinks(PermissionError, NotImplementedError):
-    """A PermissionError that `tarfile` takes for what it is: it makes a copy then."""
-
-
-NoLinks.__name__ = NoLinks.__qualname__ = "PermissionError"
-NoLinks.__module__ = "builtins"
-
-
-def link(src, dst, *, src_dir_fd=None, dst_dir_fd=None, follow_symlinks=True):
-    """Create a hard link to a file: refused, as by file systems that have none."""
-    try:
-        os.stat(src)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, os.fspath(src), None, os.fspath(dst)) from None
-    if os.path.lexists(dst):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(src), None, os.fspath(dst))
-    raise NoLinks(errno.EPERM, os.strerror(errno.EPERM), os.fspath(src), None, os.fspath(dst))
-
-
 def mkfifo(path, mode=0o666, *, dir_fd=None):
     """Create a FIFO: refused, for there is no other process to write or read it."""
     raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), os.fspath(path))
@@ -120,16 +97,6 @@ def utime(path, times=None, *, ns=None, dir_fd=None, follow_symlinks=True):
         return _brumate_system.set_times(path, *ns, follow_symlinks)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
-
-
-def tzset():
-    """Initialize, or reinitialize, the local timezone to the value stored in os.environ['TZ']."""
-    zone = os.environ.get("TZ", "")
-    if zone not in _UTC:
-        raise NotImplementedError(
-            f"time.tzset: the local time of this sandbox is UTC, not {zone}; "
-            f"use zoneinfo.ZoneInfo({zone!r}) with datetime, or pandas' tz_convert"
-        )
 
 
 def setlocale(category, locale=None, /):

@@ -29,6 +29,7 @@ def outcome(function, *arguments):
 
 class Dates(unittest.TestCase):
     MOMENTS = tuple(map(time.gmtime, (0, 50_000, 951_782_400, 1_700_000_000, 2**33)))
+    MOMENTS += tuple((year, 6, 1, 1, 2, 3, 0, 152, 0) for year in (5, 99, 999, 1000, 12345))
 
     @unittest.skipUnless(GLIBC, "compares with glibc")
     def test_as_glibc_writes_them(self):

@@ -1,6 +1,7 @@
 """The file system behaves as Linux's does."""
 
 import errno
+import fcntl
 import glob
 import os
 import pathlib
@@ -95,27 +96,77 @@ def test_symbolic_links():
         equal(read("file"), "text")
 
 
-def test_hard_links_do_not_exist():
+def test_hard_links_are_names_of_one_file():
     with Scratch():
-        write("a")
-        # pathlib asked before `os.link` was there.
-        with raises((OSError, NotImplementedError)):
-            pathlib.Path("b").hardlink_to("a")
-        with raises(PermissionError):
-            os.link("a", "b")
-        with raises(FileExistsError):
-            os.link("a", "a")
-        # An archive's second name of a file becomes a copy.
-        second = tarfile.TarInfo("second")
-        second.type, second.linkname = tarfile.LNKTYPE, "a"
+        write("a", "content")
+        os.link("a", "b")
+        os.mkdir("dir")
+        pathlib.Path("dir/c").hardlink_to("a")
+        equal([os.stat(name).st_nlink for name in ("a", "b", "dir/c")], [3, 3, 3])
+        assert os.path.samefile("a", "dir/c")
+        with open("b", "a") as file:
+            file.write(" and more")
+        equal(read("dir/c"), "content and more")
+        os.unlink("a")
+        equal((os.stat("b").st_nlink, read("b")), (2, "content and more"))
+        for source, target, error in (
+            ("none", "x", "ENOENT"),
+            ("b", "b", "EEXIST"),
+            ("dir", "x", "EPERM"),
+            ("b", "none/x", "ENOENT"),
+            ("/dev/null", "x", "EPERM"),
+            (os.__file__, "x", "EXDEV"),
+        ):
+            with raises(OSError, error=error):
+                os.link(source, target)
+        with raises(OSError, "'none' -> 'x'"):
+            os.link("none", "x")
+        # By default a symbolic link is linked itself, as by link(2).
+        os.symlink("nothing", "soft")
+        os.link("soft", "soft2")
+        equal((os.readlink("soft2"), os.lstat("soft").st_nlink), ("nothing", 2))
+        directory = os.open("dir", os.O_RDONLY)
+        os.link("c", "d", src_dir_fd=directory, dst_dir_fd=directory)
+        os.close(directory)
+        assert os.path.samefile("b", "dir/d") and os.link in os.supports_dir_fd
+        # An archive keeps the names of one file.
         with tarfile.open("links.tar", "w") as archive:
-            archive.add("a")
-            archive.addfile(second)
+            archive.add("b")
+            archive.add("dir/c")
         os.mkdir("out")
         with tarfile.open("links.tar") as archive:
             archive.extractall("out", filter="data")
-        equal(sorted(os.listdir("out")), ["a", "second"])
-        equal(os.stat("a").st_nlink, 1)
+        assert os.path.samefile("out/b", "out/dir/c")
+
+
+def test_locks_exclude_other_openings():
+    with Scratch():
+        write("file", "")
+        with open("file", "r+") as one, open("file") as two:
+            fcntl.flock(one, fcntl.LOCK_EX)
+            fcntl.flock(os.dup(one.fileno()), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for operation in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+                with raises(BlockingIOError):
+                    fcntl.flock(two, operation | fcntl.LOCK_NB)
+                # Nothing runs meanwhile that could give it back.
+                with raises(OSError, error="EDEADLOCK"):
+                    fcntl.flock(two.fileno(), operation)
+            fcntl.flock(one, fcntl.LOCK_UN)
+            fcntl.flock(two, fcntl.LOCK_SH)
+            fcntl.flock(one, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with raises(BlockingIOError):
+                fcntl.flock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            two.close()
+            fcntl.flock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with raises(OSError, error="EINVAL"):
+                fcntl.flock(one, 3)
+        # Locks of a process exclude nobody in it, and want a file that is open for what they lock.
+        with open("file", "r+") as one, open("file", "r+") as two, open("file") as readable:
+            fcntl.lockf(one, fcntl.LOCK_EX)
+            fcntl.lockf(two, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(readable, fcntl.LOCK_SH)
+            with raises(OSError, error="EBADF"):
+                fcntl.lockf(readable, fcntl.LOCK_EX)
 
 
 def test_permissions_are_kept_and_the_user_is_root():

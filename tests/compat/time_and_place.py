@@ -50,6 +50,71 @@ def test_clocks_agree_and_never_go_back():
     assert abs(datetime.datetime.now(datetime.UTC).timestamp() - time.time()) < 60
 
 
+def in_zone(zone):
+    os.environ["TZ"] = zone
+    time.tzset()
+
+
+def test_local_time_is_that_of_a_zone_that_is_set():
+    summer, winter = 1_720_000_000, 1_700_000_000
+    try:
+        for zone, names, (standard, other), offsets in (
+            ("Europe/Berlin", ("CET", "CEST"), (-3600, -7200), (7200, 3600)),
+            (":America/New_York", ("EST", "EDT"), (18000, 14400), (-14400, -18000)),
+            ("Australia/Sydney", ("AEST", "AEDT"), (-36000, -39600), (36000, 39600)),
+            ("Asia/Tokyo", ("JST", "JST"), (-32400, -32400), (32400, 32400)),
+            ("CET-1CEST,M3.5.0,M10.5.0/3", ("CET", "CEST"), (-3600, -7200), (7200, 3600)),
+            ("<+0330>-3:30", ("+0330", "+0330"), (-12600, -12600), (12600, 12600)),
+            ("Nowhere/None", ("Nowhere", "Nowhere"), (0, 0), (0, 0)),
+        ):
+            in_zone(zone)
+            equal(
+                (time.tzname, time.timezone, time.altzone, time.daylight),
+                (names, standard, other, int(standard != other)),
+            )
+            for moment, offset in zip((summer, winter), offsets, strict=True):
+                local = time.localtime(moment)
+                equal((local.tm_gmtoff, local.tm_zone in names), (offset, True))
+                equal(local[:6], time.gmtime(moment + offset)[:6])
+                equal(time.mktime(local), moment)
+                equal(datetime.datetime.fromtimestamp(moment).astimezone().utcoffset().total_seconds(), offset)
+        in_zone("Europe/Berlin")
+        equal(time.strftime("%H:%M %Z %z", time.localtime(summer)), "11:46 CEST +0200")
+        equal(time.ctime(summer), "Wed Jul  3 11:46:40 2024")
+        equal(datetime.datetime(2024, 7, 1).astimezone().tzname(), "CEST")
+        # A skipped hour, one that there is twice, and the year 2500, as on Linux.
+        for parts, known, moment in (
+            ((2024, 3, 31, 2, 30), -1, 1711848600),
+            ((2024, 10, 27, 2, 30), -1, 1729989000),
+            ((2024, 10, 27, 2, 30), 0, 1729992600),
+            ((2024, 1, 1, 12, 0), 1, 1704103200),
+            ((2500, 7, 1, 12, 0), -1, 16740900000),
+            ((1880, 1, 1, 0, 0), -1, -2840144008),
+        ):
+            equal(time.mktime((*parts, 0, 0, 0, known)), moment)
+        equal(datetime.datetime(2024, 10, 27, 2, 30, fold=1).timestamp(), 1729992600)
+    finally:
+        in_zone("UTC")
+    equal((time.tzname, time.localtime(summer).tm_gmtoff), (("UTC", "UTC"), 0))
+
+
+def test_early_and_late_years_are_written_as_on_linux():
+    for year, written in (
+        (5, "5 0 5-06-01"),
+        (99, "99 0 99-06-01"),
+        (999, "999 9 999-06-01"),
+        (12345, "12345 123 12345-06-01"),
+    ):
+        moment = (year, 6, 1, 1, 2, 3, 0, 152, 0)
+        equal(time.strftime("%Y %C %F", moment), written)
+        equal(time.strftime("%c", moment), f"Mon Jun  1 01:02:03 {year}")
+    equal(
+        (time.strftime("%G", (999, 6, 1, 0, 0, 0, 0, 152, 0)), time.strftime("%5Y", (99, 6, 1, 0, 0, 0, 0, 152, 0))),
+        ("999", "00099"),
+    )
+    equal(datetime.date(99, 6, 1).strftime("%Y"), "0099")
+
+
 def test_the_local_time_zone_is_utc():
     equal((time.tzname, time.timezone, time.daylight, time.altzone), (("UTC", "UTC"), 0, 0, 0))
     equal(time.localtime(1_700_000_000)[:9], (2023, 11, 14, 22, 13, 20, 1, 318, 0))

@@ -100,12 +100,17 @@ pub trait Engine: Send + Sync {
     /// [`EngineError::Io`] when it cannot be read; those of [`Engine::machine`].
     fn resume<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
 
-    /// Checks whether [`Engine::resume`] would find what the session in the file `path` began with. Starts nothing.
+    /// Checks whether [`Engine::resume`] would find what the session in the file `path` began with, with this
+    /// [`MachineSpec::private_image`]. Starts nothing.
     ///
     /// # Errors
     ///
     /// As [`Engine::resume`], above all [`EngineError::Outdated`].
-    fn can_resume<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn can_resume<'a>(
+        &'a self,
+        _path: &'a Path,
+        _private_image: Option<&'a Path>,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async { Ok(()) })
     }
 

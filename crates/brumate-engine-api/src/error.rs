@@ -18,9 +18,11 @@ pub enum ExitReason {
     CpuLimit,
     /// It took more memory than it may.
     MemoryLimit,
+    /// The host ran out of memory, and its kernel ended the process. The machine was within its own limit.
+    HostMemory,
     /// The caller cancelled and it did not react to the interrupt.
     Cancelled,
-    /// A signal ended it.
+    /// A signal ended it that this server has not sent.
     Signal(i32),
     /// `os._exit` or C's `exit`, with this status.
     Exit(i32),
@@ -32,17 +34,24 @@ pub enum ExitReason {
     Protocol(String),
 }
 
+/// Number of the signal that ends a process at once, on every Linux.
+const SIGKILL: i32 = 9;
+
 impl std::fmt::Display for ExitReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ExitReason::ParseLimit(limit) => write!(f, "parsing the source took longer than {limit:?}"),
+            ExitReason::ParseLimit(limit) => write!(f, "parsing the source took longer than {} s", limit.as_secs_f32()),
             ExitReason::TimeLimit => f.write_str("it ran out of wall-clock time"),
             ExitReason::CpuLimit => f.write_str("it used up its CPU time"),
             ExitReason::Cancelled => f.write_str("it was cancelled"),
             ExitReason::MemoryLimit => f.write_str("it ran out of memory"),
+            ExitReason::HostMemory => f.write_str("the host ran out of memory, and its out-of-memory killer ended it"),
             ExitReason::Exit(code) => write!(f, "it exited with status {code}"),
             ExitReason::Abort => f.write_str("it aborted"),
             ExitReason::Trap(text) => write!(f, "it crashed: {text}"),
+            ExitReason::Signal(SIGKILL) => f.write_str(
+                "it was ended from outside (SIGKILL), for example by an administrator or for lack of memory",
+            ),
             ExitReason::Signal(signal) => write!(f, "it was killed by signal {signal}"),
             ExitReason::Protocol(text) => write!(f, "it broke the protocol: {text}"),
         }
@@ -81,7 +90,7 @@ impl Eq for HostError {}
 #[non_exhaustive]
 pub enum EngineError {
     /// The machine is gone.
-    #[error("the machine is gone: {reason:?}")]
+    #[error("the machine is gone: {reason}")]
     MachineExited {
         /// Why.
         reason: ExitReason,
@@ -91,7 +100,7 @@ pub enum EngineError {
         peak_memory_bytes: Option<u64>,
     },
     /// A cell ended its session's machine; the session is as it was before that cell.
-    #[error("the machine is gone: {reason:?}; the session is as it was before")]
+    #[error("the machine is gone: {reason}; the session is as it was before")]
     RolledBack {
         /// Why.
         reason: ExitReason,

@@ -57,4 +57,7 @@ pub struct MachineSpec {
     /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
     /// the machine is forked from [`Image::plain`].
     pub layers: Vec<Layer>,
+    /// File of the image that came with the session that is resumed. It is used if the engine has no image with the same
+    /// content, and only for this session. Other machines ignore it.
+    pub private_image: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@ use crate::caps::clock::Clock;
 use crate::code::ModuleSource;
 use crate::files::Installs;
 use crate::libc::ffi::Closures;
+use crate::libc::zone::Zone;
 use crate::link::{Helper, Libraries};
 use brumate_abi::errno::Errno;
 use brumate_abi::memory::GuestMemory;
@@ -34,6 +35,10 @@ pub(crate) struct Host {
     pub(crate) modules: Box<dyn ModuleSource>,
     /// Clocks.
     pub(crate) clock: Clock,
+    /// Local time.
+    pub(crate) zone: Zone,
+    /// How often the zone was set.
+    pub(crate) zone_changes: u64,
     /// Environment read once by the guest's start-up: `NAME=value`.
     pub(crate) environment: Vec<String>,
     /// What the guest may hold, and holds.

@@ -79,12 +79,19 @@ pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     }
 }
 
+/// Number of the signal that ends a process at once.
+const SIGKILL: i32 = 9;
+
 /// Explains why a machine ended, with its peak memory if it was killed.
 pub fn machine_exited(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -> String {
     let text = exit_reason(reason, limits);
     let killed = matches!(
         reason,
-        ExitReason::MemoryLimit | ExitReason::CpuLimit | ExitReason::TimeLimit | ExitReason::Signal(_)
+        ExitReason::MemoryLimit
+            | ExitReason::HostMemory
+            | ExitReason::CpuLimit
+            | ExitReason::TimeLimit
+            | ExitReason::Signal(_)
     );
     match peak.filter(|_| killed) {
         Some(peak) => format!("{text} Its process used {} of memory at its peak.", format_size(peak)),
@@ -113,6 +120,17 @@ fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
         ExitReason::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
         ExitReason::Cancelled => {
             format!("The code was killed: the call was cancelled or interrupted, and the code {}.", unmoved())
+        }
+        ExitReason::HostMemory => format!(
+            "The machine was ended: the host ran out of memory, and its out-of-memory killer chose this process, which was within its own \
+             limit. Give the server more memory, or lower the limits of each run ({MEMORY}) and of their number \
+             ({MAX_CONCURRENT})."
+        ),
+        ExitReason::Signal(SIGKILL) => {
+            "The machine was ended from outside (SIGKILL), for example by the system's out-of-memory killer or an administrator; it had \
+             reached none of its limits. Run the code again; if that happens again, the system's log says who ended it \
+             (`journalctl -k`, or the events of the container)."
+                .to_owned()
         }
         ExitReason::Signal(number) => {
             let name = signal_name(*number).map(|name| format!(" ({name})")).unwrap_or_default();
@@ -352,6 +370,14 @@ mod tests {
             (machine_exited(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
             (machine_exited(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
             (machine_exited(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
+            (
+                machine_exited(&ExitReason::Signal(9), Some(75 << 20), &limits),
+                vec!["ended from outside (SIGKILL)", "75 MiB", "none of its limits"],
+            ),
+            (
+                machine_exited(&ExitReason::HostMemory, Some(75 << 20), &limits),
+                vec!["host ran out of memory", "75 MiB"],
+            ),
             (machine_exited(&ExitReason::Exit(3), None, &limits), vec!["status 3"]),
             (machine_exited(&ExitReason::Abort, None, &limits), vec!["aborted"]),
             (machine_exited(&ExitReason::Protocol("half a frame".into()), None, &limits), vec!["half a frame"]),

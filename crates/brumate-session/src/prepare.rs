@@ -231,5 +231,14 @@ fn copy(spec: &MachineSpec) -> Result<MachineSpec, RunError> {
     let messages = spec.messages.as_ref().map(MessagePipes::try_clone).transpose();
     let messages = messages.map_err(|error| RunError::Engine(error.into()))?;
     let (image, mounts, layers) = (spec.image.clone(), spec.mounts.clone(), spec.layers.clone());
-    Ok(MachineSpec { principal: spec.principal.clone(), image, limits: spec.limits, mounts, stdin, messages, layers })
+    Ok(MachineSpec {
+        principal: spec.principal.clone(),
+        image,
+        limits: spec.limits,
+        mounts,
+        stdin,
+        messages,
+        layers,
+        private_image: None,
+    })
 }

@@ -182,7 +182,11 @@ impl Engine for FakeEngine {
         })
     }
 
-    fn can_resume<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn can_resume<'a>(
+        &'a self,
+        _path: &'a Path,
+        _private_image: Option<&'a Path>,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.check_version() })
     }
 

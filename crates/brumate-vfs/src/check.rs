@@ -18,12 +18,16 @@ use super::restore::{RestoreError, is_clean};
 /// Data about a consistent file system, for checking its changes.
 #[derive(Debug, Default)]
 pub(super) struct Baseline {
-    /// For every slot, the directory that the inode is in.
+    /// For every slot, a directory that the inode is in.
     parents: Vec<Option<InodeId>>,
+    /// For every slot, the number of names.
+    names: Vec<u32>,
+    /// Slots of inodes with further names, and the directories of these.
+    further: Vec<(u32, InodeId)>,
     /// For every slot, how often its inode is pinned.
     pins: Vec<u32>,
     /// Pages and inodes that are charged to the quota, for inodes that are charged.
-    charges: Vec<(InodeId, u64, bool)>,
+    charges: Vec<(InodeId, u64, u64)>,
     directories: Marks,
     root: Option<InodeId>,
     /// Inodes whose consistency depends on others: nameless ones and pipes.
@@ -45,6 +49,8 @@ struct Check<'a> {
     /// Inode slots to check.
     changed: Marks,
     parents: Vec<Option<InodeId>>,
+    /// How many names each inode has in the directories.
+    names: Vec<u32>,
     /// How often each inode should be pinned.
     pins: Vec<u32>,
     /// Directories whose chain of parents ends at the root.
@@ -72,6 +78,7 @@ impl Vfs {
         let places = self.inodes.slots.len();
         let mut baseline = Baseline {
             parents: vec![None; places],
+            names: vec![0; places],
             pins: vec![0; places],
             layers: self.layers.records().to_vec(),
             mounts: self.mounts.len(),
@@ -82,10 +89,10 @@ impl Vfs {
         };
         for (id, inode) in self.inodes.iter() {
             baseline.pins[id.0 as usize] = inode.pins;
-            if inode.charged || inode.pages() > 0 {
-                baseline.charges.push((id, inode.pages(), inode.charged));
+            if inode.charges() > 0 || inode.pages() > 0 {
+                baseline.charges.push((id, inode.pages(), inode.charges()));
             }
-            if !inode.linked || matches!(inode.kind, InodeKind::Pipe(_)) {
+            if !inode.linked() || matches!(inode.kind, InodeKind::Pipe(_)) {
                 baseline.dependent.push(id);
             }
             if inode.is_directory() {
@@ -93,14 +100,18 @@ impl Vfs {
             }
             if let InodeKind::Directory(entries) = &inode.kind {
                 for (_, child) in entries.names() {
-                    if let Some(parent) = baseline.parents.get_mut(child.0 as usize) {
-                        *parent = Some(id);
+                    let Some(names) = baseline.names.get_mut(child.0 as usize) else { continue };
+                    *names += 1;
+                    match baseline.parents.get_mut(child.0 as usize) {
+                        Some(parent @ None) => *parent = Some(id),
+                        _ => baseline.further.push((child.0, id)),
                     }
                 }
             }
         }
-        if let Some(root) = baseline.parents.get_mut(self.root.0 as usize) {
-            *root = Some(self.root);
+        let root = self.root.0 as usize;
+        if let (Some(parent), Some(names)) = (baseline.parents.get_mut(root), baseline.names.get_mut(root)) {
+            (*parent, *names) = (Some(self.root), 1);
         }
         baseline
     }
@@ -109,9 +120,10 @@ impl Vfs {
 impl<'a> Check<'a> {
     fn new(vfs: &'a Vfs, baseline: &'a Baseline, changed: Marks) -> Check<'a> {
         let places = vfs.inodes.slots.len();
-        let mut parents = baseline.parents.clone();
+        let (mut parents, mut names) = (baseline.parents.clone(), baseline.names.clone());
         parents.resize(places, None);
-        Check { vfs, baseline, changed, parents, pins: vec![0; places], sound: Marks::default() }
+        names.resize(places, 0);
+        Check { vfs, baseline, changed, parents, names, pins: vec![0; places], sound: Marks::default() }
     }
 
     fn run(mut self) -> Result<(), RestoreError> {
@@ -142,33 +154,46 @@ impl<'a> Check<'a> {
         self.parents.get(id.0 as usize).copied().flatten()
     }
 
+    fn names(&self, id: InodeId) -> u32 {
+        self.names.get(id.0 as usize).copied().unwrap_or(0)
+    }
+
     fn pin(&mut self, id: InodeId) -> Result<(), RestoreError> {
         let count = self.pins.get_mut(id.0 as usize).ok_or(RestoreError::Inconsistent("inode reference"))?;
         *count = count.saturating_add(1);
         Ok(())
     }
 
-    /// Checks that every linked inode is reached from the root by exactly one name, and that every directory refers to
-    /// its parent.
+    /// Checks that every inode is reached from the root by as many names as it says, a directory by one, and that every
+    /// directory refers to its parent.
     fn tree(&mut self) -> Result<(), RestoreError> {
         let root = self.vfs.root;
         ensure(self.baseline.root.is_none_or(|before| before == root), "root")?;
         let top = self.known(root)?;
-        ensure(top.linked && top.parent == root && matches!(top.kind, InodeKind::Directory(_)), "root")?;
+        ensure(top.linked() && top.parent == root && matches!(top.kind, InodeKind::Directory(_)), "root")?;
         self.pin(root)?;
         // The children of directories to check are found again.
         let changed = &self.changed;
-        for parent in &mut self.parents {
+        for (parent, names) in self.parents.iter_mut().zip(&mut self.names) {
             if parent.is_some_and(|id| changed.has(id.0)) {
                 *parent = None;
+                *names = names.saturating_sub(1);
             }
         }
-        if let Some(parent) = self.parents.get_mut(root.0 as usize) {
-            *parent = Some(root);
+        for (index, holder) in &self.baseline.further {
+            if changed.has(holder.0)
+                && let Some(names) = self.names.get_mut(*index as usize)
+            {
+                *names = names.saturating_sub(1);
+            }
+        }
+        let at = root.0 as usize;
+        if let (Some(parent), Some(names)) = (self.parents.get_mut(at), self.names.get_mut(at)) {
+            (*parent, *names) = (Some(root), 1);
         }
         for (id, inode) in self.changed() {
             match &inode.kind {
-                InodeKind::Directory(entries) if inode.linked => self.directory(id, entries)?,
+                InodeKind::Directory(entries) if inode.linked() => self.directory(id, entries)?,
                 InodeKind::Directory(entries) => {
                     ensure(entries.is_empty() && entries.is_consistent(), "removed directory")?;
                 }
@@ -177,8 +202,9 @@ impl<'a> Check<'a> {
         }
         for (id, inode) in self.changed() {
             let parent = self.parent(id);
-            ensure(inode.linked == parent.is_some(), "unreachable inode")?;
+            ensure(inode.links == self.names(id), "unreachable inode")?;
             if inode.is_directory() {
+                ensure(inode.links <= 1 && inode.linked() == parent.is_some(), "links")?;
                 ensure(parent.is_none_or(|parent| inode.parent == parent), "parent directory")?;
                 self.leads_up(id, inode)?;
             }
@@ -188,13 +214,12 @@ impl<'a> Check<'a> {
         }
         let gone = self.changed.iter().filter(|&index| self.vfs.inodes.get(InodeId(index)).is_err());
         for index in gone {
-            ensure(self.parent(InodeId(index)).is_none(), "inode reference")?;
+            ensure(self.names(InodeId(index)) == 0, "inode reference")?;
         }
         // The other inodes have not moved.
-        let others = (0..).zip(self.baseline.parents.iter().zip(&self.parents));
-        for (index, (before, now)) in others.filter(|(index, _)| !self.changed.has(*index)) {
-            ensure(before.is_some() == now.is_some(), "unreachable inode")?;
-            ensure(before == now || self.known(InodeId(index))?.linked, "links")?;
+        let others = (0..).zip(self.baseline.names.iter().zip(&self.names));
+        for (_, (before, now)) in others.filter(|(index, _)| !self.changed.has(*index)) {
+            ensure(before == now, "unreachable inode")?;
         }
         Ok(())
     }
@@ -206,9 +231,14 @@ impl<'a> Check<'a> {
             let valid = !matches!(name, b"" | b"." | b"..") && name.len() <= NAME_MAX;
             ensure(valid && !name.iter().any(|&b| b == b'/' || b == 0), "entry name")?;
             let inode = self.known(child)?;
-            let place = self.parents.get_mut(child.0 as usize);
-            ensure(inode.linked && place.is_some_and(|place| place.replace(id).is_none()), "links")?;
+            let at = child.0 as usize;
+            let (Some(place), Some(names)) = (self.parents.get_mut(at), self.names.get_mut(at)) else {
+                return Err(RestoreError::Inconsistent("inode reference"));
+            };
+            let before = place.replace(id);
+            *names = names.saturating_add(1);
             if inode.is_directory() {
+                ensure(before.is_none(), "links")?;
                 subdirectories += 1;
                 ensure(inode.parent == id, "parent directory")?;
             }
@@ -218,7 +248,7 @@ impl<'a> Check<'a> {
 
     /// Checks that the chain of parents of a directory ends at the root, without a cycle.
     fn leads_up(&mut self, id: InodeId, inode: &Inode) -> Result<(), RestoreError> {
-        if !inode.linked {
+        if !inode.linked() {
             // Its `..` still exists.
             self.known(inode.parent)?;
             self.pin(inode.parent)?;
@@ -282,7 +312,7 @@ impl<'a> Check<'a> {
             ensure(inode.ino <= vfs.inodes.last_ino, "inode arena")?;
             ensure((inode.mount.0 as usize) < vfs.mounts.len(), "mount")?;
             ensure(inode.permissions <= 0o7777, "permissions")?;
-            ensure(inode.pins > 0 || self.parent(id).is_some(), "inode without name or reference")?;
+            ensure(inode.pins > 0 || inode.linked(), "inode without name or reference")?;
             match &inode.kind {
                 InodeKind::File(Content::Own(chunks)) => ensure(chunks.is_consistent(), "file content")?,
                 InodeKind::File(Content::Layer(file)) => ensure(vfs.layers.holds(file), "layer reference")?,
@@ -315,11 +345,11 @@ impl<'a> Check<'a> {
 
     fn quota(&self) -> Result<(), RestoreError> {
         let unchanged = self.baseline.charges.iter().filter(|(id, ..)| !self.changed.has(id.0)).copied();
-        let changed = self.changed().map(|(id, inode)| (id, inode.pages(), inode.charged));
+        let changed = self.changed().map(|(id, inode)| (id, inode.pages(), inode.charges()));
         let (mut pages, mut charged) = (0u64, 0u64);
         for (_, more, counts) in unchanged.chain(changed) {
             pages = pages.saturating_add(more);
-            charged += u64::from(counts);
+            charged = charged.saturating_add(counts);
         }
         let usage = self.vfs.usage();
         ensure(usage.bytes == pages.saturating_mul(PAGE), "bytes used")?;

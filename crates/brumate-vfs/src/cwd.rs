@@ -64,7 +64,7 @@ impl Vfs {
     /// Returns the path of an inode; for a nameless inode a text that marks it as deleted, as in `/proc`.
     pub(super) fn path_of(&self, id: InodeId) -> Result<Vec<u8>, Errno> {
         let inode = self.inodes.get(id)?;
-        if !inode.linked {
+        if !inode.linked() {
             return Ok([format!("/#{}", inode.ino).as_bytes(), DELETED].concat());
         }
         let mut names = Vec::new();

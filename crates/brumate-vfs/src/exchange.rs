@@ -189,6 +189,15 @@ impl Vfs {
         }
     }
 
+    /// Gives a regular file another name. Makes the directories above it.
+    ///
+    /// # Errors
+    /// Those of [`Vfs::linkat`].
+    pub fn link_file(&mut self, old: &[u8], new: &[u8]) -> Result<(), Errno> {
+        self.make_parents(new)?;
+        self.linkat(at::FDCWD, old, at::FDCWD, new, 0)
+    }
+
     fn write_inode_at(&mut self, id: InodeId, offset: u64, data: &[u8], truncate: bool) -> Result<(), Errno> {
         self.check_writable(id)?;
         if truncate {

@@ -286,7 +286,7 @@ impl Vfs {
     /// # Errors
     /// `EBADF`.
     pub fn status_flags(&self, fd: i32) -> Result<OpenFlags, Errno> {
-        Ok(self.description_at(fd)?.flags)
+        Ok(OpenFlags(self.description_at(fd)?.flags.status()))
     }
 
     /// Replaces `O_APPEND` and `O_NONBLOCK` (`F_SETFL`); other bits are ignored, as on Linux.

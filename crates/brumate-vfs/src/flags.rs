@@ -42,6 +42,13 @@ impl OpenFlags {
     /// What `F_SETFL` may change.
     pub const SETTABLE: u32 = Self::APPEND | Self::NONBLOCK;
 
+    /// Lock of the open file (`flock`): shared. It is kept here and not seen by the guest.
+    pub(crate) const LOCKED_SHARED: u32 = 1 << 30;
+    /// Lock of the open file: exclusive.
+    pub(crate) const LOCKED_EXCLUSIVE: u32 = 1 << 29;
+    /// Both locks.
+    pub(crate) const LOCKS: u32 = Self::LOCKED_SHARED | Self::LOCKED_EXCLUSIVE;
+
     const CREATION: u32 = Self::CREAT | Self::EXCL | 0x100 | Self::TRUNC | Self::CLOEXEC;
 
     /// Whether all bits of `flags` are set.
@@ -61,7 +68,7 @@ impl OpenFlags {
 
     /// Returns what `F_GETFL` returns: the flags of the open file, without those of the opening.
     pub const fn status(self) -> u32 {
-        self.0 & !Self::CREATION
+        self.0 & !Self::CREATION & !Self::LOCKS
     }
 }
 
@@ -116,6 +123,8 @@ pub mod at {
     pub const FDCWD: i32 = -100;
     /// Do not follow a symbolic link in the last component.
     pub const SYMLINK_NOFOLLOW: u32 = 0x100;
+    /// `linkat`: follow a symbolic link in the last component.
+    pub const SYMLINK_FOLLOW: u32 = 0x400;
     /// `unlinkat`: remove a directory.
     pub const REMOVEDIR: u32 = 0x200;
     /// `faccessat`: use the effective ids.

@@ -35,8 +35,8 @@ pub struct Inode {
     pub mount: MountId,
     /// Permission bits, 07777.
     pub permissions: u32,
-    /// Whether it has a name. A nameless inode lives while it is pinned.
-    pub linked: bool,
+    /// Number of names; at most 1 of a directory. A nameless inode lives while it is pinned.
+    pub links: u32,
     /// References other than the name: open descriptions, the current directory, removed child directories.
     pub pins: u32,
     /// Whether it counts against the inode quota (what the guest made does).
@@ -194,6 +194,16 @@ impl Inode {
             InodeKind::Device(_) => FileType::Character,
             InodeKind::Pipe(_) => FileType::Fifo,
         }
+    }
+
+    /// Whether it has a name.
+    pub fn linked(&self) -> bool {
+        self.links > 0
+    }
+
+    /// Inodes charged to the quota: itself, unless it is of a layer, and each further name, as on tmpfs.
+    pub fn charges(&self) -> u64 {
+        u64::from(self.charged) + u64::from(self.links.saturating_sub(1))
     }
 
     pub fn is_directory(&self) -> bool {

@@ -14,6 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  reads and writes of the host side
+//! lock     flock
 //! wheels   mounting and unmounting     installed INSTALLER and RECORD of wheels
 //! exchange files to and from the server   changes  what differs from the base
 //! check    checks the structure after reading it                          restore  attaches what it refers to
@@ -46,6 +47,7 @@ mod layers;
 mod length;
 pub mod limits;
 mod listing;
+pub mod lock;
 mod mapping;
 mod marks;
 pub mod mount;
@@ -170,7 +172,7 @@ impl Vfs {
             ino: 0,
             mount: MountId(0),
             permissions: 0o755,
-            linked: true,
+            links: 1,
             // One of the tree itself and one of the current directory.
             pins: 2,
             charged: false,
@@ -275,7 +277,7 @@ impl Vfs {
             let Ok(inode) = self.inodes.get(id) else {
                 return;
             };
-            if inode.linked || inode.pins > 0 {
+            if inode.linked() || inode.pins > 0 {
                 return;
             }
             let Some(gone) = self.inodes.remove(id, &mut self.quota) else {

@@ -9,6 +9,8 @@ pub const NAME_MAX: usize = 255;
 pub const SYMLINKS_MAX: u32 = 40;
 /// Nesting of directories below the root; deeper is `ENAMETOOLONG`.
 pub const DIRECTORY_DEPTH_MAX: u32 = 4096;
+/// Names of one file; `EMLINK` beyond, as on ext4.
+pub const LINKS_MAX: u32 = 65_000;
 /// File descriptors open at a time (`RLIMIT_NOFILE`); `EMFILE` beyond.
 pub const OPEN_FILES_MAX: usize = 1024;
 /// Mapped files at a time; `ENOMEM` beyond.

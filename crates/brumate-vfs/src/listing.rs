@@ -38,7 +38,7 @@ impl Vfs {
             Target::Inode(inode) => {
                 let inode = *inode;
                 let open = self.inodes.get(inode)?;
-                if open.is_directory() && !open.linked {
+                if open.is_directory() && !open.linked() {
                     return Err(Errno::ENOENT);
                 }
                 match &open.kind {

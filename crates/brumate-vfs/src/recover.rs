@@ -34,6 +34,8 @@ pub struct Piece {
     pub bytes: Vec<u8>,
     /// The file ends after them.
     pub last: bool,
+    /// It is another name of this file, which was given before; there are no bytes then.
+    pub link_to: Option<String>,
 }
 
 /// Saved inodes, by slot.
@@ -54,18 +56,25 @@ pub fn recover<E: From<RestoreError>>(
     let inodes: Saved = changes.changed.into_iter().filter_map(|(index, inode)| Some((index, inode?))).collect();
     let Some(top) = working_directory(&inodes, &rest, place) else { return Ok(0) };
     let files = files_below(&inodes, top);
-    for (path, chunks) in &files {
+    let mut given: BTreeMap<u32, &str> = BTreeMap::new();
+    for (path, slot, chunks) in &files {
+        let piece = |offset, bytes| Piece { path: path.clone(), offset, bytes, last: false, link_to: None };
+        if let Some(first) = given.get(slot) {
+            take(Piece { last: true, link_to: Some((*first).to_owned()), ..piece(0, Vec::new()) })?;
+            continue;
+        }
+        given.insert(*slot, path);
         let mut at = 0;
         while let Some(start) = chunks.next_data(at) {
             let end = chunks.next_hole(start).min(start + PIECE);
             let mut bytes = vec![0; (end - start) as usize];
             let read = chunks.read_at(start, &mut bytes);
             bytes.truncate(read);
-            take(Piece { path: path.clone(), offset: start, bytes, last: false })?;
+            take(piece(start, bytes))?;
             // An empty piece would never end the loop.
             at = end.max(start + 1);
         }
-        take(Piece { path: path.clone(), offset: chunks.len(), bytes: Vec::new(), last: true })?;
+        take(Piece { last: true, ..piece(chunks.len(), Vec::new()) })?;
     }
     Ok(files.len())
 }
@@ -102,8 +111,8 @@ fn top_of(inodes: &Saved, id: InodeId, root: InodeId) -> u32 {
     at.0
 }
 
-/// Paths and contents of the files below a directory.
-fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
+/// Paths, slots and contents of the files below a directory.
+fn files_below(inodes: &Saved, top: u32) -> Vec<(String, u32, &Chunks)> {
     let mut files = Vec::new();
     let (mut open, mut seen) = (vec![(top, String::new())], BTreeSet::from([top]));
     while let Some((index, above)) = open.pop() {
@@ -120,7 +129,9 @@ fn files_below(inodes: &Saved, top: u32) -> Vec<(String, &Chunks)> {
             match inodes.get(&child.0).map(|inode| &inode.kind) {
                 // Each directory once: damaged state may have cycles.
                 Some(InodeKind::Directory(_)) if seen.insert(child.0) => open.push((child.0, format!("{path}/"))),
-                Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => files.push((path, chunks)),
+                Some(InodeKind::File(Content::Own(chunks))) if chunks.is_consistent() => {
+                    files.push((path, child.0, chunks))
+                }
                 _ => {}
             }
         }

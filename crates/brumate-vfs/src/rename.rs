@@ -86,7 +86,7 @@ impl Vfs {
             }
         }
         self.check_mounts(source, target)?;
-        if !self.inodes.get(to)?.linked {
+        if !self.inodes.get(to)?.linked() {
             return Err(Errno::ENOENT);
         }
         if !matches!(
@@ -105,6 +105,8 @@ impl Vfs {
         entries.remove(old_name);
         entries.subdirectories -= u32::from(moves_directory).min(entries.subdirectories);
         self.touch_directory(from)?;
+        let moved = self.inodes.get_mut(source)?;
+        moved.links = moved.links.saturating_sub(1);
         self.link(to, new_name, source)?;
         let now = self.now();
         self.inodes.get_mut(source)?.ctime = now;

@@ -256,7 +256,7 @@ impl Vfs {
                 let inode = self.inodes.get(*id)?;
                 match &inode.kind {
                     InodeKind::Directory(entries) => {
-                        if !inode.linked {
+                        if !inode.linked() {
                             return Err(Errno::ENOENT);
                         }
                         if name.len() > NAME_MAX {

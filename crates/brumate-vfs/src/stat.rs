@@ -114,7 +114,7 @@ impl Vfs {
             dev: u64::from(inode.mount.0) + 1,
             ino: inode.ino,
             mode: self.inode_type(id)?.mode() | inode.permissions,
-            nlink: if inode.linked { links } else { 0 },
+            nlink: if inode.linked() { links } else { 0 },
             rdev,
             size,
             block_size: PAGE as u32,
@@ -131,9 +131,9 @@ impl Vfs {
         match &inode.kind {
             InodeKind::Directory(directory) => (directory.len() as u64 * DIRENT_SIZE, 0, 2 + directory.subdirectories),
             InodeKind::HostRoot(_) | InodeKind::FdDirectory => (0, 0, 2),
-            InodeKind::File(Content::Layer(file)) => (file.len, file.len.div_ceil(PAGE) * (PAGE / 512), 1),
-            InodeKind::File(Content::Own(chunks)) => (chunks.len(), chunks.pages() * (PAGE / 512), 1),
-            InodeKind::Symlink(target) => (target.len() as u64, inode.pages() * (PAGE / 512), 1),
+            InodeKind::File(Content::Layer(file)) => (file.len, file.len.div_ceil(PAGE) * (PAGE / 512), inode.links),
+            InodeKind::File(Content::Own(chunks)) => (chunks.len(), chunks.pages() * (PAGE / 512), inode.links),
+            InodeKind::Symlink(target) => (target.len() as u64, inode.pages() * (PAGE / 512), inode.links),
             InodeKind::Device(_) | InodeKind::Pipe(_) => (0, 0, 1),
         }
     }

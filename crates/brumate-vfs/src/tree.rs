@@ -3,9 +3,9 @@
 use super::Vfs;
 use super::bytes::Bytes;
 use super::flags::{FileType, at};
-use super::inode::{Directory, Inode, InodeId, InodeKind, MountId, symlink_pages};
-use super::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX};
-use super::resolve::{Last, Node, Parent, join};
+use super::inode::{Content, Directory, Inode, InodeId, InodeKind, MountId, symlink_pages};
+use super::limits::{DIRECTORY_DEPTH_MAX, LINKS_MAX, NAME_MAX};
+use super::resolve::{Follow, Last, Node, Parent, join};
 use brumate_abi::errno::Errno;
 
 impl Vfs {
@@ -25,7 +25,7 @@ impl Vfs {
             ino: 0,
             mount,
             permissions,
-            linked: false,
+            links: 0,
             pins: 0,
             charged,
             parent: self.root,
@@ -39,7 +39,7 @@ impl Vfs {
     /// Gives an inode a name that the caller has found free.
     pub(super) fn link(&mut self, directory: InodeId, name: &[u8], inode: InodeId) -> Result<(), Errno> {
         let child = self.inodes.get_mut(inode)?;
-        child.linked = true;
+        child.links = child.links.checked_add(1).ok_or(Errno::EMLINK)?;
         let is_directory = child.is_directory();
         if is_directory {
             child.parent = directory;
@@ -59,8 +59,12 @@ impl Vfs {
         self.touch_directory(directory)?;
         let now = self.now();
         let gone = self.inodes.get_mut(id)?;
-        gone.linked = false;
+        let was_one_of_several = gone.links > 1;
+        gone.links = gone.links.saturating_sub(1);
         gone.ctime = now;
+        if was_one_of_several {
+            self.quota.release_inode();
+        }
         if is_directory {
             self.pin(directory)?;
         }
@@ -89,7 +93,7 @@ impl Vfs {
         if !matches!(parent.kind, InodeKind::Directory(_)) {
             return Err(Errno::EACCES);
         }
-        if !parent.linked {
+        if !parent.linked() {
             return Err(Errno::ENOENT);
         }
         self.check_writable(directory)?;
@@ -153,6 +157,60 @@ impl Vfs {
             self.quota.release_pages(pages);
         }
         made.map(drop)
+    }
+
+    /// Gives a file another name (a hard link).
+    ///
+    /// # Errors
+    /// Those of `linkat(2)`; `EXDEV` between mounts and for files of layers, `EPERM` in a host directory.
+    pub fn linkat(
+        &mut self,
+        old_dirfd: i32,
+        old_path: &[u8],
+        new_dirfd: i32,
+        new_path: &[u8],
+        flags: u32,
+    ) -> Result<(), Errno> {
+        if flags & !at::SYMLINK_FOLLOW != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let follow = if flags & at::SYMLINK_FOLLOW != 0 { Follow::Yes } else { Follow::No };
+        let (source, _) = self.resolve_existing(old_dirfd, old_path, follow)?;
+        let (directory, name) = self.free_name(new_dirfd, new_path, false)?;
+        self.check_node_writable(&directory)?;
+        match (&directory, &source) {
+            (Node::Inode(parent), Node::Inode(id)) => self.link_again(*parent, &name, *id),
+            (Node::Host(host, _), Node::Host(other, _)) if host == other => Err(Errno::EPERM),
+            _ => Err(Errno::EXDEV),
+        }
+    }
+
+    fn link_again(&mut self, directory: InodeId, name: &[u8], id: InodeId) -> Result<(), Errno> {
+        let (holder, inode) = (self.inodes.get(directory)?, self.inodes.get(id)?);
+        if !holder.linked() {
+            return Err(Errno::ENOENT);
+        }
+        if holder.mount != inode.mount {
+            return Err(Errno::EXDEV);
+        }
+        match inode.kind {
+            InodeKind::File(Content::Own(_)) | InodeKind::Symlink(_) => {}
+            // The file goes when its layer is unmounted.
+            InodeKind::File(Content::Layer(_)) => return Err(Errno::EXDEV),
+            _ => return Err(Errno::EPERM),
+        }
+        if !inode.linked() {
+            return Err(Errno::ENOENT);
+        }
+        if inode.links >= LINKS_MAX {
+            return Err(Errno::EMLINK);
+        }
+        // Names take memory as well: without this, one file could have any number.
+        self.quota.charge_inode()?;
+        self.link(directory, name, id)?;
+        let now = self.now();
+        self.inodes.get_mut(id)?.ctime = now;
+        Ok(())
     }
 
     /// Removes a file (`flags` 0) or an empty directory (`AT_REMOVEDIR`).

@@ -256,7 +256,7 @@ impl Vfs {
                 ino: 0,
                 mount,
                 permissions: 0o644,
-                linked: true,
+                links: 1,
                 pins: 0,
                 charged: false,
                 parent: self.root,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Sandbox;
-use super::error::Error;
+use super::error::{Error, cut};
 use crate::api::{Ended, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, MachineSpec, Outcome};
 use crate::code::compile::{self, MAX_MODULE};
 use crate::memory::Mapped;
@@ -40,8 +40,13 @@ impl Sandbox {
         let outcome = machine.execute(Execute { code, ..Execute::default() }, events).await;
         match outcome {
             Ok(Outcome { ended: Ended::Returned(_), stopped: None, .. }) => {}
-            Ok(Outcome { stopped: Some(reason), .. }) => return Err(failed(format!("compiling it: {reason:?}"))),
-            Ok(Outcome { ended, .. }) => return Err(failed(format!("compiling it: {ended:?}"))),
+            Ok(Outcome { stopped: Some(_), .. }) => {
+                return Err(failed(format!("compiling it takes longer than {} s", TIME.as_secs())));
+            }
+            Ok(Outcome { ended: Ended::Raised { ename, evalue, .. }, .. }) => {
+                return Err(failed(cut(format!("compiling it: {ename}: {evalue}"))));
+            }
+            Ok(Outcome { .. }) => return Err(failed("compiling it ended before its end".to_owned())),
             Err(error) => return Err(failed(format!("compiling it: {error}"))),
         }
         let mut bytes = Vec::new();

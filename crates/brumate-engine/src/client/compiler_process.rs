@@ -65,7 +65,10 @@ impl Process {
             return failure.error;
         }
         let reason = match (self.child.ended().await, limits.cpu_seconds, limits.memory) {
-            (Some(libc::SIGKILL | libc::SIGXCPU), Some(seconds), _) => {
+            (Some(libc::SIGKILL), Some(seconds), _) => format!(
+                "compiling it takes more than the {seconds} s of CPU time that are left for it, or the compiler was ended from outside"
+            ),
+            (Some(libc::SIGXCPU), Some(seconds), _) => {
                 format!("compiling it takes more than the {seconds} s of CPU time that are left for it")
             }
             (Some(_), _, Some(memory)) => {

@@ -8,13 +8,21 @@ use std::io::{self, Seek};
 use std::path::Path;
 
 use super::error::Error;
-use super::images::Images;
+use super::images::{Images, Verified, private};
 use super::machine::Machine;
 use super::memory_file::memory_file;
 use super::session::Session;
 use super::session_file::{Header, copy_checked, load, open, store, trailer};
-use super::{PoolKey, Sandbox, crash_snapshot, prepare};
+use super::{Sandbox, crash_snapshot, prepare};
 use crate::api::{Image, Layer, LayerId, MachineSpec};
+
+/// The image from which a session resumes.
+enum Base {
+    /// One of the cache: this version's, or the one with this id.
+    Shared(Option<[u8; 32]>),
+    /// The one that came with the session.
+    Private(Verified),
+}
 
 /// A machine that was resumed from a file.
 #[derive(Debug)]
@@ -71,8 +79,11 @@ impl Sandbox {
         let spec = MachineSpec { layers: Vec::new(), ..spec };
         // The machine is forked at the same time.
         let loading = tokio::task::spawn_blocking(move || load(file));
-        let base = self.base_of(image, &header).await?;
-        let mut machine = self.machine_of_pool(&base, spec).await?;
+        let base = self.base_of(&image, &header, spec.private_image.as_deref()).await?;
+        let mut machine = match base {
+            Base::Shared(id) => self.machine_of_pool(&(image, id), spec).await?,
+            Base::Private(verified) => self.machine_of_private(&image, verified, spec).await?,
+        };
         let (payload, generation) = loading.await.map_err(io::Error::other)??;
         if machine.pool.base().id != header.base {
             return Err(header.outdated(super::pools::GONE));
@@ -85,34 +96,38 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Returns the image from which a session resumes: this version's, or one in the cache that another version has
-    /// made.
-    async fn base_of(&self, image: Image, header: &Header) -> Result<PoolKey, Error> {
-        let own = prepare::find(&self.shared, &image).await?;
+    /// Returns the image from which a session resumes: this version's, one in the cache that another version has made,
+    /// or the one that came with the session.
+    async fn base_of(&self, image: &Image, header: &Header, private: Option<&Path>) -> Result<Base, Error> {
+        let own = prepare::find(&self.shared, image).await?;
         if own.as_ref().is_some_and(|own| own.header.id == header.base) {
-            return Ok((image, None));
+            return Ok(Base::Shared(None));
         }
-        match prepare::find_by_id(&self.shared, header.base).await? {
-            Some(_) => Ok((image, Some(header.base))),
-            // An image that is not built yet may be the right one.
-            None if own.is_none() => Ok((image, None)),
-            None => Err(header.outdated(super::pools::GONE)),
+        if prepare::find_by_id(&self.shared, header.base).await?.is_some() {
+            return Ok(Base::Shared(Some(header.base)));
         }
+        if let Some(path) = private
+            && let Some(verified) = prepare::private_image(path.to_owned(), header.base).await?
+        {
+            return Ok(Base::Private(verified));
+        }
+        // An image that is not built yet may be the right one.
+        if own.is_none() { Ok(Base::Shared(None)) } else { Err(header.outdated(super::pools::GONE)) }
     }
 
-    /// Checks whether the image of the session hibernated in `path` is available. Starts nothing; an image that is not
-    /// built yet counts as available.
+    /// Checks whether the image of the session hibernated in `path` is available; `private` is the image that came with
+    /// it ([`MachineSpec::private_image`]). Starts nothing; an image that is not built yet counts as available.
     ///
     /// # Errors
     /// As [`Sandbox::resume`].
-    pub async fn can_resume(&self, path: &Path) -> Result<(), Error> {
+    pub async fn can_resume(&self, path: &Path, private: Option<&Path>) -> Result<(), Error> {
         crash_snapshot::adopt(path).await?;
         let (header, _) = open(path.to_owned()).await?;
         if !header.base_layers.is_empty() {
             // The wheels of its base are not available here.
             return Ok(());
         }
-        self.base_of(Image::of(header.modules.clone()), &header).await.map(drop)
+        self.base_of(&Image::of(header.modules.clone()), &header, private).await.map(drop)
     }
 
     /// Creates a new session with the files in the working directory of the session hibernated in `path`, and nothing
@@ -167,12 +182,12 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
     Ok(layers)
 }
 
-/// Checks the file of a hibernated session: that it is complete, and that its image is in `cache_dir` or may still be
-/// built. Reads all of it, and writes nothing.
+/// Checks the file of a hibernated session: that it is complete, and that its image is in `cache_dir`, is the one that
+/// came with it (`private_image`), or may still be built. Reads all of it, and writes nothing.
 ///
 /// # Errors
 /// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot resume it, [`Error::Io`] when it cannot be read.
-pub fn check_session_file(path: &Path, cache_dir: &Path) -> Result<(), Error> {
+pub fn check_session_file(path: &Path, private_image: Option<&Path>, cache_dir: &Path) -> Result<(), Error> {
     let mut file = File::open(path)?;
     let header = Header::read(&mut file)?;
     let start = file.stream_position()?;
@@ -185,7 +200,11 @@ pub fn check_session_file(path: &Path, cache_dir: &Path) -> Result<(), Error> {
     let images = Images::open(cache_dir)?;
     let own = images.get(&Image::of(header.modules.clone()));
     match own {
-        Some(own) if own.header.id != header.base && images.find(&header.base).is_none() => {
+        Some(own)
+            if own.header.id != header.base
+                && images.find(&header.base).is_none()
+                && !private_image.is_some_and(|path| private(path, &header.base).is_ok()) =>
+        {
             Err(header.outdated(super::pools::GONE))
         }
         _ => Ok(()),

@@ -3,6 +3,9 @@
 //! A file's name is the key of everything that went into the image, and of nothing else: two versions of Brumate with
 //! the same bundle and driver share it. The file appears by `rename` after `fsync`. Only damaged images are removed: a
 //! hibernated session may need an image that an earlier version made, and finds it by its content ([`Images::find`]).
+//!
+//! Only [`Images::commit`] adds an image: what a builder of this user wrote. An image that comes from elsewhere, with a
+//! session, stays outside of the cache and serves that session alone ([`private`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -125,22 +128,6 @@ impl Images {
         })
     }
 
-    /// Copies an image of another cache, unless it is there already. Returns whether it was copied.
-    ///
-    /// # Errors
-    /// `InvalidData` when it is damaged; others when the disk refuses.
-    pub(super) fn take_over(&self, mut from: File) -> std::io::Result<bool> {
-        let key = file::header(&from)?.key;
-        file::verify(&from, &key)?;
-        if rustix::fs::statat(&self.directory, name(&key), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            return Ok(false);
-        }
-        let mut temporary = tempfile::Builder::new().prefix(".building-").tempfile_in(&self.path)?;
-        std::io::copy(&mut from, temporary.as_file_mut())?;
-        publish(temporary, &self.path.join(name(&key)), &self.directory)?;
-        Ok(true)
-    }
-
     /// Whether there is a file for the image, complete or not.
     pub(crate) fn exists(&self, image: &Image) -> bool {
         rustix::fs::statat(&self.directory, name(&key(image)), AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -174,6 +161,23 @@ impl Images {
     pub(crate) fn lock(&self) -> Result<OwnedFd, CacheError> {
         lock(&self.directory, &self.path)
     }
+}
+
+/// Opens the image that came with one session, whose base has the SHA-256 `id`. Reads all of it.
+///
+/// # Errors
+/// `InvalidData` when it is damaged, another image, or one that this version cannot load; others when it cannot be read.
+pub(crate) fn private(path: &Path, id: &[u8; 32]) -> std::io::Result<Verified> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    let header = file::verify_content(&file, id)?;
+    if header.runtime != runtime() {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    Ok(Verified { file: Arc::new(file), header })
 }
 
 fn name(key: &[u8; 32]) -> String {

@@ -24,6 +24,7 @@ mod machine;
 mod memory_file;
 mod mounted;
 mod mounts;
+mod oom_kills;
 mod page_map;
 mod pool;
 mod pools;
@@ -57,7 +58,9 @@ pub use crate::api::ExitReason;
 pub use config::{DEFAULT_READY, SandboxConfig, StartMode};
 pub use error::Error;
 pub use hibernate::{ResumedMachine, check_session_file};
-pub use image_transfer::{copy_images, take_images};
+pub use image_transfer::{
+    MAX_IMAGE_BYTES, copy_image, copy_images, has_base, have_same_base, take_image, take_image_from,
+};
 pub use layers::layers_of;
 pub use lifecycle::PausedMachine;
 pub use machine::Machine;
@@ -75,12 +78,16 @@ use crate::code::compile::{self, ModuleKind};
 use crate::code::trampoline::trampoline_module;
 use crate::engine::{Purpose, engine};
 use compiler::{Compilers, Urgency};
-use images::Images;
+use images::{Images, Verified};
+use oom_kills::OomKills;
 use pool::Pool;
 use unoptimized::Unoptimized;
 
 /// Attempts to start a machine if zygotes end.
 const ATTEMPTS: usize = 3;
+
+/// Error text for a machine that says nothing.
+const NO_ANSWER: &str = "a new machine did not answer";
 
 /// The zygote of one image, if it runs.
 type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
@@ -104,6 +111,7 @@ pub(crate) struct SandboxShared {
     building: AtomicBool,
     /// Set once missing walls are logged.
     walls_reported: AtomicBool,
+    oom_kills: OomKills,
     /// Zygotes by image. The first caller that needs one starts it, and the others wait.
     pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
 }
@@ -151,6 +159,7 @@ impl Sandbox {
             startup_timeouts: config.startup_timeouts,
             building: AtomicBool::new(false),
             walls_reported: AtomicBool::new(false),
+            oom_kills: OomKills::of_this_process(),
             pools: std::sync::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
@@ -192,10 +201,9 @@ impl Sandbox {
         let mut last = Error::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
             let pool = self.shared.pool_of(image, Urgency::Needed).await?;
-            let started = Machine::start(self.shared.clone(), pool.clone(), &spec);
-            let Ok(started) = tokio::time::timeout(self.shared.startup_timeouts.hello, started).await else {
+            let Some(started) = self.start_machine(&pool, &spec).await else {
                 self.shared.retire(image, &pool).await;
-                last = Error::Unavailable("a new machine did not answer".to_owned());
+                last = Error::Unavailable(NO_ANSWER.to_owned());
                 continue;
             };
             match started {
@@ -205,6 +213,18 @@ impl Sandbox {
             }
         }
         Err(last)
+    }
+
+    /// A new machine of the image that came with one session, which no other session uses.
+    async fn machine_of_private(&self, image: &Image, verified: Verified, spec: MachineSpec) -> Result<Machine, Error> {
+        let pool = self.shared.private_pool(image, verified).await?;
+        self.start_machine(&pool, &spec).await.unwrap_or_else(|| Err(Error::Unavailable(NO_ANSWER.to_owned())))
+    }
+
+    /// Starts a machine; `None` if it does not answer in time.
+    async fn start_machine(&self, pool: &Arc<Pool>, spec: &MachineSpec) -> Option<Result<Machine, Error>> {
+        let started = Machine::start(self.shared.clone(), pool.clone(), spec);
+        tokio::time::timeout(self.shared.startup_timeouts.hello, started).await.ok()
     }
 
     /// Whether an image is built; starting its zygote takes milliseconds then.

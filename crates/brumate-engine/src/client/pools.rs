@@ -1,11 +1,13 @@
 //! Zygotes of a sandbox, one for each image: started on demand, replaced, and ended when unused.
 
+use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use super::compiler::Urgency;
 use super::error::Error;
+use super::images::Verified;
 use super::pool::Pool;
 use super::prepare;
 use super::zygote::{Ingredients, Zygote};
@@ -56,6 +58,10 @@ impl SandboxShared {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
+                // Entries without a zygote, which nobody uses at present.
+                pools.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|pool| pool.is_some()));
+            }
+            if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
             }
             pools.entry(wanted.clone()).or_default().clone()
@@ -77,26 +83,54 @@ impl SandboxShared {
     /// Starts the zygote of an image; builds the image if it is not there.
     async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
         let (main, trampoline) = prepare::prelude(self).await?;
-        let ingredients = Ingredients {
+        let ingredients = self.ingredients((&main, &trampoline), image, urgency);
+        let verified = match made_by_another {
+            None => prepare::image(self, ingredients, image).await?,
+            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
+        };
+        self.pool_from(ingredients, image, verified, self.ready).await
+    }
+
+    /// Starts a zygote of an image that came with one session. It is in no list: it ends with the last machine of that
+    /// session, and no other session gets a machine of it.
+    pub(super) async fn private_pool(&self, image: &Image, verified: Verified) -> Result<Arc<Pool>, Error> {
+        let (main, trampoline) = prepare::prelude(self).await?;
+        let ingredients = self.ingredients((&main, &trampoline), image, Urgency::Needed);
+        self.pool_from(Ingredients { brief: true, ..ingredients }, image, verified, 0).await
+    }
+
+    fn ingredients<'a>(
+        &'a self,
+        (main, trampoline): (&'a File, &'a File),
+        image: &'a Image,
+        urgency: Urgency,
+    ) -> Ingredients<'a> {
+        Ingredients {
             program: &self.program,
-            main: &main,
-            trampoline: &trampoline,
+            main,
+            trampoline,
             require_jail: self.require_jail,
             brief: self.brief.load(Ordering::Relaxed),
             startup_timeouts: self.startup_timeouts,
             compilers: &self.compilers,
             urgency,
             layers: image.layers(),
-        };
-        let verified = match made_by_another {
-            None => prepare::image(self, ingredients, image).await?,
-            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
-        };
+        }
+    }
+
+    /// Starts a zygote of a verified image, with so many ready machines.
+    async fn pool_from(
+        &self,
+        ingredients: Ingredients<'_>,
+        image: &Image,
+        verified: Verified,
+        ready: usize,
+    ) -> Result<Arc<Pool>, Error> {
         let zygote = Zygote::start(ingredients, &verified.file).await;
         self.compilers.rest();
         let zygote = zygote?;
         self.report_missing_walls(&zygote);
-        Ok(Pool::new(zygote, image.clone(), verified.header, self.ready))
+        Ok(Pool::new(zygote, image.clone(), verified.header, ready))
     }
 
     /// Logs the walls that are missing around machines, once for each sandbox.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::compiler::Urgency;
 use super::error::Error;
-use super::images::Verified;
+use super::images::{self, Verified};
 use super::memory_file::memory_file;
 use super::progress::report_to;
 use super::zygote::{Ingredients, build};
@@ -169,6 +170,20 @@ pub(super) async fn find_by_id(shared: &SandboxShared, id: [u8; 32]) -> Result<O
     let images = shared.images.clone();
     let found = tokio::task::spawn_blocking(move || images.find(&id)).await;
     found.map_err(|error| Error::Unavailable(error.to_string()))
+}
+
+/// Opens the image that came with one session. `None` if it cannot be used; the log says why.
+pub(super) async fn private_image(path: PathBuf, id: [u8; 32]) -> Result<Option<Verified>, Error> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let opened = images::private(&path, &id);
+        match opened {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            opened => opened
+                .inspect_err(|error| tracing::warn!(%error, "the image that came with a session is not used"))
+                .ok(),
+        }
+    });
+    opened.await.map_err(|error| Error::Unavailable(error.to_string()))
 }
 
 /// Keeps other processes from compiling the same modules at the same time.

@@ -154,7 +154,7 @@ pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], outp
     let first = ToZygote::Build { require_jail, preload: modules.to_vec(), layers };
     match start(ingredients, first, output, None).await? {
         (_, _, FromZygote::Built) => Ok(()),
-        (_, _, other) => Err(Error::Unavailable(format!("the builder said {other:?}"))),
+        _ => Err(Error::Unavailable("the builder of the image said something else".to_owned())),
     }
 }
 

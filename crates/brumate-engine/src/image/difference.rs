@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Base, ImageError, Record, SavedState};
+use crate::libc::zone::Zone;
 use crate::memory::{Mapped, PAGE_BYTES};
 use crate::page_map::{Entries, Entry};
 
@@ -27,6 +28,9 @@ struct Head {
     files: Vec<u8>,
     /// Changed pages: number of the first, how many.
     runs: Vec<(u32, u32)>,
+    /// As [`SavedState::zone`].
+    #[serde(deserialize_with = "super::or_default")]
+    zone: Zone,
 }
 
 fn failed(error: io::Error) -> ImageError {
@@ -48,7 +52,7 @@ pub(crate) fn write(
     let original = Mapped::new(&base.file, super::file::HEADER_BYTES, base.header.memory).map_err(failed)?;
     let own = page_map.and_then(|map| private_pages(map, memory));
     let runs = changed(memory, original.bytes(), own.as_deref());
-    let head = Head { record: saved.record, files: saved.vfs, runs };
+    let head = Head { record: saved.record, files: saved.vfs, runs, zone: saved.zone };
     let bytes = postcard::to_allocvec(&head).map_err(|error| ImageError::Engine(error.to_string()))?;
     let stream = || -> io::Result<()> {
         let mut encoder = zstd::Encoder::new(to, LEVEL)?;
@@ -119,7 +123,7 @@ pub(crate) fn read(from: &File) -> Result<(SavedState, Reader<'_>), ImageError> 
     let mut bytes = Vec::new();
     (&mut stream).take(length).read_to_end(&mut bytes).map_err(damaged)?;
     let head: Head = postcard::from_bytes(&bytes).map_err(|error| ImageError::Damaged(error.to_string()))?;
-    Ok((SavedState { record: head.record, vfs: head.files }, Reader { stream, runs: head.runs }))
+    Ok((SavedState { record: head.record, vfs: head.files, zone: head.zone }, Reader { stream, runs: head.runs }))
 }
 
 impl Reader<'_> {

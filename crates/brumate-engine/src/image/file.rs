@@ -34,6 +34,9 @@ const MAX_PAGES: u64 = 4 << 20;
 /// Largest copy of the driver's files, in bytes.
 const MAX_GUEST: u64 = 16 << 20;
 
+/// Largest file of an image, in bytes.
+pub(crate) const MAX_FILE: u64 = HEADER_BYTES + MAX_MEMORY + MAX_METADATA + MAX_PAGES + MAX_GUEST;
+
 const MAGIC: [u8; 8] = *b"brumate\x1a";
 
 /// First page of an image.
@@ -161,15 +164,24 @@ pub(crate) fn complete(from: &File, to: &File, origin: Origin, guest: &GuestFile
 pub(crate) fn header(file: &File) -> io::Result<Header> {
     let mut page = [0; HEADER_BYTES as usize];
     file.read_exact_at(&mut page, 0)?;
-    let (header, _) =
-        postcard::take_from_bytes::<Header>(&page).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let header = decode(&page).ok_or(io::ErrorKind::InvalidData)?;
+    if file.metadata()?.len() == header.end() { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Decodes the first page of an image; `None` if it is none, of another format, or too large.
+fn decode(page: &[u8]) -> Option<Header> {
+    let (header, _) = postcard::take_from_bytes::<Header>(page).ok()?;
     let known = header.magic == MAGIC && header.format == FORMAT;
-    let whole = header.memory <= MAX_MEMORY
+    let bounded = header.memory <= MAX_MEMORY
         && header.metadata <= MAX_METADATA
         && header.pages <= MAX_PAGES
-        && header.guest <= MAX_GUEST
-        && file.metadata()?.len() == header.end();
-    if known && whole { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+        && header.guest <= MAX_GUEST;
+    (known && bounded).then_some(header)
+}
+
+/// Returns the length of the file of which `page` is the first page, if that says that it is the image `id`.
+pub(crate) fn claimed_length(page: &[u8], id: &[u8; 32]) -> Option<u64> {
+    decode(page).filter(|header| header.id == *id).map(|header| header.end())
 }
 
 /// Whether mapping the file could need memory that a full file system does not have: a hole in a tmpfs.
@@ -196,6 +208,19 @@ pub(crate) fn verify(file: &File, key: &[u8; 32]) -> io::Result<Header> {
     let mut crc = crc32fast::Hasher::new();
     crc.update(content.bytes());
     if header.key == *key && crc.finalize() == header.crc { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Verifies as [`verify`], whatever key the header names, and that the image's content has the SHA-256 `id`. For images
+/// that are not from this cache: their headers are believed nothing.
+///
+/// # Errors
+/// `InvalidData` when it is damaged, another image, or not all of it is allocated.
+pub(crate) fn verify_content(file: &File, id: &[u8; 32]) -> io::Result<Header> {
+    let header = header(file)?;
+    verify(file, &header.key)?;
+    let content = Mapped::new(file, HEADER_BYTES, header.memory + header.metadata)?;
+    let found: [u8; 32] = Sha256::digest(content.bytes()).into();
+    if header.id == *id && found == *id { Ok(header) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// Reads everything but the memory.

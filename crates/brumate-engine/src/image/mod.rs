@@ -16,11 +16,12 @@ pub(crate) mod sealed;
 
 use std::fs::File;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::files::DamagedFiles;
 use crate::files::layers::GivenLayer;
 use crate::libc::ffi::ClosuresRecord;
+use crate::libc::zone::Zone;
 use crate::link::LibraryBase;
 use crate::trace::Pages;
 use crate::wire::{ModuleKey, Origin};
@@ -53,6 +54,14 @@ pub(crate) struct Record {
 pub(crate) struct SavedState {
     pub(crate) record: Record,
     pub(crate) vfs: Vec<u8>,
+    /// Local time. Images without it, of earlier versions, have UTC.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) zone: Zone,
+}
+
+/// Reads the last field of a state, which earlier versions have not written.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(T::deserialize(from).unwrap_or_default())
 }
 
 /// A loaded side module.

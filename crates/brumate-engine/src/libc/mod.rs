@@ -17,6 +17,7 @@ mod sockets;
 mod syscalls;
 mod time;
 mod wait;
+pub(crate) mod zone;
 
 use wasmtime::{Engine, Linker};
 

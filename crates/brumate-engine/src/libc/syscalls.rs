@@ -2,9 +2,11 @@
 
 use wasmtime::{Caller, Linker};
 
+use super::zone::{SET_ZONE, Zone};
 use super::{dirs, files};
 use crate::files::EVENT_FD;
 use crate::host::{Host, split};
+use brumate_abi::errno::syscall_unit;
 
 const ENV: &str = "env";
 const WASI: &str = "wasi_snapshot_preview1";
@@ -61,7 +63,21 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     bind!(linker, ENV, "__syscall_pipe", files::pipe memory, fds: u32);
     bind!(linker, ENV, "__syscall_umask_js", files::umask_js, mask: i32);
     bind!(linker, ENV, "__syscall_fcntl64", files::fcntl64 memory, fd: i32, command: i32, va: u32);
-    bind!(linker, ENV, "__syscall_ioctl", files::ioctl memory, fd: i32, request: i32, va: u32);
+    linker.func_wrap(
+        ENV,
+        "__syscall_ioctl",
+        |mut caller: Caller<'_, Host>, fd: i32, request: i32, va: u32| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            if request == SET_ZONE {
+                return syscall_unit((|| {
+                    host.zone = Zone::read(&memory, memory.vararg(va)?)?;
+                    host.zone_changes += 1;
+                    Ok(())
+                })());
+            }
+            files::ioctl(&mut host.vfs, &mut memory, fd, request, va)
+        },
+    )?;
     linker.func_wrap(
         WASI,
         "fd_read",

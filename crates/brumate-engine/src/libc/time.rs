@@ -1,7 +1,8 @@
-//! Time: clocks and the calendar. The sandbox uses UTC.
+//! Time: clocks, the calendar and local time, which is UTC until the guest sets its zone.
 
 use wasmtime::{Caller, Linker};
 
+use super::zone::Entry;
 use crate::caps::clock;
 use crate::host::{Host, split};
 use brumate_abi::errno::Errno;
@@ -79,6 +80,30 @@ fn read_tm(memory: &mut GuestMemory<'_>, address: u32) -> Result<i64, Errno> {
     Ok(seconds)
 }
 
+/// Returns the address of the C library's two names of the zone (`tzname`).
+fn zone_names(caller: &mut Caller<'_, Host>) -> Option<u32> {
+    let global = caller.get_export("tzname")?.into_global()?;
+    global.get(caller).i32().map(|address| address as u32)
+}
+
+/// Writes what a broken-down time says of its zone, and the zone's name to where the C library takes it from.
+fn write_zone(
+    memory: &mut GuestMemory<'_>,
+    entry: Option<&Entry>,
+    names: Option<u32>,
+    address: u32,
+) -> Result<(), Errno> {
+    let (summer, offset) = entry.map_or((false, 0), |entry| (entry.is_summer, entry.offset));
+    memory.write_u32(address.wrapping_add(tm::DST), summer.into())?;
+    memory.write_u32(address.wrapping_add(tm::GMTOFF), offset as u32)?;
+    let Some(names) = names else { return Ok(()) };
+    let place = memory.read_u32(names.wrapping_add(4 * u32::from(summer)))?;
+    match entry {
+        Some(entry) => memory.write(place, &entry.name),
+        None => memory.write(place, b"UTC\0"),
+    }
+}
+
 /// Defines the family's imports.
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_date_now", |caller: Caller<'_, Host>| -> f64 {
@@ -115,20 +140,28 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         let _ = write_tm(&mut split(&mut caller).0, time, out);
     })?;
     linker.func_wrap("env", "_localtime_js", |mut caller: Caller<'_, Host>, time: i64, out: u32| {
-        let mut memory = split(&mut caller).0;
-        let _ = write_tm(&mut memory, time, out)
-            .and_then(|()| memory.write_u32(out.wrapping_add(tm::DST), 0))
-            .and_then(|()| memory.write_u32(out.wrapping_add(tm::GMTOFF), 0));
+        let names = zone_names(&mut caller);
+        let (mut memory, host) = split(&mut caller);
+        let entry = host.zone.at(time);
+        let offset = entry.map_or(0, |entry| entry.offset);
+        let _ = write_tm(&mut memory, time.saturating_add(offset.into()), out)
+            .and_then(|()| write_zone(&mut memory, entry, names, out));
     })?;
     linker.func_wrap("env", "_timegm_js", |mut caller: Caller<'_, Host>, address: u32| -> i64 {
         read_tm(&mut split(&mut caller).0, address).unwrap_or(-1)
     })?;
     linker.func_wrap("env", "_mktime_js", |mut caller: Caller<'_, Host>, address: u32| -> i64 {
-        let mut memory = split(&mut caller).0;
-        let seconds = read_tm(&mut memory, address).unwrap_or(-1);
-        let _ = memory.write_u32(address.wrapping_add(tm::DST), 0);
-        let _ = memory.write_u32(address.wrapping_add(tm::GMTOFF), 0);
-        seconds
+        let names = zone_names(&mut caller);
+        let (mut memory, host) = split(&mut caller);
+        let moment = |memory: &mut GuestMemory<'_>| {
+            let summer = memory.read_u32(address.wrapping_add(tm::DST))? as i32;
+            let seconds = host.zone.moment(read_tm(memory, address)?, (summer >= 0).then_some(summer > 0));
+            let entry = host.zone.at(seconds);
+            write_tm(memory, seconds.saturating_add(entry.map_or(0, |entry| entry.offset.into())), address)?;
+            write_zone(memory, entry, names, address)?;
+            Ok::<i64, Errno>(seconds)
+        };
+        moment(&mut memory).unwrap_or(-1)
     })?;
     linker.func_wrap(
         "env",

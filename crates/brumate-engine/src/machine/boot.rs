@@ -16,6 +16,7 @@ use crate::code::ModuleSource;
 use crate::files::{DRIVER, EVENT_FD, HOME, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
+use crate::libc::zone::Zone;
 use crate::link::{self, Helper, Libraries};
 use brumate_vfs::Vfs;
 
@@ -51,6 +52,8 @@ pub(super) fn instantiate(
         slots: HashMap::new(),
         modules,
         clock: Clock::new(),
+        zone: Zone::default(),
+        zone_changes: 0,
         environment: vec![
             format!("HOME={HOME}"),
             "USER=user".to_owned(),

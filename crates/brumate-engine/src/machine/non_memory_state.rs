@@ -20,6 +20,7 @@ pub(crate) struct NonMemoryState {
     /// Number of functions that got a slot.
     slots: usize,
     closures: u64,
+    zone_changes: u64,
     files: brumate_vfs::FileSystemState,
 }
 
@@ -61,8 +62,8 @@ impl Machine {
         let host = self.store.data_mut();
         let libraries = &host.libraries;
         let libraries = (libraries.loaded.len(), libraries.by_path.len(), libraries.opened);
-        let (slots, closures) = (host.slots.len(), host.closures.changes());
-        Some(NonMemoryState { sizes, globals, libraries, slots, closures, files: host.vfs.state().ok()? })
+        let (slots, closures, zone_changes) = (host.slots.len(), host.closures.changes(), host.zone_changes);
+        Some(NonMemoryState { sizes, globals, libraries, slots, closures, zone_changes, files: host.vfs.state().ok()? })
     }
 }
 

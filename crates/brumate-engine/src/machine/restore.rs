@@ -16,6 +16,7 @@ use crate::files;
 use crate::files::layers::GivenLayer;
 use crate::host::guest;
 use crate::image::{self, Base, ImageError, Record, SavedState};
+use crate::libc::zone::Zone;
 use crate::memory;
 use crate::trace::Pages;
 use crate::wire::LayerProblem;
@@ -63,6 +64,7 @@ impl Machine {
         memory::map(&mut store, memory, file, offset)
             .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
         let mut machine = Machine { store, memory, python, output, globals: Globals::default() };
+        machine.set_zone(&saved.zone);
         machine.set_signal_words().map_err(|error| ImageError::Damaged(error.to_string()))?;
         Ok(machine)
     }
@@ -74,7 +76,7 @@ impl Machine {
     pub(crate) fn snapshot(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = postcard::to_allocvec(&self.store.data().vfs);
-        Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+        self.saved(record, vfs)
     }
 
     /// As [`Machine::snapshot`], for a session: of the files only the difference to the base's.
@@ -84,7 +86,19 @@ impl Machine {
     pub(crate) fn snapshot_changes(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = self.store.data_mut().vfs.save_changes();
-        Ok(SavedState { record, vfs: vfs.map_err(|error| ImageError::Unsupported(error.to_string()))? })
+        self.saved(record, vfs)
+    }
+
+    fn saved(&self, record: Record, vfs: Result<Vec<u8>, postcard::Error>) -> Result<SavedState, ImageError> {
+        let vfs = vfs.map_err(|error| ImageError::Unsupported(error.to_string()))?;
+        Ok(SavedState { record, vfs, zone: self.store.data().zone.clone() })
+    }
+
+    /// Sets the local time of a saved state, which is UTC if it makes no sense.
+    fn set_zone(&mut self, zone: &Zone) {
+        let host = self.store.data_mut();
+        host.zone = if zone.is_sound() { zone.clone() } else { Zone::default() };
+        host.zone_changes += 1;
     }
 
     fn record(&mut self) -> Result<Record, ImageError> {
@@ -111,6 +125,7 @@ impl Machine {
         self.store.data_mut().vfs = vfs;
         image::restore::apply(&mut self.store.as_context_mut(), &saved.record)?;
         self.python.set_driver(&saved.record.driver)?;
+        self.set_zone(&saved.zone);
         let failed = |error: std::io::Error| ImageError::Engine(format!("mapping the image: {error}"));
         let (offset, length) = (image::file::HEADER_BYTES, base.header.memory);
         memory::reset(&mut self.store, self.memory, &base.file, offset, length).map_err(failed)?;

@@ -51,7 +51,10 @@ impl Worker {
         let place = vfs.place_of(WORKSPACE.as_bytes());
         let taken = brumate_vfs::recover(&saved.vfs, place, |piece| -> Result<(), WriteFailure> {
             let path = format!("{WORKSPACE}/{}", piece.path);
-            let written = vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last);
+            let written = match &piece.link_to {
+                Some(first) => vfs.link_file(format!("{WORKSPACE}/{first}").as_bytes(), path.as_bytes()),
+                None => vfs.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last),
+            };
             written.map_err(|errno| WriteFailure(format!("{}: {errno}", piece.path)))
         });
         taken.map(drop).map_err(|WriteFailure(reason)| reason)

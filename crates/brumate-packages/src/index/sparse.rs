@@ -15,6 +15,8 @@ use crate::index::{MAX_METADATA_BYTES, MAX_RANGE_BYTES};
 const FIRST_BYTES: u64 = 32 * 1024;
 /// Smallest piece that is fetched afterwards.
 const PIECE_BYTES: u64 = 64 * 1024;
+/// Most bytes of a wheel that are read for its metadata: the directory of one with 65,536 files, and `METADATA`.
+const MAX_READ_BYTES: u64 = 24 << 20;
 /// Most requests for one wheel.
 const MAX_REQUESTS: usize = 64;
 
@@ -68,6 +70,7 @@ pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
 /// A sentence that says why the file cannot be read.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
+    let wheel = BoundedReads { inner: wheel, left: MAX_READ_BYTES };
     let mut archive = zip::ZipArchive::new(wheel).map_err(|error| format!("not a wheel: {error}"))?;
     let is_metadata = |name: &str| {
         let stem = name.strip_suffix("/METADATA").and_then(|rest| rest.strip_suffix(".dist-info"));
@@ -92,6 +95,27 @@ pub fn metadata_of(wheel: impl Read + Seek) -> Result<Arc<[u8]>, String> {
         return Err(format!("{name} is larger than {MAX_METADATA_BYTES} bytes"));
     }
     Ok(bytes.into())
+}
+
+/// Reader that fails after so many bytes: the directory of an archive is decoded into memory as a whole.
+struct BoundedReads<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for BoundedReads<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.left =
+            self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other("its directory is too large"))?;
+        Ok(count)
+    }
+}
+
+impl<R: Seek> Seek for BoundedReads<R> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(position)
+    }
 }
 
 /// File of which only some parts are present. A read elsewhere fails and notes the missing range.
@@ -144,5 +168,38 @@ impl Seek for &mut PartialFile {
         };
         self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    fn archive(entries: usize, metadata: usize) -> Cursor<Vec<u8>> {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default();
+        for number in 0..entries {
+            writer.start_file(format!("{number:0200}"), options).unwrap();
+        }
+        writer.start_file("a-1.dist-info/METADATA", options).unwrap();
+        writer.write_all(&vec![b'x'; metadata]).unwrap();
+        Cursor::new(writer.finish().unwrap().into_inner())
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        assert_eq!(metadata_of(archive(1000, 3)).unwrap()[..], *b"xxx");
+        let most = MAX_METADATA_BYTES as usize;
+        assert_eq!(metadata_of(archive(0, most)).unwrap().len(), most);
+        let error = metadata_of(archive(0, most + 1)).unwrap_err();
+        assert!(error.contains("is larger than"), "{error}");
+        // Each entry takes 246 bytes in the directory.
+        let error = metadata_of(archive(MAX_READ_BYTES as usize / 246 + 1, 3)).unwrap_err();
+        assert!(error.contains("its directory is too large"), "{error}");
     }
 }

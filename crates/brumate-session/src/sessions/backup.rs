@@ -11,8 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::Sessions;
-use super::directory::{DataDir, DataDirError};
+use super::directory::{DataDir, DataDirError, private_file};
 use super::examine::used_by;
 use super::lease::flush_all;
 use super::record::{SessionRecord, SessionState};
@@ -93,6 +95,12 @@ impl Sessions {
         mark_lost(&target, records)
     }
 
+    /// Returns where the image that comes with the session hibernated in `file` belongs; `None` for another file.
+    pub fn private_image_of(file: &Path) -> Option<PathBuf> {
+        let id = DataDir::session_of(file.file_name()?.to_str()?)?;
+        Some(file.with_file_name(DataDir::private_image_name(&id)))
+    }
+
     /// Writes the sessions that are live and idle.
     pub(super) async fn write_idle(&self) {
         let slots: Vec<_> = self.slots().values().filter(|slot| slot.has_lease()).cloned().collect();
@@ -160,8 +168,8 @@ fn copy_session(
     Err(failed(io::Error::other("the server replaces the file of a session faster than it is copied")))
 }
 
-/// Lists the files that records need. A live server still writes crash snapshots; a killed one has left them complete.
-fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
+/// Lists the files that hold the state of sessions. A live server still writes crash snapshots; a killed one has left them complete.
+fn session_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
     let mut names = Vec::new();
     for record in records {
         match &record.image {
@@ -175,17 +183,36 @@ fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) ->
     names
 }
 
-/// Copies a session file and syncs it to disk; false if the file does not exist any more.
+/// Lists the files of [`session_files`], and the images that came with these sessions.
+fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
+    let with_images = records.iter().filter(|record| directory.existing_private_image(&record.id).is_some());
+    let images: Vec<String> = with_images.map(|record| DataDir::private_image_name(&record.id)).collect();
+    let mut names = session_files(directory, records, in_use);
+    names.extend(images);
+    names
+}
+
+/// Copies a session file and syncs it to disk; false if the file does not exist any more. A link is not followed: a
+/// backup may be somebody else's.
 fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
     let target = to.image(name);
-    match std::fs::copy(from.image(name), &target) {
-        Ok(_) => File::open(&target)?.sync_all().map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut source = match rustix::fs::open(from.image(name), flags, Mode::empty()) {
+        Ok(source) => File::from(source),
+        Err(rustix::io::Errno::NOENT) => {
             let _ = std::fs::remove_file(&target);
-            Ok(false)
+            return Ok(false);
         }
-        Err(error) => Err(error),
+        Err(errno) => return Err(errno.into()),
+    };
+    if !source.metadata()?.is_file() {
+        return Err(io::Error::other(format!("{} is not a regular file", from.image(name).display())));
     }
+    let mut copied = private_file(&target)?;
+    copied.set_len(0)?;
+    io::copy(&mut source, &mut copied)?;
+    copied.sync_all()?;
+    Ok(true)
 }
 
 /// Marks sessions without their state as lost in the registry, and counts.
@@ -193,7 +220,7 @@ fn mark_lost(target: &DataDir, records: Vec<SessionRecord>) -> Result<Backup, Da
     let mut backup = Backup { sessions: records.len(), ..Backup::default() };
     let mut lost = Vec::new();
     for record in records {
-        let files = needed_files(target, std::slice::from_ref(&record), false);
+        let files = session_files(target, std::slice::from_ref(&record), false);
         let there: Vec<PathBuf> = files.iter().map(|name| target.image(name)).filter(|path| path.is_file()).collect();
         let bytes = there.iter().filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
         backup.bytes = backup.bytes.saturating_add(bytes.sum());

@@ -233,7 +233,7 @@ impl Sessions {
                 Ok(MachineAfterCell::Unchanged)
             }
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                let kept = self.note_machine_loss(slot, &format!("{reason:?}"));
+                let kept = self.note_machine_loss(slot, &reason.to_string());
                 report.set_machine_exit(&reason, output_dropped, peak_memory_bytes, limits, !kept);
                 Ok(MachineAfterCell::Lost)
             }

@@ -90,13 +90,17 @@ impl Sessions {
             (_, _, Some(image)) => {
                 let source = self.inner.directory.image(&image.name);
                 if matches!(from, MachineState::Absent)
-                    && let Err(EngineError::Outdated(_)) = self.inner.engine.can_resume(&source).await
+                    && let private = self.inner.directory.existing_private_image(&parent_id)
+                    && let Err(EngineError::Outdated(_)) =
+                        self.inner.engine.can_resume(&source, private.as_deref()).await
                 {
                     return self.copy_files(parent, child, to).await;
                 }
+                self.share_private_image(&parent_id, child).await?;
                 return self.adopt_copy(child, source).await;
             }
             (MachineState::Live(live), _, None) => {
+                self.share_private_image(&parent_id, child).await?;
                 // Does not wait: the parent has a place itself. Two parents that waited for each other's places would
                 // wait for ever.
                 if self.inner.settings.durability == Durability::Shutdown
@@ -170,7 +174,9 @@ impl Sessions {
             if let Some(image) = image {
                 sessions.inner.directory.remove_image(&image.name);
             }
-            sessions.inner.directory.remove_crash_snapshot(&slot.record().id);
+            let id = slot.record().id.clone();
+            sessions.inner.directory.remove_crash_snapshot(&id);
+            sessions.remove_private_image(&slot);
             drop(guard);
             sessions.free_place_for_waiting();
             Ok(())

@@ -29,7 +29,8 @@ impl Sessions {
         let settings = &self.inner.settings;
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let unwritten = |usage: DiskUsage| if usage.written { 0 } else { usage.bytes };
-        let (mut all, mut own, mut open) = (usage.bytes, usage.bytes, unwritten(usage));
+        let bytes = usage.bytes.saturating_add(slot.private_image_bytes());
+        let (mut all, mut own, mut open) = (bytes, bytes, unwritten(usage));
         for other in slots.iter().filter(|other| !std::ptr::eq(&***other, slot)) {
             let usage = other.disk_usage();
             all = all.saturating_add(usage.bytes);

@@ -69,9 +69,9 @@ impl Examination {
 }
 
 impl Sessions {
-    /// Examines a data directory, also while servers use it. Reads the file of every hibernated session with `check`,
-    /// which the engine provides.
-    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path) -> Result<(), FileFault>) -> Examination {
+    /// Examines a data directory, also while servers use it. Reads the file of every hibernated session, and
+    /// the image that came with it, with `check`, which the engine provides.
+    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path, Option<&Path>) -> Result<(), FileFault>) -> Examination {
         let mut found = Examination::default();
         match std::fs::metadata(data_dir) {
             Ok(metadata) => {
@@ -157,7 +157,7 @@ pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
 fn examine_sessions(
     directory: &DataDir,
     records: &[SessionRecord],
-    check: &dyn Fn(&Path) -> Result<(), FileFault>,
+    check: &dyn Fn(&Path, Option<&Path>) -> Result<(), FileFault>,
     found: &mut Examination,
 ) {
     found.sessions = records.len();
@@ -174,7 +174,10 @@ fn examine_sessions(
             Ok(metadata) if metadata.len() != image.bytes => {
                 Some(FileFault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), image.bytes)))
             }
-            Ok(_) => check(&path).err().filter(|_| path.exists()),
+            Ok(_) => {
+                let private = directory.existing_private_image(&record.id);
+                check(&path, private.as_deref()).err().filter(|_| path.exists())
+            }
         };
         let Some(wrong) = wrong else { continue };
         damaged += 1;
@@ -207,7 +210,7 @@ mod tests {
     use super::super::registry::{CommitSync, RecordParts};
     use super::*;
 
-    fn unbroken(path: &Path) -> Result<(), FileFault> {
+    fn unbroken(path: &Path, _image: Option<&Path>) -> Result<(), FileFault> {
         match std::fs::read_to_string(path).unwrap().as_str() {
             "whole" => Ok(()),
             "older" => Err(FileFault::Outdated("Brumate 0.0.1 put it to sleep".to_owned())),

@@ -261,7 +261,7 @@ impl Sessions {
                         slot.set_not_storable(error.clone());
                     }
                     if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
-                        self.note_machine_loss(slot, &format!("{reason:?}"));
+                        self.note_machine_loss(slot, &reason.to_string());
                         *machine = MachineState::Absent;
                         self.record_unchanged(slot).await;
                     }

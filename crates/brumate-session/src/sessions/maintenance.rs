@@ -62,8 +62,10 @@ impl Sessions {
             let needed = needed.and_then(|record| record.image).map(|image| image.name);
             // The files of a crash snapshot have the name of the session file with a suffix.
             let beside = |name: &str, needed: &str| name.strip_prefix(needed).is_some_and(|rest| rest.starts_with('.'));
+            let private = DataDir::private_image_name(&id);
             for name in names {
-                if needed.as_deref().is_none_or(|needed| name != needed && !beside(&name, needed)) {
+                let is_needed = |needed: &str| name == needed || name == private || beside(&name, needed);
+                if !needed.as_deref().is_some_and(is_needed) {
                     directory.remove_image(&name);
                 }
             }
@@ -133,6 +135,7 @@ impl Sessions {
         *guard = MachineState::Removed;
         self.slots().remove(&id);
         self.inner.directory.remove_crash_snapshot(&id);
+        self.remove_private_image(slot);
         if let Some(image) = image {
             self.inner.directory.remove_image(&image.name);
         }

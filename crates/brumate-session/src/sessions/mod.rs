@@ -64,7 +64,7 @@ pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};
 pub use record::{FileRecord, ImageFile, SessionRecord, SessionState};
 pub use report::{CellImage, CellReport, FullText, SessionFile};
 pub use settings::{Durability, FreeSpace, SessionSettings, session_image};
-pub use snapshot::SessionSnapshot;
+pub use snapshot::{SessionSnapshot, SnapshotFiles};
 pub use uploads::Upload;
 
 use crate::admission::Admission;
@@ -311,8 +311,17 @@ impl Sessions {
 
     fn spec(&self, slot: &Slot) -> MachineSpec {
         let settings = &self.inner.settings;
-        let principal = slot.record().principal.as_str().into();
-        MachineSpec { principal, image: settings.image.clone(), limits: settings.limits, ..MachineSpec::default() }
+        let (id, principal) = {
+            let record = slot.record();
+            (record.id.clone(), record.principal.as_str().into())
+        };
+        MachineSpec {
+            principal,
+            image: settings.image.clone(),
+            limits: settings.limits,
+            private_image: self.inner.directory.existing_private_image(&id),
+            ..MachineSpec::default()
+        }
     }
 
     /// Returns the number of sessions.

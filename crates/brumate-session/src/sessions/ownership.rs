@@ -50,7 +50,13 @@ impl Sessions {
             let idle = self.unused_for(&record);
             match slot {
                 Some(slot) => slot.set_record(record, now, idle),
-                None => drop(slots.insert(record.id.clone(), Arc::new(Slot::with_idle_time(record, now, idle)))),
+                None => {
+                    let id = record.id.clone();
+                    let slot = Slot::with_idle_time(record, now, idle);
+                    let private = std::fs::metadata(self.inner.directory.private_image(&id));
+                    slot.set_private_image_bytes(private.map_or(0, |found| found.len()));
+                    drop(slots.insert(id, Arc::new(slot)));
+                }
             }
         }
     }

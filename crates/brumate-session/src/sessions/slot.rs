@@ -1,7 +1,7 @@
 //! Slot of a session in this process: its lock, its machine and its record.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -94,6 +94,8 @@ pub(crate) struct Slot {
     discarded: AtomicBool,
     /// Whether the session is being removed by a call that waits for the lock.
     cleared: AtomicBool,
+    /// Size of the image that came with the session, in bytes; 0 without one.
+    private_image_bytes: AtomicU64,
     /// Generation that cannot be stored, with the error.
     not_storable: Mutex<Option<(u64, SessionError)>>,
 }
@@ -117,6 +119,7 @@ impl Slot {
             running: Mutex::new(None),
             discarded: AtomicBool::new(false),
             cleared: AtomicBool::new(false),
+            private_image_bytes: AtomicU64::new(0),
             not_storable: Mutex::new(None),
         }
     }
@@ -162,12 +165,32 @@ impl Slot {
     pub(crate) fn disk_usage(&self) -> DiskUsage {
         let record = self.record();
         let file = record.image.as_ref().map_or(0, |image| image.bytes);
-        match record.state {
+        let usage = match record.state {
             SessionState::Live if record.current_image().is_none() => {
                 DiskUsage { bytes: record.estimated_bytes.max(file), written: false }
             }
             _ => DiskUsage { bytes: file, written: true },
-        }
+        };
+        let private_image = self.private_image_bytes.load(Ordering::Relaxed);
+        DiskUsage { bytes: usage.bytes.saturating_add(private_image), ..usage }
+    }
+
+    /// Sets the size of the image that came with the session.
+    pub(crate) fn set_private_image_bytes(&self, bytes: u64) {
+        self.private_image_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets the size of an image that was just given to the session. An estimate that was copied with it has these
+    /// bytes already.
+    pub(crate) fn note_private_image(&self, bytes: u64) {
+        self.set_private_image_bytes(bytes);
+        let mut record = self.record();
+        record.estimated_bytes = record.estimated_bytes.saturating_sub(bytes);
+    }
+
+    /// Returns the size of the image that came with the session, in bytes; 0 without one.
+    pub(crate) fn private_image_bytes(&self) -> u64 {
+        self.private_image_bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the record. Do not hold the guard across an await.

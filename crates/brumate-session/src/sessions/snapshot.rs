@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -12,11 +12,24 @@ use super::Sessions;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::id::SessionId;
+use super::limits::MAX_KNOWN_FILES;
 use super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
 use super::registry::{CommitSync, RecordParts};
 use super::slot::DiskUsage;
 use super::slot::{MachineState, Slot};
 use crate::packages::LayerRecord;
+
+/// Most packages that a session of a snapshot has, as many as a machine.
+const MAX_PACKAGES: usize = brumate_engine_api::MAX_LAYERS;
+
+/// The files of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotFiles {
+    /// The hibernated session.
+    pub session: PathBuf,
+    /// The image that it begins with; there need not be one.
+    pub image: PathBuf,
+}
 
 /// Record of a session in a snapshot, beside the session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +44,18 @@ pub struct SessionSnapshot {
     pub packages: Vec<LayerRecord>,
 }
 
+impl SessionSnapshot {
+    /// Cuts the lists, which are from a file, to what a session may have.
+    fn bound(&mut self) {
+        while self.files.len() > MAX_KNOWN_FILES {
+            self.files.pop_last();
+        }
+        self.packages.truncate(MAX_PACKAGES);
+    }
+}
+
 impl Sessions {
-    /// Copies the file of a session's present state to `to`, which is replaced, and returns the record of the
+    /// Copies the files of a session's present state to `to`, which are replaced, and returns the record of the
     /// snapshot. A session that has run nothing has no file. The session continues unchanged.
     ///
     /// # Errors
@@ -42,11 +65,11 @@ impl Sessions {
         &self,
         principal: &str,
         id: &str,
-        to: &Path,
+        to: &SnapshotFiles,
         cancel: &CancellationToken,
     ) -> Result<SessionSnapshot, SessionError> {
         let slot = self.find(principal, id).await?;
-        let to = to.to_owned();
+        let to = to.clone();
         self.detached(cancel, |sessions, cancel| async move {
             let guard = sessions.lock_session(&slot, &cancel).await?;
             if matches!(*guard, MachineState::Removed) {
@@ -66,7 +89,10 @@ impl Sessions {
             };
             let has_file = file.is_some();
             if let Some(file) = file {
-                copy(file, to).await?;
+                copy(file, to.session).await?;
+                if let Some(image) = sessions.inner.directory.existing_private_image(&record.id) {
+                    copy(image, to.image).await?;
+                }
             }
             Ok(SessionSnapshot {
                 has_file,
@@ -78,32 +104,43 @@ impl Sessions {
         .await
     }
 
-    /// Makes a new session from a snapshot, whose file is at `from`.
+    /// Makes a new session from a snapshot, whose files are at `from`. Its image serves this session only.
     ///
     /// # Errors
     ///
-    /// When this version cannot resume the file, or there are too many sessions.
+    /// When this version cannot resume the session, there are too many sessions, or the files need more disk space
+    /// than is left.
     pub async fn restore_snapshot(
         &self,
         principal: &str,
-        snapshot: SessionSnapshot,
-        from: &Path,
+        mut snapshot: SessionSnapshot,
+        from: &SnapshotFiles,
         cancel: &CancellationToken,
     ) -> Result<SessionId, SessionError> {
-        let from = from.to_owned();
+        let from = from.clone();
         let principal = principal.to_owned();
+        snapshot.bound();
         self.detached(cancel, |sessions, _| async move {
             let mut bytes = 0;
+            let image = Some(from.image).filter(|image| snapshot.has_file && image.is_file());
             if snapshot.has_file {
-                sessions.inner.engine.can_resume(&from).await?;
-                bytes = std::fs::metadata(&from).map_err(|error| SessionError::Storage(error.to_string()))?.len();
+                sessions.inner.engine.can_resume(&from.session, image.as_deref()).await?;
+                for file in std::iter::once(&from.session).chain(&image) {
+                    let metadata = std::fs::metadata(file).map_err(|error| SessionError::Storage(error.to_string()))?;
+                    bytes += metadata.len();
+                }
             }
             let mut record = SessionRecord::new(SessionId::random()?, &principal, sessions.now());
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
             let fill = async |slot: &Slot, _: &mut MachineState| match snapshot.has_file {
-                true => sessions.adopt_copy(slot, from).await,
+                true => {
+                    if let Some(image) = image {
+                        sessions.set_private_image(slot, image).await?;
+                    }
+                    sessions.adopt_copy(slot, from.session).await
+                }
                 false => {
                     let record = slot.record().clone();
                     sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
@@ -112,6 +149,39 @@ impl Sessions {
             sessions.add_filled(record, DiskUsage { bytes, written: false }, fill).await
         })
         .await
+    }
+
+    /// Makes a copy of the file at `from` the image of a session, which no other session uses.
+    async fn set_private_image(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
+        let to = self.inner.directory.private_image(&slot.record().id);
+        let bytes = copy(from, to).await?;
+        slot.note_private_image(bytes);
+        Ok(())
+    }
+
+    /// Gives `child`, a copy of a session, the image that came with that session, if there is one.
+    pub(super) async fn share_private_image(&self, parent: &SessionId, child: &Slot) -> Result<(), SessionError> {
+        match self.inner.directory.existing_private_image(parent) {
+            Some(image) => {
+                // The file is never written to again, so both sessions can have it.
+                let to = self.inner.directory.private_image(&child.record().id);
+                match std::fs::hard_link(&image, &to).and_then(|()| std::fs::metadata(&to)) {
+                    Ok(shared) => {
+                        child.note_private_image(shared.len());
+                        Ok(())
+                    }
+                    Err(_) => self.set_private_image(child, image).await,
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the image that came with a session, if there is one.
+    pub(super) fn remove_private_image(&self, slot: &Slot) {
+        let name = DataDir::private_image_name(&slot.record().id);
+        self.inner.directory.remove_image(&name);
+        slot.set_private_image_bytes(0);
     }
 
     /// Makes a copy of the file at `from` the file of a session, which is hibernated then.

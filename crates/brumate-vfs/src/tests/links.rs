@@ -1,8 +1,8 @@
-//! Paths, symbolic links and their limits.
+//! Paths, symbolic links, hard links and their limits.
 
-use super::support::vfs;
-use crate::limits::{DIRECTORY_DEPTH_MAX, NAME_MAX, PATH_MAX, SYMLINKS_MAX};
-use crate::{FileType, OpenFlags as O, at};
+use super::support::{archive, vfs, vfs_with};
+use crate::limits::{DIRECTORY_DEPTH_MAX, LINKS_MAX, NAME_MAX, PATH_MAX, SYMLINKS_MAX};
+use crate::{FileType, MountOptions, OpenFlags as O, Vfs, VfsConfig, at};
 use brumate_abi::errno::Errno;
 
 #[test]
@@ -111,4 +111,163 @@ fn a_chain_of_links_cannot_blow_up() {
         vfs.symlink(&format!("l{}/", n - 1).repeat(100), &format!("l{n}")).unwrap();
     }
     assert_eq!(vfs.stat(b"l30"), Err(Errno::ELOOP));
+}
+
+fn link(vfs: &mut Vfs, old: &str, new: &str) -> Result<(), Errno> {
+    vfs.linkat(at::FDCWD, old.as_bytes(), at::FDCWD, new.as_bytes(), 0)
+}
+
+#[test]
+fn names_of_one_file_are_counted_and_stored_once() {
+    let mut vfs = vfs();
+    vfs.chdir(b"/tmp").unwrap();
+    vfs.write_file(b"/tmp/a", &[7; 100_000]).unwrap();
+    let before = vfs.usage();
+    link(&mut vfs, "a", "b").unwrap();
+    vfs.mkdir("d").unwrap();
+    link(&mut vfs, "b", "d/c").unwrap();
+    vfs.check().unwrap();
+    let usage = vfs.usage();
+    assert_eq!((usage.bytes, usage.inodes), (before.bytes, before.inodes + 3), "a name counts, its content does not");
+    let (a, c) = (vfs.stat(b"a").unwrap(), vfs.stat(b"d/c").unwrap());
+    assert_eq!((a.ino, a.nlink), (c.ino, 3));
+    let fd = vfs.open("b", O::WRONLY | O::APPEND).unwrap();
+    vfs.write(fd, b"more").unwrap();
+    assert_eq!(vfs.stat(b"a").unwrap().size, 100_004);
+    // Renaming one name of a file to another does nothing.
+    vfs.rename("a", "b").unwrap();
+    assert_eq!(vfs.stat(b"a").unwrap().nlink, 3);
+    vfs.rename("a", "e").unwrap();
+    vfs.check().unwrap();
+    vfs.unlink("b").unwrap();
+    vfs.unlink("d/c").unwrap();
+    vfs.check().unwrap();
+    assert_eq!((vfs.fstat(fd).unwrap().nlink, vfs.usage().inodes), (1, before.inodes + 1));
+    vfs.unlink("e").unwrap();
+    assert_eq!((vfs.fstat(fd).unwrap().nlink, vfs.usage().bytes > 0), (0, true), "it is still open");
+    vfs.close(fd).unwrap();
+    vfs.check().unwrap();
+    assert_eq!(vfs.usage().bytes, 0);
+}
+
+#[test]
+fn what_cannot_be_linked_is_refused() {
+    let mut vfs = vfs();
+    vfs.chdir(b"/tmp").unwrap();
+    let writable = MountOptions::default();
+    vfs.mount_archive(b"/site", b"site", &archive(&[("m.py", b"1")], zip::CompressionMethod::Stored), &writable)
+        .unwrap();
+    vfs.write_file(b"/tmp/a", b"a").unwrap();
+    vfs.write_file(b"/site/own", b"a").unwrap();
+    vfs.mkdir("d").unwrap();
+    vfs.symlink("a", "s").unwrap();
+    vfs.symlink("nowhere", "broken").unwrap();
+    for (old, new, errno) in [
+        ("none", "x", Errno::ENOENT),
+        ("a", "none/x", Errno::ENOENT),
+        ("a", "d", Errno::EEXIST),
+        ("a", "a", Errno::EEXIST),
+        ("a", "x/", Errno::ENOENT),
+        ("a/", "x", Errno::ENOTDIR),
+        ("d", "x", Errno::EPERM),
+        ("/dev/null", "x", Errno::EPERM),
+        ("/site/m.py", "/site/x", Errno::EXDEV),
+        ("/proc/self/fd", "x", Errno::EXDEV),
+    ] {
+        assert_eq!(link(&mut vfs, old, new).unwrap_err(), errno, "{old} {new}");
+    }
+    // A symbolic link is linked itself, unless it is to be followed.
+    link(&mut vfs, "broken", "broken2").unwrap();
+    let followed =
+        |vfs: &mut Vfs, old: &[u8], new: &[u8]| vfs.linkat(at::FDCWD, old, at::FDCWD, new, at::SYMLINK_FOLLOW);
+    assert_eq!(followed(&mut vfs, b"broken", b"x").unwrap_err(), Errno::ENOENT);
+    followed(&mut vfs, b"s", b"a2").unwrap();
+    assert_eq!(vfs.stat(b"a").unwrap().nlink, 2);
+    assert_eq!(vfs.linkat(at::FDCWD, b"a", at::FDCWD, b"x", 1).unwrap_err(), Errno::EINVAL);
+    vfs.check().unwrap();
+}
+
+#[test]
+fn names_of_a_file_are_bounded() {
+    let mut vfs = vfs_with(&VfsConfig { quota_inodes: 10, ..VfsConfig::default() });
+    vfs.chdir(b"/tmp").unwrap();
+    vfs.write_file(b"/tmp/a", b"a").unwrap();
+    let made = (0..20).take_while(|number| link(&mut vfs, "a", &number.to_string()).is_ok()).count();
+    assert_eq!((made, vfs.usage().inodes), (9, 10));
+    assert_eq!(link(&mut vfs, "a", "x").unwrap_err(), Errno::ENOSPC);
+    vfs.set_quota(1 << 30, 1 << 20);
+    let made = (10..).take_while(|number| link(&mut vfs, "a", &number.to_string()).is_ok()).count();
+    assert_eq!((made + 10) as u32, LINKS_MAX);
+    assert_eq!(link(&mut vfs, "a", "x").unwrap_err(), Errno::EMLINK);
+}
+
+#[test]
+fn hard_links_are_kept_in_saved_state_and_changes_of_them_are_checked() {
+    let mut base = vfs();
+    base.write_file(b"/tmp/a", b"a").unwrap();
+    base.mkdir("/tmp/d").unwrap();
+    link(&mut base, "/tmp/a", "/tmp/d/b").unwrap();
+    let image = postcard::to_allocvec(&base).unwrap();
+    let again = || {
+        let mut vfs: Vfs = postcard::from_bytes(&image).unwrap();
+        vfs.check().unwrap();
+        vfs.begin_changes();
+        vfs
+    };
+    type Change = fn(&mut Vfs);
+    let changes: [Change; 6] = [
+        |vfs| link(vfs, "/tmp/a", "/tmp/c").unwrap(),
+        |vfs| vfs.unlink("/tmp/d/b").unwrap(),
+        |vfs| vfs.unlink("/tmp/a").unwrap(),
+        |vfs| vfs.rename("/tmp/a", "/tmp/d/c").unwrap(),
+        |vfs| (vfs.unlink("/tmp/a").unwrap(), vfs.unlink("/tmp/d/b").unwrap()).1,
+        |vfs| vfs.write_file(b"/tmp/d/other", b"o").unwrap(),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let mut vfs = again();
+        change(&mut vfs);
+        let saved = vfs.save_changes().unwrap();
+        let restored = Vfs::continue_from(again(), &saved).unwrap();
+        restored.check().unwrap_or_else(|error| panic!("{number}: {error}"));
+        restored.check_changes(&again().baseline()).unwrap_or_else(|error| panic!("{number}: {error}"));
+    }
+    // A count that is not the number of names is refused.
+    let mut vfs = again();
+    let id = vfs.place_of(b"/tmp/a").unwrap();
+    for links in [0, 1, 3, u32::MAX] {
+        vfs.inodes.get_mut(crate::inode::InodeId(id)).unwrap().links = links;
+        assert!(vfs.check().is_err() && vfs.check_changes(&again().baseline()).is_err(), "{links}");
+    }
+}
+
+#[test]
+fn locks_belong_to_open_files() {
+    use crate::lock::operation::{EXCLUSIVE, NONBLOCK, SHARED, UNLOCK};
+    let mut vfs = vfs();
+    let (one, two) = (vfs.open("/tmp/f", O::RDWR | O::CREAT).unwrap(), vfs.open("/tmp/f", O::RDONLY).unwrap());
+    let shares = vfs.dup(one, 0, false).unwrap();
+    vfs.flock(one, EXCLUSIVE).unwrap();
+    vfs.flock(shares, EXCLUSIVE | NONBLOCK).unwrap();
+    assert_eq!(vfs.flock(two, SHARED | NONBLOCK), Err(Errno::EAGAIN));
+    assert_eq!(vfs.flock(two, EXCLUSIVE), Err(Errno::EDEADLK), "nobody could give it back");
+    assert_eq!(vfs.status_flags(one).unwrap().0, O::RDWR, "locks are not seen");
+    vfs.set_status_flags(one, O(O::APPEND | 1 << 30)).unwrap();
+    vfs.close(one).unwrap();
+    assert_eq!(vfs.flock(two, SHARED | NONBLOCK), Err(Errno::EAGAIN), "a duplicate still has it");
+    // A restored file system has the lock.
+    let mut vfs: Vfs = postcard::from_bytes(&postcard::to_allocvec(&vfs).unwrap()).unwrap();
+    assert_eq!(vfs.flock(two, SHARED | NONBLOCK), Err(Errno::EAGAIN));
+    vfs.close(shares).unwrap();
+    vfs.flock(two, SHARED).unwrap();
+    let three = vfs.open("/tmp/f", O::RDWR | 3 << 29).unwrap();
+    vfs.flock(three, SHARED | NONBLOCK).unwrap();
+    // A change that fails loses the lock, as on Linux.
+    assert_eq!(vfs.flock(three, EXCLUSIVE | NONBLOCK), Err(Errno::EAGAIN));
+    vfs.flock(two, EXCLUSIVE | NONBLOCK).unwrap();
+    vfs.flock(two, UNLOCK).unwrap();
+    vfs.flock(three, EXCLUSIVE | NONBLOCK).unwrap();
+    let path = vfs.open("/tmp/f", O::PATH).unwrap();
+    assert_eq!(vfs.flock(path, SHARED), Err(Errno::EBADF));
+    assert_eq!(vfs.flock(two, 3), Err(Errno::EINVAL));
+    assert_eq!(vfs.flock(99, SHARED), Err(Errno::EBADF));
 }

@@ -57,6 +57,34 @@ fn files_are_found_without_the_base() {
 }
 
 #[test]
+fn names_of_one_file_are_given_as_links() {
+    let mut vfs = base(0);
+    write(&mut vfs, "/work/b", 0, b"hello");
+    vfs.mkdir("/work/d").unwrap();
+    for name in ["/work/a", "/work/d/c"] {
+        vfs.link_file(b"/work/b", name.as_bytes()).unwrap();
+    }
+    let saved = vfs.save_changes().unwrap();
+    let (mut links, mut bytes) = (BTreeMap::new(), Vec::new());
+    let mut other = base(3);
+    recover(&saved, None, |piece: Piece| {
+        let path = format!("/work/{}", piece.path);
+        bytes.extend(&piece.bytes);
+        let written = match &piece.link_to {
+            Some(first) => other.link_file(format!("/work/{first}").as_bytes(), path.as_bytes()),
+            None => other.write_file_at(path.as_bytes(), piece.offset, &piece.bytes, piece.last),
+        };
+        written.unwrap();
+        links.extend(piece.link_to.map(|first| (piece.path, first)));
+        Ok::<(), RestoreError>(())
+    })
+    .unwrap();
+    assert_eq!(bytes, b"hello", "the content is given once");
+    assert_eq!(links.into_iter().collect::<Vec<_>>(), [("b", "a"), ("d/c", "a")].map(|(a, b)| (a.into(), b.into())));
+    assert_eq!(other.stat(b"/work/d/c").unwrap().nlink, 3);
+}
+
+#[test]
 fn nothing_and_damage_are_no_files() {
     let mut vfs = base(0);
     let saved = vfs.save_changes().unwrap();

@@ -1,7 +1,7 @@
 //! `brumate sessions`: lists, removes, backs up and restores the sessions in a data directory.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -137,10 +137,35 @@ fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<
 }
 
 fn restore(settings: &Settings, sessions: &SessionSettings, from: &Path) -> Result<String, String> {
-    let images = client::take_images(&from.join(IMAGES), &settings.cache_dir);
-    let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
     let backup = Sessions::restore_backup(from, &sessions.data_dir).map_err(|error| error.to_string())?;
+    let images = take_images(&backup, &from.join(IMAGES), &settings.cache_dir);
+    let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
     Ok(summary(&backup, "restored", images))
+}
+
+/// Gives each restored session the image that it began with, from the directory `images`, unless the cache has the same one. Only that
+/// session uses it. Returns the number of sessions that got one.
+fn take_images(backup: &Backup, images: &Path, cache_dir: &Path) -> Result<usize, client::Error> {
+    let mut count = 0;
+    // One session for each image, and its copy.
+    let mut taken: Vec<(&Path, PathBuf)> = Vec::new();
+    for file in &backup.files {
+        let Some(image) = Sessions::private_image_of(file).filter(|image| !image.exists()) else { continue };
+        // Files of a crash snapshot without a header are none of these.
+        if !matches!(client::has_base(file, cache_dir), Ok(false)) {
+            continue;
+        }
+        let same = taken.iter().find(|(other, _)| client::have_same_base(file, other).unwrap_or(false));
+        if let Some((_, first)) = same {
+            std::fs::hard_link(first, &image)?;
+        } else if client::take_image_from(images, file, &image)? {
+            taken.push((file, image));
+        } else {
+            continue;
+        }
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Returns the message of a backup or a restore.

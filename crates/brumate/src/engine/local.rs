@@ -218,8 +218,12 @@ impl Engine for LocalEngine {
         })
     }
 
-    fn can_resume<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { self.sandbox().await?.can_resume(path).await.map_err(engine_error) })
+    fn can_resume<'a>(
+        &'a self,
+        path: &'a Path,
+        private_image: Option<&'a Path>,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.sandbox().await?.can_resume(path, private_image).await.map_err(engine_error) })
     }
 
     fn recover<'a>(

@@ -1,24 +1,27 @@
 //! Snapshots of sessions: one file each, which can be restored on another host.
 //!
-//! A snapshot is a zip archive:
+//! A snapshot is a zip archive with these entries, in this order:
 //!
 //! | entry | content |
 //! |---|---|
 //! | `snapshot.json` | version and [`SessionSnapshot`] |
 //! | `session` | the state of the hibernated session; missing when the session has run no code |
 //! | `images/NAME.image` | the image that the state is based on, if the cache has it |
+//!
+//! The file may be a stranger's. It is read in order and without the archive's directory, at most [`MAX_ENTRIES`] entries,
+//! each up to a bound; an image is taken only if it is the one that `session` names, and the session alone uses it.
 
-use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use brumate_engine::client;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionId, SessionSnapshot, Sessions};
+use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionId, SessionSnapshot, Sessions, SnapshotFiles};
 use serde::{Deserialize, Serialize};
+use zip::read::{ZipFile, read_zipfile_from_stream};
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, ZipWriter};
 
 use super::error::Error;
 
@@ -28,12 +31,20 @@ const FORMAT: u32 = 1;
 /// Largest `snapshot.json`, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 
-/// Largest other entry, in bytes: a session with 4 GiB of memory and 4 GiB of files.
-const MAX_ENTRY_BYTES: u64 = 8 << 30;
+/// Largest `session`, in bytes: its payload and its header. It is not compressed a second time.
+const MAX_SESSION_BYTES: u64 = (4 << 30) + (1 << 20);
+
+/// Most bytes that one byte of a compressed entry unpacks to. Images of interpreters unpack to 3 to 20.
+const MAX_RATIO: u64 = 100;
+
+/// Most entries of a snapshot.
+const MAX_ENTRIES: usize = 3;
 
 const MANIFEST: &str = "snapshot.json";
 const SESSION: &str = "session";
 const IMAGES: &str = "images";
+/// Name of the image in a working directory.
+const IMAGE: &str = "image";
 
 /// The content of `snapshot.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,6 +53,11 @@ struct Manifest {
     /// The version of Brumate that wrote it.
     brumate: String,
     session: SessionSnapshot,
+}
+
+/// Returns the files of a snapshot in a working directory.
+fn files_in(directory: &Path) -> SnapshotFiles {
+    SnapshotFiles { session: directory.join(SESSION), image: directory.join(IMAGE) }
 }
 
 /// Writes a snapshot of a session to the file `to`. The file appears when it is complete.
@@ -58,12 +74,12 @@ pub async fn write(
 ) -> Result<(), Error> {
     let to = std::path::absolute(to).map_err(|error| failed(to, error))?;
     let directory = work_directory(to.parent().unwrap_or(Path::new("/")), &to)?;
-    let file = directory.path().join(SESSION);
-    let session = sessions.snapshot(LOCAL_PRINCIPAL, id, &file, cancel).await?;
+    let files = files_in(directory.path());
+    let session = sessions.snapshot(LOCAL_PRINCIPAL, id, &files, cancel).await?;
     let cache_dir = cache_dir.to_owned();
     blocking(move || {
-        if session.has_file {
-            client::copy_images(std::slice::from_ref(&file), &cache_dir, &directory.path().join(IMAGES))
+        if session.has_file && !files.image.exists() {
+            client::copy_image(&files.session, &cache_dir, &files.image)
                 .map_err(|error| failed(&to, io::Error::other(error)))?;
         }
         let manifest = Manifest { format: FORMAT, brumate: env!("CARGO_PKG_VERSION").to_owned(), session };
@@ -85,14 +101,10 @@ pub async fn restore(
 ) -> Result<SessionId, Error> {
     let directory = work_directory(cache_dir, from)?;
     let (cache_dir, parts, from) = (cache_dir.to_owned(), directory.path().to_owned(), from.to_owned());
-    let manifest = blocking(move || {
-        let manifest = unpack(&from, &parts).map_err(|error| failed(&from, error))?;
-        client::take_images(&parts.join(IMAGES), &cache_dir).map_err(|error| failed(&from, io::Error::other(error)))?;
-        Ok(manifest)
-    })
-    .await?;
-    let file = directory.path().join(SESSION);
-    Ok(sessions.restore_snapshot(LOCAL_PRINCIPAL, manifest.session, &file, cancel).await?)
+    let unpacking = move || unpack(&from, &parts, &cache_dir).map_err(|error| failed(&from, error));
+    let manifest = blocking(unpacking).await?;
+    let files = files_in(directory.path());
+    Ok(sessions.restore_snapshot(LOCAL_PRINCIPAL, manifest.session, &files, cancel).await?)
 }
 
 /// Runs `work` on a blocking thread.
@@ -123,12 +135,10 @@ fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
         // The state is compressed already.
         archive.start_file(SESSION, options.compression_method(CompressionMethod::Stored))?;
         io::copy(&mut File::open(directory.join(SESSION))?, &mut archive)?;
-    }
-    if let Ok(images) = std::fs::read_dir(directory.join(IMAGES)) {
-        for image in images {
-            let image = image?;
-            archive.start_file(format!("{IMAGES}/{}", image.file_name().to_string_lossy()), options)?;
-            io::copy(&mut File::open(image.path())?, &mut archive)?;
+        if let Ok(mut image) = File::open(directory.join(IMAGE)) {
+            // The name was the image's key. Readers of this format want the form of one and look at the content.
+            archive.start_file(format!("{IMAGES}/{}.image", "0".repeat(64)), options)?;
+            io::copy(&mut image, &mut archive)?;
         }
     }
     let target = archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -136,52 +146,96 @@ fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
     target.persist(to).map(drop).map_err(|error| error.error)
 }
 
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
 /// Extracts the parts of an archive to `directory`.
-fn unpack(from: &Path, directory: &Path) -> io::Result<Manifest> {
-    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason);
+fn unpack(from: &Path, directory: &Path, cache_dir: &Path) -> io::Result<Manifest> {
     let no_snapshot = |_| invalid("it is not a snapshot of a session");
-    let mut archive = ZipArchive::new(File::open(from)?).map_err(no_snapshot)?;
-    let mut text = Vec::new();
-    let manifest = archive.by_name(MANIFEST).map_err(no_snapshot)?;
-    #[expect(clippy::disallowed_methods, reason = "at most `MAX_MANIFEST_BYTES`")]
-    manifest.take(MAX_MANIFEST_BYTES).read_to_end(&mut text)?;
-    let format = serde_json::from_slice::<serde_json::Value>(&text).ok().and_then(|value| value["format"].as_u64());
-    match format {
-        Some(format) if format == u64::from(FORMAT) => {}
-        Some(_) => {
-            return Err(invalid("the snapshot is from a newer version of Brumate; update Brumate to restore it"));
+    let files = files_in(directory);
+    let file = File::open(from)?;
+    let length = file.metadata()?.len();
+    let mut stream = BufReader::new(file);
+    let mut manifest = None;
+    for number in 0.. {
+        let Some(entry) = read_zipfile_from_stream(&mut stream).map_err(no_snapshot)? else { break };
+        if number >= MAX_ENTRIES {
+            return Err(invalid("it has more entries than a snapshot"));
         }
-        None => return Err(invalid("it is not a snapshot of a session")),
-    }
-    let manifest: Manifest = serde_json::from_slice(&text)?;
-    let names = archive.file_names().map(|name| name.map(Cow::into_owned)).collect::<Result<Vec<_>, _>>();
-    let names = names.map_err(no_snapshot)?;
-    for name in names {
-        let target = match name.strip_prefix("images/") {
-            Some(image) if is_image(image) => directory.join(IMAGES).join(image),
-            None if name == SESSION => directory.join(SESSION),
-            None if name == MANIFEST => continue,
+        let name = entry.name().map_err(no_snapshot)?.into_owned();
+        match (&manifest, name.strip_prefix("images/")) {
+            (None, _) if name == MANIFEST => manifest = Some(read_manifest(entry)?),
+            (None, _) => return Err(invalid("it is not a snapshot of a session")),
+            (Some(_), None) if name == SESSION => take_session(entry, &files.session)?,
+            (Some(_), Some(image)) if is_image(image) && files.session.exists() => {
+                take_image(entry, length, &files, cache_dir)?;
+            }
             _ => return Err(invalid("it has an entry that does not belong to a snapshot")),
-        };
-        if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        let entry = archive.by_name(&name)?;
-        if entry.size() > MAX_ENTRY_BYTES {
-            return Err(invalid("an entry is too large"));
-        }
-        let size = entry.size();
-        if io::copy(&mut entry.take(size), &mut File::create_new(&target)?)? != size {
-            return Err(invalid("an entry is truncated"));
         }
     }
-    if manifest.session.has_file && !directory.join(SESSION).exists() {
+    let manifest = manifest.ok_or_else(|| invalid("it is not a snapshot of a session"))?;
+    if manifest.session.has_file && !files.session.exists() {
         return Err(invalid("the entry `session` is missing"));
     }
     Ok(manifest)
 }
 
-/// Returns whether `name` is a valid name of an image in the cache.
+/// Reads `snapshot.json`.
+fn read_manifest(entry: ZipFile<'_, impl Read>) -> io::Result<Manifest> {
+    let mut text = Vec::new();
+    #[expect(clippy::disallowed_methods, reason = "at most `MAX_MANIFEST_BYTES`")]
+    entry.take(MAX_MANIFEST_BYTES).read_to_end(&mut text)?;
+    let format = serde_json::from_slice::<serde_json::Value>(&text).ok().and_then(|value| value["format"].as_u64());
+    match format {
+        Some(format) if format == u64::from(FORMAT) => Ok(serde_json::from_slice(&text)?),
+        Some(_) => Err(invalid("the snapshot is from a newer version of Brumate; update Brumate to restore it")),
+        None => Err(invalid("it is not a snapshot of a session")),
+    }
+}
+
+/// Extracts `session`. It is stored as it is, so it takes no more space than it takes in the archive.
+fn take_session(entry: ZipFile<'_, impl Read>, to: &Path) -> io::Result<()> {
+    if entry.compression() != CompressionMethod::Stored {
+        return Err(invalid("its entry `session` is compressed"));
+    }
+    let size = entry.size();
+    if size > MAX_SESSION_BYTES {
+        return Err(invalid("its entry `session` is too large"));
+    }
+    match io::copy(&mut entry.take(size), &mut File::create_new(to)?)? {
+        copied if copied == size => Ok(()),
+        _ => Err(invalid("its entry `session` is truncated")),
+    }
+}
+
+/// Extracts the image, unless the cache has the same one. `length`: bytes of the archive.
+fn take_image(
+    mut entry: ZipFile<'_, impl Read>,
+    length: u64,
+    files: &SnapshotFiles,
+    cache_dir: &Path,
+) -> io::Result<()> {
+    let compressed = entry.compressed_size().min(length);
+    if entry.size() > client::MAX_IMAGE_BYTES || entry.size() > compressed.saturating_mul(MAX_RATIO) {
+        return Err(invalid("the image in it is too large for its compressed size"));
+    }
+    if client::has_base(&files.session, cache_dir).map_err(refused)? {
+        return Ok(());
+    }
+    let size = entry.size();
+    client::take_image(&files.session, (&mut entry).take(size), &files.image).map_err(refused)
+}
+
+/// Returns the error for a part that the engine refuses.
+fn refused(error: client::Error) -> io::Error {
+    match error {
+        client::Error::Io(error) => error,
+        error => invalid(&error.to_string()),
+    }
+}
+
+/// Returns whether `name` is a valid name of an image in a snapshot.
 fn is_image(name: &str) -> bool {
     let digits = name.strip_suffix(".image");
     digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -199,51 +253,76 @@ mod tests {
         Manifest { format: FORMAT, brumate: "0.1.0".to_owned(), session }
     }
 
+    /// What unpacking an archive of these entries says; `true`: compressed.
+    fn refused(entries: &[(&str, &[u8], bool)]) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.brumate");
+        let mut archive = ZipWriter::new(File::create(&file).unwrap());
+        for (name, content, compressed) in entries {
+            let method = if *compressed { CompressionMethod::Deflated } else { CompressionMethod::Stored };
+            archive.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
+            archive.write_all(content).unwrap();
+        }
+        archive.finish().unwrap();
+        let parts = tempfile::tempdir().unwrap();
+        let error = unpack(&file, parts.path(), directory.path()).unwrap_err().to_string();
+        let unpacked: u64 =
+            std::fs::read_dir(parts.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
+        assert!(unpacked < 1 << 20, "{unpacked} bytes were unpacked: {error}");
+        error
+    }
+
     #[test]
     fn what_is_packed_is_unpacked() {
         let (source, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(source.path().join(SESSION), "state").unwrap();
-        std::fs::create_dir(source.path().join(IMAGES)).unwrap();
-        let name = format!("{}.image", "a5".repeat(32));
-        std::fs::write(source.path().join(IMAGES).join(&name), vec![7; 100_000]).unwrap();
         let file = source.path().join("x.brumate");
         pack(source.path(), &manifest(), &file).unwrap();
-        assert!(std::fs::metadata(&file).unwrap().len() < 2000, "the image is compressed");
-        let unpacked = unpack(&file, target.path()).unwrap();
+        let unpacked = unpack(&file, target.path(), source.path()).unwrap();
         assert_eq!(unpacked.session, manifest().session);
         assert_eq!(std::fs::read(target.path().join(SESSION)).unwrap(), b"state");
-        assert_eq!(std::fs::read(target.path().join(IMAGES).join(name)).unwrap(), vec![7; 100_000]);
+        assert!(!target.path().join(IMAGE).exists());
     }
 
     #[test]
     fn other_archives_are_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("x.brumate");
-        let refused = |entries: &[(&str, &[u8])]| {
-            let mut archive = ZipWriter::new(File::create(&file).unwrap());
-            for (name, content) in entries {
-                archive.start_file(*name, SimpleFileOptions::default()).unwrap();
-                archive.write_all(content).unwrap();
-            }
-            archive.finish().unwrap();
-            unpack(&file, tempfile::tempdir().unwrap().path()).unwrap_err().to_string()
-        };
         let good = serde_json::to_vec(&manifest()).unwrap();
-        assert_eq!(refused(&[("README", b"")]), "it is not a snapshot of a session");
-        assert_eq!(refused(&[(MANIFEST, b"{}")]), "it is not a snapshot of a session");
+        assert_eq!(refused(&[("README", b"", true)]), "it is not a snapshot of a session");
+        assert_eq!(refused(&[(MANIFEST, b"{}", true)]), "it is not a snapshot of a session");
         assert_eq!(
-            refused(&[(MANIFEST, b"{\"format\": 2}")]),
+            refused(&[(MANIFEST, b"{\"format\": 2}", true)]),
             "the snapshot is from a newer version of Brumate; update Brumate to restore it"
         );
-        assert_eq!(refused(&[(MANIFEST, &good)]), "the entry `session` is missing");
-        for name in ["images/../x.image", "images/x.image", "../session", "other"] {
+        assert_eq!(refused(&[(MANIFEST, &good, true)]), "the entry `session` is missing");
+        let image = format!("images/{}.image", "a5".repeat(32));
+        for name in ["images/../x.image", "images/x.image", "../session", "other", MANIFEST, &image] {
             assert_eq!(
-                refused(&[(MANIFEST, &good), (name, b"")]),
+                refused(&[(MANIFEST, &good, true), (name, b"", false)]),
                 "it has an entry that does not belong to a snapshot",
                 "{name}"
             );
         }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.brumate");
         std::fs::write(&file, "no archive").unwrap();
-        assert!(unpack(&file, directory.path()).unwrap_err().to_string().contains("not a snapshot"));
+        assert!(unpack(&file, directory.path(), directory.path()).unwrap_err().to_string().contains("not a snapshot"));
+    }
+
+    #[test]
+    fn bombs_are_refused_before_they_unpack() {
+        let good = serde_json::to_vec(&manifest()).unwrap();
+        let zeros = vec![0; 64 << 20];
+        let image = format!("images/{}.image", "a5".repeat(32));
+        assert_eq!(refused(&[(MANIFEST, &good, true), (SESSION, &zeros, true)]), "its entry `session` is compressed");
+        assert_eq!(
+            refused(&[(MANIFEST, &good, true), (SESSION, b"state", false), (&image, &zeros, true)]),
+            "the image in it is too large for its compressed size"
+        );
+        // What the archive says of its sizes is not believed, and a manifest ends at its bound.
+        assert_eq!(refused(&[(MANIFEST, &zeros, true)]), "it is not a snapshot of a session");
+        let many: Vec<String> = (0..50_000).map(|number| format!("{number}")).collect();
+        let mut entries: Vec<(&str, &[u8], bool)> = vec![(MANIFEST, &good, true), (SESSION, b"state", false)];
+        entries.extend(many.iter().map(|name| (name.as_str(), &b""[..], true)));
+        assert_eq!(refused(&entries), "it has an entry that does not belong to a snapshot");
     }
 }

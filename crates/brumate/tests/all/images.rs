@@ -198,3 +198,42 @@ async fn what_is_no_session_is_refused() {
     let error = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap_err();
     assert!(matches!(&error, Error::Outdated(reason) if reason.contains("another format")), "{error}");
 }
+
+/// What a session has of its local time, its locks and its links.
+const PLACE: &str = "import fcntl, time, os
+other = open('/tmp/locked')
+try:
+    fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    held = 'free'
+except BlockingIOError:
+    held = 'locked'
+print(time.tzname[0], time.strftime('%H %Z', time.localtime(1720000000)), held, os.stat('/tmp/locked').st_nlink)";
+
+#[tokio::test]
+async fn local_time_locks_and_links_stay_and_are_rolled_back() {
+    let sandbox = sandbox().await;
+    let session = sandbox.session(MachineSpec::default()).await.unwrap();
+    let set = |zone: &str| format!("import os, time; os.environ['TZ'] = '{zone}'; time.tzset()");
+    say(&session, "import fcntl, os; f = open('/tmp/locked', 'w'); os.link('/tmp/locked', '/tmp/linked')").await;
+    say(&session, &(set("Europe/Berlin") + "; fcntl.flock(f, fcntl.LOCK_EX)")).await;
+    let berlin = "CET 11 CEST locked 2\n";
+    assert_eq!(say(&session, PLACE).await, berlin);
+    // A cell that ends the machine has not happened, a zone that it set neither.
+    let (died, _) = cell(&session, &(set("Asia/Tokyo") + "; fcntl.flock(f, fcntl.LOCK_UN); os.abort()")).await;
+    assert!(matches!(died, Err(Error::RolledBack { .. })), "{died:?}");
+    assert_eq!(say(&session, PLACE).await, berlin);
+    let file = tempfile::tempdir().unwrap();
+    let file = file.path().join("session");
+    session.hibernate(&file).await.unwrap();
+    let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
+    let fork = session.fork().await.unwrap();
+    for other in [&resumed, &fork] {
+        assert_eq!(say(other, PLACE).await, berlin);
+    }
+    say(&fork, &(set("Asia/Tokyo") + "; f.close(); os.unlink('/tmp/linked')")).await;
+    assert_eq!(say(&fork, PLACE).await, "JST 18 JST free 1\n");
+    assert_eq!((say(&resumed, PLACE).await, say(&session, PLACE).await), (berlin.to_owned(), berlin.to_owned()));
+    // Another session of the same image is in UTC.
+    let own = sandbox.session(MachineSpec::default()).await.unwrap();
+    assert_eq!(say(&own, "import time; print(time.tzname, time.localtime(0).tm_zone)").await, "('UTC', 'UTC') UTC\n");
+}

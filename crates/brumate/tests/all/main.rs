@@ -33,6 +33,7 @@ mod mcp_sessions;
 mod mounts;
 mod notebook;
 mod on_demand;
+mod planted_images;
 mod python_package;
 mod python_servers;
 mod random_stops;

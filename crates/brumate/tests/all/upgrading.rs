@@ -4,46 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::cache_copies::{cache, changed_image, images};
 use crate::support::sessions::say;
 use brumate_engine::api::MachineSpec;
 use brumate_engine::client::{self, Error, Sandbox, SandboxConfig};
-use sha2::{Digest, Sha256};
-
-const PAGE: usize = 4096;
 
 /// Where the key is in an image's header: behind its mark and a number of one byte.
 const KEY: usize = 9;
-
-/// A cache of its own with the compiled modules of the common one.
-fn cache() -> tempfile::TempDir {
-    let place = tempfile::tempdir_in(brumate_test_support::cache_directory().parent().unwrap()).unwrap();
-    link_tree(&brumate_test_support::cache_directory(), place.path());
-    for image in images(place.path()) {
-        std::fs::remove_file(image).unwrap();
-    }
-    place
-}
-
-fn link_tree(from: &Path, to: &Path) {
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            std::fs::create_dir(&target).unwrap();
-            std::fs::set_permissions(&target, entry.metadata().unwrap().permissions()).unwrap();
-            link_tree(&entry.path(), &target);
-        } else {
-            // One that is just being replaced is made again.
-            let _ = std::fs::hard_link(entry.path(), target);
-        }
-    }
-}
-
-fn images(cache: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(cache.join("images")).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|suffix| suffix == "image")).collect()
-}
 
 async fn sandbox(cache: &Path) -> Sandbox {
     let program = Some(env!("CARGO_BIN_EXE_brumate").into());
@@ -51,49 +18,9 @@ async fn sandbox(cache: &Path) -> Sandbox {
     Sandbox::start(config).await.expect("a sandbox")
 }
 
-fn number(bytes: &[u8], at: &mut usize) -> u64 {
-    let mut value = 0;
-    for shift in (0..).step_by(7) {
-        let byte = bytes[*at];
-        *at += 1;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return value;
-        }
-    }
-    unreachable!()
-}
-
-fn crc(bytes: &[u8]) -> u32 {
-    let table: Vec<u32> = (0..256u32)
-        .map(|index| (0..8).fold(index, |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())))
-        .collect();
-    !bytes.iter().fold(!0, |crc, byte| (crc >> 8) ^ table[((crc ^ u32::from(*byte)) & 0xff) as usize])
-}
-
 /// The image as another version would have made it: the last byte of its memory is another.
 fn another(image: &[u8]) -> Vec<u8> {
-    let mut at = 8;
-    number(image, &mut at);
-    let id = at + 32..at + 64;
-    at = id.end;
-    let (memory, metadata, _pages) = (number(image, &mut at), number(image, &mut at), number(image, &mut at));
-    let before = at;
-    number(image, &mut at);
-    let rest = image[at..PAGE].to_vec();
-    let mut content = image[PAGE..].to_vec();
-    content[memory as usize - 1] ^= 1;
-    let mut header = image[..before].to_vec();
-    header[id].copy_from_slice(&Sha256::digest(&content[..(memory + metadata) as usize]));
-    let mut crc = crc(&content);
-    while crc >= 0x80 {
-        header.push(crc as u8 | 0x80);
-        crc >>= 7;
-    }
-    header.push(crc as u8);
-    header.extend(rest);
-    header.resize(PAGE, 0);
-    [header, content].concat()
+    changed_image(image, |memory| *memory.last_mut().unwrap() ^= 1)
 }
 
 /// Files of another version: an image, and a hibernated session with a variable and files.
@@ -142,8 +69,8 @@ async fn a_session_of_another_version_wakes_from_its_image() {
     let cache = cache();
     let sandbox = sandbox(cache.path()).await;
     std::fs::write(cache.path().join("images").join(format!("{}.image", "0".repeat(64))), &left.image).unwrap();
-    client::check_session_file(&left.file(), cache.path()).unwrap();
-    sandbox.can_resume(&left.file()).await.unwrap();
+    client::check_session_file(&left.file(), None, cache.path()).unwrap();
+    sandbox.can_resume(&left.file(), None).await.unwrap();
     let (session, _) = sandbox.resume_session(&left.file(), MachineSpec::default()).await.unwrap();
     assert_eq!(say(&session, "print(f(3), open('a.txt').read())").await, "[1, 2, 3] hello\n");
     // It sleeps and wakes as before, beside sessions of this version.
@@ -161,10 +88,15 @@ async fn a_session_of_another_version_wakes_from_its_image() {
     assert_eq!(client::copy_images(&[left.file(), again, "none".into()], cache.path(), &carried).unwrap(), 1);
     let other = self::cache();
     let sandbox = self::sandbox(other.path()).await;
-    assert!(sandbox.can_resume(&left.file()).await.is_err());
-    assert_eq!(client::take_images(&carried, other.path()).unwrap(), 1);
-    assert_eq!(client::take_images(&carried, other.path()).unwrap(), 0);
-    sandbox.can_resume(&left.file()).await.unwrap();
+    assert!(sandbox.can_resume(&left.file(), None).await.is_err());
+    let private = left.place.path().join("private");
+    assert!(!client::has_base(&left.file(), other.path()).unwrap());
+    assert!(client::take_image_from(&carried, &left.file(), &private).unwrap());
+    sandbox.can_resume(&left.file(), Some(&private)).await.unwrap();
+    client::check_session_file(&left.file(), Some(&private), other.path()).unwrap();
+    let spec = MachineSpec { private_image: Some(private), ..MachineSpec::default() };
+    let (session, _) = sandbox.resume_session(&left.file(), spec).await.unwrap();
+    assert_eq!(say(&session, "print(f(3), open('a.txt').read())").await, "[1, 2, 3] hello\n");
 }
 
 #[tokio::test]
@@ -179,8 +111,8 @@ async fn files_of_a_session_whose_image_is_gone_are_recovered() {
     };
     let reasons = [
         told(sandbox.resume_session(&left.file(), MachineSpec::default()).await.unwrap_err()),
-        told(sandbox.can_resume(&left.file()).await.unwrap_err()),
-        told(client::check_session_file(&left.file(), cache.path()).unwrap_err()),
+        told(sandbox.can_resume(&left.file(), None).await.unwrap_err()),
+        told(client::check_session_file(&left.file(), None, cache.path()).unwrap_err()),
     ];
     for reason in reasons {
         assert!(reason.contains("put it to sleep") && reason.contains("not in the cache"), "{reason}");

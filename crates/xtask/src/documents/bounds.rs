@@ -60,7 +60,7 @@ struct Row {
 
 /// A named constant of the code.
 #[derive(Debug, PartialEq, Eq)]
-struct Constant {
+pub(super) struct Constant {
     file: String,
     name: String,
     /// The expression, as it is written.
@@ -137,7 +137,7 @@ fn split(file: &str) -> (&str, &str) {
 }
 
 /// How a bound of the ledger is shown: the constant's name and value, or the setting.
-fn limit(bound: &str, constants: &[Constant]) -> Option<String> {
+pub(super) fn limit(bound: &str, constants: &[Constant]) -> Option<String> {
     if let Some((flag, value)) = bound.split_once('=') {
         return Some(format!("`{flag}`: {value}"));
     }
@@ -147,16 +147,18 @@ fn limit(bound: &str, constants: &[Constant]) -> Option<String> {
 }
 
 /// Reads the constants that are bounds, of all crates but `xtask` and those of tests.
-fn constants(repository: &Repository) -> Result<Vec<Constant>> {
-    let is_source = |file: &&str| {
-        let of_product = file.starts_with("crates/") && !file.starts_with("crates/xtask/") && !file.contains("test");
-        of_product && file.contains("/src/") && file.ends_with(".rs")
-    };
+pub(super) fn constants(repository: &Repository) -> Result<Vec<Constant>> {
     let mut found = Vec::new();
     for file in repository.files().filter(is_source) {
         found.extend(of_source(file, &repository.text(file)?));
     }
     Ok(found)
+}
+
+/// Whether a file is code of the product: not of `xtask`, and no test.
+pub(super) fn is_source(file: &&str) -> bool {
+    let of_product = file.starts_with("crates/") && !file.starts_with("crates/xtask/") && !file.contains("test");
+    of_product && file.contains("/src/") && file.ends_with(".rs")
 }
 
 /// Reads the bounds of one source file, up to its tests.

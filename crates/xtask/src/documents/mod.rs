@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: checks of the documents; `NOTICE` and `docs/bounds.md` are generated. `cargo xtask book` makes a book of them.
+//! `cargo xtask docs`: checks of the documents; `NOTICE`, `docs/bounds.md` and `docs/untrusted.md` are generated. `cargo xtask book` makes a book of them.
 //!
 //! Links and anchors of all Markdown files lead somewhere. Each document of `docs/` is in its table of contents. The changelog's
 //! newest version is that of all packages. Paths, tests and commands that the
@@ -17,6 +17,7 @@ mod markdown;
 mod notice;
 pub(crate) mod repository;
 mod specification;
+mod untrusted;
 
 pub(crate) use book::make as book;
 
@@ -32,7 +33,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write NOTICE from the locks of runtime/, and docs/bounds.md from the code, then check
+    /// Write NOTICE from the locks of runtime/, docs/bounds.md and docs/untrusted.md from the code, then check
     #[arg(long)]
     write: bool,
     /// Check also that cited tests are run: the output of `cargo nextest list --workspace --message-format json`
@@ -44,7 +45,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         notice::write(workspace::root())?;
-        bounds::write(&Repository::open(workspace::root())?)?;
+        let repository = Repository::open(workspace::root())?;
+        bounds::write(&repository)?;
+        untrusted::write(&repository)?;
     }
     check()?;
     match &args.listing {
@@ -75,6 +78,7 @@ pub(crate) fn check() -> Result<()> {
     faults.extend(changelog::check(&repository)?);
     faults.extend(notice::check(repository.root())?);
     faults.extend(bounds::check(&repository)?);
+    faults.extend(untrusted::check(&repository)?);
     for line in &promises.without_test {
         println!("{}:{line}: a promise without a test", specification::PATH);
     }

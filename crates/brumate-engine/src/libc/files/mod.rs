@@ -5,6 +5,7 @@
 
 mod attr;
 mod fdio;
+mod private;
 
 pub(crate) use attr::*;
 pub(crate) use fdio::*;
@@ -25,6 +26,11 @@ mod cmd {
     pub(super) const F_SETLKW: i32 = 14;
     pub(super) const F_DUPFD_CLOEXEC: i32 = 1030;
 }
+
+/// `l_type` of a range locked for reading.
+const F_RDLCK: i16 = 0;
+/// `l_type` of a range locked for writing.
+const F_WRLCK: i16 = 1;
 
 const FD_CLOEXEC: u32 = 1;
 /// `l_type` of an unlocked range.
@@ -149,8 +155,8 @@ pub(crate) fn umask_js(vfs: &mut Vfs, mask: i32) -> i32 {
     vfs.umask(mask as u32) as i32
 }
 
-/// `__syscall_fcntl64`. Locks always succeed, because there is no other process. Unknown commands are `EINVAL`: success
-/// would be taken for descriptor 0.
+/// `__syscall_fcntl64`. Locks of a process exclude nobody, because there is no other process; those of `flock` are
+/// [`private::FLOCK`]. Unknown commands are `EINVAL`: success would be taken for descriptor 0.
 pub(crate) fn fcntl64(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, command: i32, va: u32) -> i32 {
     syscall((|| {
         let open = vfs.status_flags(fd)?;
@@ -166,7 +172,13 @@ pub(crate) fn fcntl64(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, command
             cmd::F_GETFL => Ok(open.0 as i32),
             cmd::F_SETFL => vfs.set_status_flags(fd, OpenFlags(argument)).map(|()| 0),
             cmd::F_GETLK => mem.write_i16(argument, F_UNLCK).map(|()| 0),
-            cmd::F_SETLK | cmd::F_SETLKW => Ok(0),
+            cmd::F_SETLK | cmd::F_SETLKW => match mem.read_u32(argument)? as u16 as i16 {
+                F_RDLCK if !open.reads() => Err(Errno::EBADF),
+                F_WRLCK if !open.writes() => Err(Errno::EBADF),
+                F_RDLCK | F_WRLCK | F_UNLCK => Ok(0),
+                _ => Err(Errno::EINVAL),
+            },
+            private::FLOCK => vfs.flock(fd, argument).map(|()| 0),
             _ => Err(Errno::EINVAL),
         }
     })())
@@ -181,6 +193,7 @@ pub(crate) fn ioctl(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, request: 
                 let count = vfs.readable_bytes(fd)?;
                 mem.write_i32(mem.vararg(va)?, i32::try_from(count).unwrap_or(i32::MAX))
             }
+            private::LINK => private::link(vfs, mem, mem.vararg(va)?),
             _ => Err(Errno::ENOTTY),
         }
     })())

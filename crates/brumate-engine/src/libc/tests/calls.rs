@@ -1,6 +1,6 @@
 //! Layouts, numbers and conventions of single calls.
 
-use super::Guest;
+use super::{Guest, MEMORY};
 use crate::libc::{dirs, files, mmap, poll};
 use brumate_abi::errno::Errno;
 use brumate_vfs::at::FDCWD;
@@ -111,6 +111,57 @@ fn fcntl_knows_what_it_knows_and_refuses_the_rest() {
         assert_eq!(fcntl(&mut guest, command, 0), Errno::EINVAL.as_syscall(), "{command}");
     }
     assert_eq!(guest.call(|vfs, mem| files::fcntl64(vfs, mem, 99, 0, 0)), Errno::EBADF.as_syscall());
+}
+
+#[test]
+fn locks_of_a_process_need_a_file_that_is_open_for_them() {
+    let mut guest = Guest::new();
+    create(&mut guest, "f", b"");
+    let path = guest.string("f");
+    for (flags, read, write) in [(0, 0, -8), (1, -8, 0), (2, 0, 0)] {
+        let fd = guest.call(|vfs, mem| files::openat(vfs, mem, FDCWD, path, flags, 0));
+        let set = |guest: &mut Guest, kind: u32| {
+            let lock = guest.words(&[kind, 0, 0, 0, 0, 0, 0, 0]);
+            let va = guest.words(&[lock]);
+            guest.call(|vfs, mem| files::fcntl64(vfs, mem, fd, 13, va))
+        };
+        assert_eq!((set(&mut guest, 0), set(&mut guest, 1), set(&mut guest, 2)), (read, write, 0), "{flags}");
+        assert_eq!(set(&mut guest, 3), Errno::EINVAL.as_syscall());
+    }
+}
+
+#[test]
+fn the_driver_locks_open_files_and_makes_hard_links() {
+    let mut guest = Guest::new();
+    let one = create(&mut guest, "f", b"content");
+    let path = guest.string("f");
+    let two = guest.call(|vfs, mem| files::openat(vfs, mem, FDCWD, path, 0, 0));
+    let flock = |guest: &mut Guest, fd, operation| {
+        let va = guest.words(&[operation]);
+        guest.call(|vfs, mem| files::fcntl64(vfs, mem, fd, 0x4272_0001, va))
+    };
+    assert_eq!(flock(&mut guest, one, 2), 0);
+    assert_eq!(flock(&mut guest, two, 1 | 4), Errno::EAGAIN.as_syscall());
+    assert_eq!(flock(&mut guest, two, 1), Errno::EDEADLK.as_syscall());
+    assert_eq!((flock(&mut guest, one, 8), flock(&mut guest, two, 1 | 4)), (0, 0));
+    let link = |guest: &mut Guest, words: [i32; 5], paths: &[u8]| {
+        let block = guest.put(&[words.map(i32::to_le_bytes).concat(), paths.to_vec()].concat());
+        let va = guest.words(&[block]);
+        guest.call(|vfs, mem| files::ioctl(vfs, mem, one, 0x4272_0002, va))
+    };
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, 1, 6], b"f/tmp/g"), 0);
+    assert_eq!(guest.vfs.stat(b"g").unwrap().nlink, 2);
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, 1, 1], b"fg"), Errno::EEXIST.as_syscall());
+    assert_eq!(link(&mut guest, [99, FDCWD, 0, 1, 1], b"fh"), Errno::EBADF.as_syscall());
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, 1, 0], b"f"), Errno::ENOENT.as_syscall());
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, 1, 2], b"fa\0"), Errno::EINVAL.as_syscall());
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, 4096, 1], b"fa"), Errno::ENAMETOOLONG.as_syscall());
+    assert_eq!(link(&mut guest, [FDCWD, FDCWD, 0, -1, 1], b"fa"), Errno::ENAMETOOLONG.as_syscall());
+    for block in [MEMORY as u32 - 20, MEMORY as u32, u32::MAX - 3] {
+        let va = guest.words(&[block]);
+        let answer = guest.call(|vfs, mem| files::ioctl(vfs, mem, one, 0x4272_0002, va));
+        assert!(answer < 0, "{block}");
+    }
 }
 
 #[test]

@@ -24,6 +24,9 @@ const SERVERS: &str = "servers";
 /// Extension of session files.
 const SUFFIX: &str = ".session";
 
+/// Suffix of [`DataDir::private_image_name`], after the suffix of session files.
+const PRIVATE_IMAGE: &str = ".image";
+
 /// Suffixes of [`DataDir::crash_snapshot_name`] for the files of a crash snapshot, in the order in which they are
 /// removed.
 const CRASH_SNAPSHOT_SUFFIXES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
@@ -185,6 +188,21 @@ impl DataDir {
     /// Returns the name of the file that a session's crash snapshot becomes. No other file has this name.
     pub(crate) fn crash_snapshot_name(id: &SessionId) -> String {
         format!("{id}{SUFFIX}")
+    }
+
+    /// Returns the path of the image that came with a session from a snapshot or a backup: only that session uses it.
+    pub(crate) fn private_image(&self, id: &SessionId) -> PathBuf {
+        self.image(&Self::private_image_name(id))
+    }
+
+    /// Returns the file name of [`DataDir::private_image`].
+    pub(crate) fn private_image_name(id: &SessionId) -> String {
+        format!("{id}{SUFFIX}{PRIVATE_IMAGE}")
+    }
+
+    /// Returns the path of the image that came with a session, if there is one.
+    pub(crate) fn existing_private_image(&self, id: &SessionId) -> Option<PathBuf> {
+        Some(self.private_image(id)).filter(|path| path.is_file())
     }
 
     /// Returns whether a session has left a crash snapshot, or a file that was made of one.

@@ -367,3 +367,27 @@ async fn in_a_backup_while_sessions_change_each_is_of_one_moment() {
         assert_eq!(files, 3, "what was copied in vain is removed");
     }
 }
+
+#[tokio::test]
+async fn links_in_a_backup_are_not_followed() {
+    let place = tempfile::tempdir().unwrap();
+    let host = Host::new().await;
+    host.open("x = 1").await;
+    let to = place.path().join("backup");
+    backup(&host, &to).await.unwrap();
+    let files: Vec<_> = std::fs::read_dir(to.join("sessions")).unwrap().map(|file| file.unwrap().path()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    let secret = place.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    std::fs::remove_file(file).unwrap();
+    std::os::unix::fs::symlink(&secret, file).unwrap();
+    let other = place.path().join("other");
+    assert!(Sessions::restore_backup(&to, &other).is_err());
+    for copied in std::fs::read_dir(other.join("sessions")).unwrap() {
+        assert_ne!(std::fs::read(copied.unwrap().path()).unwrap(), b"secret");
+    }
+    // What would never end is refused as well.
+    std::fs::remove_file(file).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(Sessions::restore_backup(&to, &place.path().join("third")).is_err());
+}

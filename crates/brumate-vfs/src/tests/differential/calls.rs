@@ -14,7 +14,8 @@ impl Bench {
         match self.random.below(100) {
             0..=17 => self.call_open(),
             18..=27 => self.call_mkdir(),
-            28..=34 => self.call_symlink(),
+            28..=31 => self.call_symlink(),
+            32..=34 => self.call_link(),
             35..=41 => self.call_unlink(),
             42..=47 => self.call_rmdir(),
             48..=58 => self.call_rename(),
@@ -94,6 +95,17 @@ impl Bench {
         let host = rustix::fs::renameat(self.host_fd(old_start), &*old, self.host_fd(new_start), &*new);
         let guest = self.vfs.renameat(old_fd, old.as_bytes(), new_fd, new.as_bytes());
         self.compare_unit(format!("renameat({old_start:?}, {old:?}, {new_start:?}, {new:?})"), host, guest);
+    }
+
+    fn call_link(&mut self) {
+        let ((old_start, old_fd), (new_start, new_fd)) = (self.start(), self.start());
+        let (old, new) = (self.path(), self.path());
+        let follow = self.random.below(2) == 0;
+        let (host_flags, flags) =
+            if follow { (AtFlags::SYMLINK_FOLLOW, at::SYMLINK_FOLLOW) } else { (AtFlags::empty(), 0) };
+        let host = rustix::fs::linkat(self.host_fd(old_start), &*old, self.host_fd(new_start), &*new, host_flags);
+        let guest = self.vfs.linkat(old_fd, old.as_bytes(), new_fd, new.as_bytes(), flags);
+        self.compare_unit(format!("linkat({old_start:?}, {old:?}, {new_start:?}, {new:?}, {flags:#x})"), host, guest);
     }
 
     fn call_stat(&mut self) {

@@ -44,6 +44,7 @@ struct Bench {
 fn host_name(errno: Host) -> &'static str {
     const NAMES: &[(Host, &str)] = &[
         (Host::ACCESS, "EACCES"),
+        (Host::AGAIN, "EAGAIN"),
         (Host::BADF, "EBADF"),
         (Host::BUSY, "EBUSY"),
         (Host::EXIST, "EEXIST"),

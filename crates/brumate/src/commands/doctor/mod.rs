@@ -156,7 +156,7 @@ fn cache_check(directory: &Path) -> Check {
 
 /// Checks the data directory: its permissions, its registry, and whether its sessions can be resumed.
 fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
-    let check = |path: &Path| match client::check_session_file(path, cache_dir) {
+    let check = |path: &Path, image: Option<&Path>| match client::check_session_file(path, image, cache_dir) {
         Ok(()) => Ok(()),
         Err(client::Error::Outdated(wrong)) => Err(FileFault::Outdated(wrong)),
         Err(error) => Err(FileFault::Damaged(error.to_string())),

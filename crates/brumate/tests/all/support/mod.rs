@@ -1,6 +1,7 @@
 //! Shared parts of the tests.
 
 pub(crate) mod bombs;
+pub(crate) mod cache_copies;
 pub(crate) mod caches;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
