@@ -55,7 +55,8 @@ async fn until(condition: impl Fn() -> bool) {
 /// Stops the cell of a server.
 async fn stop(sessions: &Sessions, slot: &Arc<Slot>, cell: tokio::task::JoinHandle<Result<CellReport, SessionError>>) {
     until(|| slot.is_running()).await;
-    assert!(sessions.interrupt(LOCAL_PRINCIPAL, slot.record().id.clone().as_str()).await.unwrap());
+    let id = slot.record().id.clone();
+    assert!(sessions.interrupt(LOCAL_PRINCIPAL, id.as_str()).await.unwrap());
     assert!(!cell.await.unwrap().unwrap().success);
 }
 

@@ -169,6 +169,7 @@ async fn a_small_change_needs_no_room_for_the_file_that_it_replaces() {
     FREE.store((1 << 20) + 100, Ordering::SeqCst);
     let report = host.cell(Some(&id), "big").await.unwrap();
     assert!(!report.success && report.rolled_back, "{report:?}");
+    FREE.store(u64::MAX, Ordering::SeqCst);
     assert_eq!(host.x(&id).await, "1");
 }
 
