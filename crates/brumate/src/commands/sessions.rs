@@ -135,7 +135,8 @@ async fn remove(
     };
     let engine = sandbox(settings)?.engine;
     // Sessions expire by the settings of servers, not by those of this command.
-    let sessions = SessionSettings { timeout: None, hibernate_after: None, ..sessions.clone() };
+    let mut sessions = sessions.clone();
+    (sessions.timeout, sessions.hibernate_after) = (None, None);
     // No session is resumed, so the sandbox is not started.
     let opened = match Sessions::open(Arc::new(engine), sessions).await {
         Ok(opened) => opened,
