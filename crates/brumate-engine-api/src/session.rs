@@ -65,6 +65,13 @@ pub trait Session: Send + Sync {
     /// Estimates how many bytes [`Session::hibernate`] would write, rather too many. `None` when that cannot be known.
     fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>>;
 
+    /// Returns how many bytes [`Session::hibernate`] would write. Takes about as long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::hibernate`].
+    fn measured_bytes(&self) -> BoxFuture<'_, Result<u64, EngineError>>;
+
     /// Mounts layers, and keeps the session like that.
     ///
     /// # Errors

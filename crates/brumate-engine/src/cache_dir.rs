@@ -3,8 +3,15 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Longest wait for a process that has a lock. It compiles modules or builds an image, which have limits of their own.
+const WAIT_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Time between two attempts.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +30,17 @@ pub enum CacheError {
         "no space is left in the cache directory {0}: free some (it needs about 1 GB), or choose another one with --cache-dir"
     )]
     Full(PathBuf),
+    /// Another process keeps the lock of the directory.
+    #[error(
+        "another process has kept the lock of the cache directory {path} for {seconds} s: end it if it hangs (`fuser {path}/lock` \
+         names it), or choose another directory with --cache-dir"
+    )]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+        /// How long this process has waited.
+        seconds: u64,
+    },
     /// Others may write to the directory.
     #[error(
         "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
@@ -71,15 +89,28 @@ pub(crate) fn publish(file: tempfile::NamedTempFile, name: &Path, directory: &Ow
     Ok(rustix::fs::fsync(directory)?)
 }
 
-/// Takes the lock of a directory of the cache; held as long as the descriptor lives.
+/// Takes the lock of a directory of the cache; held as long as the descriptor lives. Waits at most [`WAIT_LIMIT`].
 ///
 /// # Errors
-/// When the disk refuses.
+/// When the disk refuses, or another process keeps the lock too long.
 pub(crate) fn lock(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, CacheError> {
+    lock_within(directory, path, WAIT_LIMIT)
+}
+
+fn lock_within(directory: &OwnedFd, path: &Path, limit: Duration) -> Result<OwnedFd, CacheError> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let locked = rustix::fs::openat(directory, "lock", flags, Mode::RUSR | Mode::WUSR)
-        .and_then(|fd| rustix::fs::flock(&fd, FlockOperation::LockExclusive).map(|()| fd));
-    locked.map_err(|errno| CacheError::of(path, errno.into()))
+    let failed = |errno: Errno| CacheError::of(path, errno.into());
+    let file = rustix::fs::openat(directory, "lock", flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+    let deadline = Instant::now() + limit;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            Err(Errno::WOULDBLOCK) => return Err(CacheError::Locked { path: path.to_owned(), seconds: limit.as_secs() }),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
 }
 
 /// Writes bytes as lower-case hexadecimal digits.
@@ -89,4 +120,20 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_for_a_process_that_hangs_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let opened = private_directory(directory.path(), &[]).unwrap();
+        let held = lock(&opened, directory.path()).unwrap();
+        let error = lock_within(&opened, directory.path(), Duration::ZERO).unwrap_err();
+        assert!(matches!(error, CacheError::Locked { .. }) && error.to_string().contains("--cache-dir"), "{error}");
+        drop(held);
+        lock_within(&opened, directory.path(), Duration::ZERO).unwrap();
+    }
 }

@@ -15,6 +15,7 @@ use super::session::Session;
 use super::session_file::{Header, copy_checked, load, open, store, trailer};
 use super::{Sandbox, crash_snapshot, prepare};
 use crate::api::{Image, Layer, LayerId, MachineSpec};
+use crate::image::sealed::TRAILER_BYTES;
 
 /// The image from which a session resumes.
 enum Base {
@@ -51,6 +52,17 @@ impl Machine {
             Ok::<_, io::Error>(size)
         });
         Ok(stored.await.map_err(io::Error::other)??)
+    }
+
+    /// Returns the bytes of the file that [`Machine::hibernate`] would write. Writes nothing to the disk.
+    ///
+    /// # Errors
+    /// Those of [`Machine::hibernate`].
+    pub(super) async fn measure(&mut self) -> Result<u64, Error> {
+        let payload = File::from(memory_file("session")?);
+        self.snapshot(&payload).await?;
+        let rest = self.header().encode()?.len() + TRAILER_BYTES;
+        Ok(payload.metadata()?.len() + rest as u64)
     }
 }
 

@@ -336,6 +336,17 @@ impl Session {
         self.roll_back_if_ended(&mut state, size).await
     }
 
+    /// Returns the bytes of the file that [`Session::hibernate`] would write. Takes about as long, and writes nothing.
+    ///
+    /// # Errors
+    /// Those of [`Session::hibernate`].
+    pub async fn measured_bytes(&self) -> Result<u64, Error> {
+        let mut state = self.state.lock().await;
+        state.await_checkpoint().await;
+        let size = state.machine.measure().await;
+        self.roll_back_if_ended(&mut state, size).await
+    }
+
     /// Estimates how many bytes [`Session::hibernate`] would write. The file is usually smaller, because it is
     /// compressed. `None` if the kernel does not report the memory.
     pub async fn estimated_bytes(&self) -> Option<u64> {

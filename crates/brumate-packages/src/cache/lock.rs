@@ -4,6 +4,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longest wait for another process that makes an entry. It downloads a wheel, or compiles its bytecode.
+const WAIT_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// Time between two attempts.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Exclusive lock on a file that exists only while it is locked, or after a process was killed while it held the lock.
 #[derive(Debug)]
@@ -13,14 +19,25 @@ pub(super) struct EntryLock {
 }
 
 impl EntryLock {
-    /// Waits for the lock.
+    /// Waits for the lock, at most [`WAIT_LIMIT`].
     pub(super) fn acquire(path: &Path) -> io::Result<Self> {
+        Self::acquire_within(path, WAIT_LIMIT)
+    }
+
+    fn acquire_within(path: &Path, limit: Duration) -> io::Result<Self> {
+        let deadline = Instant::now() + limit;
         loop {
-            let file = open(path)?;
-            file.lock()?;
-            if is_at(&file, path) {
-                return Ok(Self { path: path.to_owned(), _file: file });
+            if let Some(lock) = Self::try_acquire(path)? {
+                return Ok(lock);
             }
+            if Instant::now() >= deadline {
+                let text = format!(
+                    "another process or thread has made this entry for {} s and is not ready; if it hangs, end it",
+                    limit.as_secs()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 
@@ -60,5 +77,21 @@ pub(super) fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(open), Ok(there)) => identity(open) == identity(there),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_for_a_process_that_hangs_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("entry.lock");
+        let held = EntryLock::acquire(&path).unwrap();
+        let error = EntryLock::acquire_within(&path, Duration::ZERO).unwrap_err();
+        assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains("end it"), "{error}");
+        drop(held);
+        EntryLock::acquire_within(&path, Duration::ZERO).unwrap();
     }
 }

@@ -42,11 +42,16 @@ impl Health {
 
     /// Returns the routes. They reveal nothing about clients and content.
     pub(crate) fn router(&self, app: App, shutdown: CancellationToken) -> Router {
-        let ready = Arc::clone(&self.ready);
+        let state = self.clone();
         let is_ready = move || async move {
-            match (shutdown.is_cancelled(), ready.load(Ordering::Relaxed)) {
+            let is_disk_full = || state.sessions.as_ref().is_some_and(Sessions::is_disk_full);
+            match (shutdown.is_cancelled(), state.ready.load(Ordering::Relaxed)) {
                 (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
                 (_, false) => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+                _ if is_disk_full() => (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the disk of the sessions is full: clear sessions that are not needed, or free some of the disk\n",
+                ),
                 _ => (StatusCode::OK, "ready\n"),
             }
         };

@@ -1,9 +1,9 @@
-//! Backups of a data directory, also while a server uses it, and their restoration.
+//! Backups of a data directory, also while servers use it, and their restoration.
 //!
-//! A backup is a directory of the same form. The files of sessions are immutable: each holds one generation of a
-//! state, and the server replaces it by another file. A backup first copies the registry at one moment, then the files
-//! that it names. If the server has replaced a file meanwhile, the backup takes the registry's present record of that
-//! session as well, so each session is consistent. A server writes its live sessions when the backup asks it to.
+//! A backup is a directory of the same form. It first copies the registry at one moment. Then it freezes each session
+//! that the registry names: the session's server waits for the end of the call that uses the session, and writes it.
+//! While it is frozen, the backup reads its present record and opens its files, so each session is consistent. The files
+//! are immutable: they are copied after the session goes on.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,45 +11,61 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
+use futures::{StreamExt as _, TryStreamExt as _};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use tokio::time::{Instant, timeout_at};
 
 use super::Sessions;
-use super::directory::{DataDir, DataDirError, private_file};
-use super::examine::used_by;
-use super::lease::flush_all;
+use super::directory::{DataDir, DataDirError, lock_file, private_file};
+use super::error::duration_in_words;
+use super::id::SessionId;
+use super::lease::{FrozenElsewhere, LeaseRequestError, freeze};
+use super::ownership::silence;
 use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
-/// Attempts to copy the file of a session that its server keeps replacing.
-const ATTEMPTS: usize = 100;
-/// Longest time that servers may take to write their live sessions.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
-/// Reason for a session that is lost in a backup, because it was running code.
-const WAS_AWAKE: &str = "it was running code when the backup was made";
+/// Longest time that a backup waits for calls that use sessions.
+pub const BACKUP_WAIT: Duration = Duration::from_secs(60);
+/// Sessions that are frozen and copied at the same time.
+const COPIED_AT_ONCE: usize = 64;
+/// Attempts to copy the file of a session that is not frozen and whose server replaces it.
+const ATTEMPTS: usize = 10;
+/// Time between two looks at the processes of a killed server, which still write a crash snapshot.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Contents of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backup {
-    /// Number of sessions.
+    /// Number of sessions with their state.
     pub sessions: usize,
-    /// Sessions without their state, because they were running code.
-    pub without_state: usize,
+    /// Sessions whose state is not in the backup.
+    pub left_out: Vec<LeftOut>,
     /// Bytes of all session files.
     pub bytes: u64,
     /// Session files.
     pub files: Vec<PathBuf>,
 }
 
+/// Session whose state is not in a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Id of the session.
+    pub id: SessionId,
+    /// Reason, for the user.
+    pub reason: String,
+}
+
 impl Sessions {
-    /// Copies a data directory to the directory `to`, which must not exist or be empty. Waits for servers that use the
-    /// data directory to write their live sessions. Until the backup is complete, the directory has `.partial` at the
-    /// end of its name.
+    /// Copies a data directory to the directory `to`, which must not exist or be empty. Waits at most `wait` for calls
+    /// that use sessions; a session that is still busy then is left out, unless its last answered state is in a file.
+    /// Until the backup is complete, the directory has `.partial` at the end of its name.
     ///
     /// # Errors
     ///
     /// [`DataDirError`] of either directory. A failed backup leaves nothing behind.
-    pub fn backup(data_dir: &Path, to: &Path) -> Result<Backup, DataDirError> {
+    pub async fn backup(data_dir: &Path, to: &Path, wait: Duration) -> Result<Backup, DataDirError> {
         let source =
             DataDir::open_read_only(data_dir).ok_or_else(|| DataDirError::Nothing { path: data_dir.to_owned() })?;
         DataDir::check_empty(to)?;
@@ -58,7 +74,7 @@ impl Sessions {
         let partial = PathBuf::from(name);
         let target = DataDir::lock_empty(&partial)?;
         let failed = |source: io::Error| DataDirError::Io { path: to.to_owned(), source };
-        let made = copy_all(&source, &target).and_then(|backup| {
+        let made = copy_all(&source, &target, wait).await.and_then(|backup| {
             std::fs::rename(&partial, to).map_err(failed)?;
             let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)?;
@@ -85,14 +101,17 @@ impl Sessions {
             return Err(DataDirError::NotEmpty { path: data_dir.to_owned() });
         }
         let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
-        for name in needed_files(&source, &records, false) {
-            // A missing file is reported when its session is used.
-            copy(&source, &target, &name).map_err(failed)?;
+        for name in needed_files(&source, &records) {
+            match open(&source, &name).and_then(|file| copy(&file, &target, &name)) {
+                // It is reported when its session is used.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                copied => copied.map_err(failed)?,
+            }
         }
         // Copied last: the files that it names exist by then.
         target.remove_registry().map_err(failed)?;
         Registry::copy(&source, &target.registry())?;
-        mark_lost(&target, records)
+        finish(&target, &records, Vec::new())
     }
 
     /// Returns where the image that comes with the session hibernated in `file` belongs; `None` for another file.
@@ -114,123 +133,179 @@ impl Sessions {
 }
 
 /// Makes `target` a backup of `source`.
-fn copy_all(source: &DataDir, target: &DataDir) -> Result<Backup, DataDirError> {
-    let in_use = used_by(source.root()).is_some();
-    if in_use {
-        let failed = |error| DataDirError::Io { path: source.root().to_owned(), source: error };
-        flush_all(&source.servers(), FLUSH_TIMEOUT).map_err(failed)?;
-    }
+async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<Backup, DataDirError> {
+    let busy = BusyLimit { deadline: Instant::now() + wait, wait };
     Registry::copy(source, &target.registry())?;
-    let mut records = Vec::new();
-    for record in Registry::read(target)? {
-        records.extend(copy_session(source, target, record, in_use)?);
+    let records = Registry::read(target)?;
+    let mut copying = Vec::with_capacity(records.len());
+    for record in &records {
+        copying.push(copy_session(source, target, &record.id, busy));
     }
-    let named: HashSet<String> = needed_files(target, &records, false).into_iter().collect();
+    let copies: Vec<Copied> = futures::stream::iter(copying).buffered(COPIED_AT_ONCE).try_collect().await?;
+    let (mut present, mut left_out) = (Vec::new(), Vec::new());
+    for (record, copied) in records.into_iter().zip(copies) {
+        match copied {
+            Copied::Removed => Registry::forget(target, &record.id)?,
+            Copied::LeftOut(reason) => {
+                let mut lost = record.clone();
+                lost.lose(&format!("it is not in the backup: {reason}"));
+                lost.image = None;
+                Registry::replace(target, &lost)?;
+                left_out.push(LeftOut { id: record.id, reason });
+            }
+            Copied::Whole(copied) => {
+                if *copied != record {
+                    Registry::replace(target, &copied)?;
+                }
+                present.push(*copied);
+            }
+        }
+    }
+    let named: HashSet<String> = needed_files(target, &present).into_iter().collect();
     let cleaned = target.clean(|name| named.contains(name));
     cleaned.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
-    mark_lost(target, records)
+    finish(target, &present, left_out)
 }
 
-/// Copies the files of a session. If the server has replaced them, copies the new ones and updates the copied
-/// registry. `None` if the session was removed meanwhile.
-fn copy_session(
+/// Time at which a backup stops to wait for busy sessions.
+#[derive(Debug, Clone, Copy)]
+struct BusyLimit {
+    deadline: Instant,
+    wait: Duration,
+}
+
+/// Result of copying a session.
+enum Copied {
+    /// The session's files are in the backup. Its record may be newer than the copied registry's.
+    Whole(Box<SessionRecord>),
+    /// The session was removed meanwhile.
+    Removed,
+    /// The session's state could not be copied; the reason for the user.
+    LeftOut(String),
+}
+
+/// Copies the files of a session in a consistent state.
+async fn copy_session(
     source: &DataDir,
     target: &DataDir,
-    record: SessionRecord,
-    in_use: bool,
-) -> Result<Option<SessionRecord>, DataDirError> {
-    let failed = |source: io::Error| DataDirError::Io { path: target.root().to_owned(), source };
-    let mut present = record.clone();
-    for _ in 0..ATTEMPTS {
-        let mut whole = true;
-        for name in needed_files(source, std::slice::from_ref(&present), in_use) {
-            whole &= copy(source, target, &name).map_err(failed)?;
+    id: &SessionId,
+    busy: BusyLimit,
+) -> Result<Copied, DataDirError> {
+    let (frozen, reason) = match timeout_at(busy.deadline, freeze(source, id)).await {
+        Ok(Ok(frozen)) => (Some(frozen), String::new()),
+        Ok(Err(error)) => (None, reason_of(error)),
+        Err(_) => {
+            let wait = duration_in_words(busy.wait);
+            (None, format!("a call on it was still running after {wait}; make a backup when it has ended"))
         }
-        if whole || record.state == SessionState::Lost {
-            if present != record {
-                Registry::replace(target, &present)?;
-            }
-            return Ok(Some(present));
-        }
-        let found = Registry::read(source)?.into_iter().find(|found| found.id == record.id);
-        match found {
-            Some(found) if found == present => {
-                // The file is missing for good, which is reported when the session is used.
-                return Ok(Some(present));
-            }
-            Some(found) => present = found,
-            None => {
-                Registry::forget(target, &record.id)?;
-                return Ok(None);
-            }
-        }
+    };
+    if let Some(FrozenElsewhere::Unowned(_)) = frozen {
+        await_crash_snapshot(source, id).await;
     }
-    Err(failed(io::Error::other("the server replaces the file of a session faster than it is copied")))
+    for _ in 0..ATTEMPTS {
+        let Some(present) = Registry::read_one(source, id)? else { return Ok(Copied::Removed) };
+        let has_state = match present.state {
+            SessionState::Fresh | SessionState::Lost => true,
+            SessionState::Live | SessionState::Hibernated => present.current_image().is_some(),
+        };
+        // Without a freeze only a file of the last answered state is consistent.
+        if frozen.is_none() && !has_state {
+            return Ok(Copied::LeftOut(reason));
+        }
+        let opened: io::Result<Vec<(String, File)>> = needed_files(source, std::slice::from_ref(&present))
+            .into_iter()
+            .map(|name| open(source, &name).map(|file| (name, file)))
+            .collect();
+        let files = match opened {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match &frozen {
+                // The file is missing for good, which is reported when the session is used.
+                Some(_) => Vec::new(),
+                None => continue,
+            },
+            Err(error) => return Err(DataDirError::Io { path: source.root().to_owned(), source: error }),
+        };
+        // The session goes on while its files are copied.
+        drop(frozen);
+        for (name, file) in files {
+            let place = DataDir::at(target.root(), None);
+            let copied = tokio::task::spawn_blocking(move || copy(&file, &place, &name)).await;
+            let copied = copied.unwrap_or_else(|error| Err(io::Error::other(error)));
+            copied.map_err(|source| DataDirError::Io { path: target.root().to_owned(), source })?;
+        }
+        return Ok(Copied::Whole(Box::new(present)));
+    }
+    Ok(Copied::LeftOut(reason))
 }
 
-/// Lists the files that hold the state of sessions. A live server still writes crash snapshots; a killed one has left them complete.
-fn session_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
+/// Returns why a session's server has not frozen it.
+fn reason_of(error: LeaseRequestError) -> String {
+    let (process, reason) = match error {
+        LeaseRequestError::Refused { process, reason } => (process, reason),
+        LeaseRequestError::Silent { process } => (process, silence()),
+    };
+    match process {
+        Some(process) => format!("its server (process {process}): {reason}"),
+        None => reason,
+    }
+}
+
+/// Waits until the processes of a killed server have written a session's crash snapshot. They end by themselves.
+async fn await_crash_snapshot(directory: &DataDir, id: &SessionId) {
+    let Ok(first) = File::open(directory.image(&format!("{}.will-0", DataDir::crash_snapshot_name(id)))) else {
+        return;
+    };
+    while let Ok(false) = lock_file(&first, FlockOperation::NonBlockingLockShared) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Lists the files that records need: states, and images that came with sessions. A server that was killed has left crash
+/// snapshots.
+fn needed_files(directory: &DataDir, records: &[SessionRecord]) -> Vec<String> {
     let mut names = Vec::new();
     for record in records {
         match &record.image {
             Some(image) => names.push(image.name.clone()),
-            None if !in_use && record.state == SessionState::Live => {
-                names.extend(directory.crash_snapshot_files(&record.id))
-            }
+            None if record.state == SessionState::Live => names.extend(directory.crash_snapshot_files(&record.id)),
             None => {}
         }
+        if directory.existing_private_image(&record.id).is_some() {
+            names.push(DataDir::private_image_name(&record.id));
+        }
     }
     names
 }
 
-/// Lists the files of [`session_files`], and the images that came with these sessions.
-fn needed_files(directory: &DataDir, records: &[SessionRecord], in_use: bool) -> Vec<String> {
-    let with_images = records.iter().filter(|record| directory.existing_private_image(&record.id).is_some());
-    let images: Vec<String> = with_images.map(|record| DataDir::private_image_name(&record.id)).collect();
-    let mut names = session_files(directory, records, in_use);
-    names.extend(images);
-    names
-}
-
-/// Copies a session file and syncs it to disk; false if the file does not exist any more. A link is not followed: a
-/// backup may be somebody else's.
-fn copy(from: &DataDir, to: &DataDir, name: &str) -> io::Result<bool> {
-    let target = to.image(name);
+/// Opens a session file. A link is not followed: a backup may be somebody else's.
+fn open(directory: &DataDir, name: &str) -> io::Result<File> {
+    let path = directory.image(name);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut source = match rustix::fs::open(from.image(name), flags, Mode::empty()) {
-        Ok(source) => File::from(source),
-        Err(rustix::io::Errno::NOENT) => {
-            let _ = std::fs::remove_file(&target);
-            return Ok(false);
-        }
-        Err(errno) => return Err(errno.into()),
-    };
-    if !source.metadata()?.is_file() {
-        return Err(io::Error::other(format!("{} is not a regular file", from.image(name).display())));
+    let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
     }
-    let mut copied = private_file(&target)?;
-    copied.set_len(0)?;
-    io::copy(&mut source, &mut copied)?;
-    copied.sync_all()?;
-    Ok(true)
+    Err(io::Error::other(format!("{} is not a regular file", path.display())))
 }
 
-/// Marks sessions without their state as lost in the registry, and counts.
-fn mark_lost(target: &DataDir, records: Vec<SessionRecord>) -> Result<Backup, DataDirError> {
-    let mut backup = Backup { sessions: records.len(), ..Backup::default() };
-    let mut lost = Vec::new();
-    for record in records {
-        let files = session_files(target, std::slice::from_ref(&record), false);
-        let there: Vec<PathBuf> = files.iter().map(|name| target.image(name)).filter(|path| path.is_file()).collect();
-        let bytes = there.iter().filter_map(|path| Some(std::fs::metadata(path).ok()?.len()));
-        backup.bytes = backup.bytes.saturating_add(bytes.sum());
-        backup.files.extend(there);
-        if record.state == SessionState::Live && files.is_empty() {
-            lost.push(record.id);
+/// Copies a session file and syncs it to disk.
+fn copy(mut from: &File, to: &DataDir, name: &str) -> io::Result<()> {
+    let mut target = private_file(&to.image(name))?;
+    target.set_len(0)?;
+    io::copy(&mut from, &mut target)?;
+    target.sync_all()
+}
+
+/// Syncs a finished copy to disk, and counts.
+fn finish(target: &DataDir, records: &[SessionRecord], left_out: Vec<LeftOut>) -> Result<Backup, DataDirError> {
+    let mut backup = Backup { sessions: records.len(), left_out, ..Backup::default() };
+    for name in needed_files(target, records) {
+        let path = target.image(&name);
+        if let Ok(found) = std::fs::metadata(&path) {
+            backup.bytes = backup.bytes.saturating_add(found.len());
+            backup.files.push(path);
         }
     }
-    backup.without_state = lost.len();
-    Registry::lose(target, &lost, WAS_AWAKE)?;
     let failed = |source| DataDirError::Io { path: target.root().to_owned(), source };
     target.sync().map_err(failed)?;
     Ok(backup)

@@ -13,12 +13,13 @@ use super::Sessions;
 use super::cell_request::CellRequest;
 use super::error::SessionError;
 use super::limits::WORKSPACE;
+use super::ownership::owned_elsewhere_error;
 use super::record::SessionState;
 use super::registry::{CommitSync, RecordParts};
 use super::report::{CellOutputCollector, CellReport};
-use super::slot::{MachineState, Slot};
+use super::slot::{MachineState, Slot, SlotGuard};
 use super::store::{RolledBackChange, Savepoint};
-use crate::admission::AdmissionError;
+use crate::admission::{AdmissionError, RunPermit};
 use crate::execution::{Deadline, Execution, ExecutionEnd, machine_events, run_events};
 use crate::input::InputForwarder;
 use crate::installs::MissingModules;
@@ -81,6 +82,29 @@ impl Sessions {
         tokio::join!(work, listen).0
     }
 
+    /// Interrupts the running cell of a session, or else the first one that waits; false if there is none. A cell that
+    /// waits is not run.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`]; [`SessionError::OwnedElsewhere`] when the server that has the session does not answer.
+    pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
+        let slot = self.find(principal, id).await?;
+        if slot.has_lease() && slot.interrupt() {
+            return Ok(true);
+        }
+        let id = slot.record().id.clone();
+        let elsewhere = match slot.has_lease() {
+            true => Ok(false),
+            false => self.inner.leases().interrupt(&id).await,
+        };
+        // A cell of this server may wait for the session.
+        if matches!(elsewhere, Ok(true)) || slot.interrupt() {
+            return Ok(true);
+        }
+        elsewhere.map_err(|error| owned_elsewhere_error(id, error))
+    }
+
     async fn cell(
         &self,
         slot: &Arc<Slot>,
@@ -88,22 +112,14 @@ impl Sessions {
         cancel: &CancellationToken,
         events: mpsc::Sender<RunEvent>,
     ) -> Result<CellReport, SessionError> {
-        let mut guard = self.lock_session(slot, cancel).await?;
-        if self.inner.closing.is_cancelled() {
-            return Err(SessionError::ShuttingDown);
-        }
-        self.ensure_live(slot, &mut guard, cancel).await?;
-        let principal = slot.record().principal.clone();
-        let admitted = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(SessionError::Cancelled),
-            admitted = self.inner.admission.enter(&principal) => admitted,
+        // An interrupt cancels it until the cell begins to run.
+        let interrupt = cancel.child_token();
+        let upcoming = slot.upcoming().add(interrupt.clone());
+        let stopped = |error| match error {
+            SessionError::Cancelled if !cancel.is_cancelled() => SessionError::Interrupted,
+            error => error,
         };
-        let mut permit = admitted.map_err(|refused| match refused {
-            AdmissionError::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
-            AdmissionError::OverLimit(over) => SessionError::OverLimit(over),
-            AdmissionError::Revoked => SessionError::Revoked,
-        })?;
+        let (mut guard, mut permit) = self.turn(slot, &interrupt).await.map_err(stopped)?;
         Phases::admit(request.phases.as_ref());
         // A panic from here on drops the machine: its protocol state would be unknown.
         let MachineState::Live(live) = std::mem::replace(&mut *guard, MachineState::Absent) else {
@@ -116,7 +132,12 @@ impl Sessions {
         };
         let before = Savepoint::of(slot);
         let mut collector = CellOutputCollector::new(self.limits());
-        slot.cell_started(live.session.interrupt_handle());
+        let begun = slot.cell_started(live.session.interrupt_handle(), &interrupt);
+        drop(upcoming);
+        if !begun {
+            *guard = MachineState::Live(live);
+            return Err(stopped(SessionError::Cancelled));
+        }
         let mut request = request;
         let input = InputForwarder::new(request.input_requests.take());
         let phases = request.phases.take();
@@ -178,6 +199,31 @@ impl Sessions {
         drop(guard);
         self.free_place_for_waiting();
         Ok(report)
+    }
+
+    /// Waits for a cell's turn: locks the session, makes it live, and waits for a run slot.
+    async fn turn(
+        &self,
+        slot: &Arc<Slot>,
+        cancel: &CancellationToken,
+    ) -> Result<(SlotGuard, RunPermit), SessionError> {
+        let mut guard = self.lock_session(slot, cancel).await?;
+        if self.inner.closing.is_cancelled() {
+            return Err(SessionError::ShuttingDown);
+        }
+        self.ensure_live(slot, &mut guard, cancel).await?;
+        let principal = slot.record().principal.clone();
+        let admitted = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(SessionError::Cancelled),
+            admitted = self.inner.admission.enter(&principal) => admitted,
+        };
+        let permit = admitted.map_err(|refused| match refused {
+            AdmissionError::Busy { running, waiting } => SessionError::TooManyRuns { running, waiting },
+            AdmissionError::OverLimit(over) => SessionError::OverLimit(over),
+            AdmissionError::Revoked => SessionError::Revoked,
+        })?;
+        Ok((guard, permit))
     }
 
     /// Runs the code within its limits and lists the files afterwards. Output goes to the collector and to the event
@@ -264,7 +310,7 @@ struct SlotInterrupter<'a> {
 
 impl InterruptHandle for SlotInterrupter<'_> {
     fn interrupt(&self) {
-        self.slot.interrupt();
+        self.slot.interrupt_running();
     }
 
     fn kill(&self) {

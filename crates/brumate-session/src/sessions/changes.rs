@@ -168,15 +168,16 @@ impl Sessions {
                 emptied
             };
             // The session is unchanged until the registry has the reset.
-            sessions.inner.registry.put(emptied.clone(), RecordParts::All, CommitSync::Disk).await?;
+            let put = || sessions.inner.registry.put(emptied.clone(), RecordParts::All, CommitSync::Disk);
+            sessions.with_reserve(put).await?;
             *guard = MachineState::Absent;
             let image = std::mem::replace(&mut *slot.record(), emptied).image;
             if let Some(image) = image {
                 sessions.inner.directory.remove_image(&image.name);
             }
-            let id = slot.record().id.clone();
-            sessions.inner.directory.remove_crash_snapshot(&id);
+            sessions.inner.directory.remove_crash_snapshot(&slot.record().id);
             sessions.remove_private_image(&slot);
+            sessions.inner.directory.keep_reserve();
             drop(guard);
             sessions.free_place_for_waiting();
             Ok(())

@@ -13,6 +13,7 @@ use super::Sessions;
 use super::directory::DataDir;
 use super::error::SessionError;
 use super::record::{ImageFile, SessionState};
+use super::settings::Durability;
 use super::slot::{DiskUsage, MachineState, Slot};
 use crate::allowance::OverLimit;
 
@@ -20,6 +21,11 @@ use crate::allowance::OverLimit;
 const RESERVE: u64 = 1 << 20;
 
 impl Sessions {
+    /// Returns whether the disk of the data directory has no room for sessions.
+    pub fn is_disk_full(&self) -> bool {
+        (self.inner.settings.free_space)(&self.inner.directory.image("")).is_some_and(|free| free < RESERVE)
+    }
+
     /// Checks that `usage` of a session fits beside the other sessions.
     ///
     /// # Errors
@@ -45,7 +51,12 @@ impl Sessions {
         if all > settings.max_disk_bytes {
             return Err(SessionError::DiskFull { limit: settings.max_disk_bytes });
         }
-        match (settings.free_space)(&self.inner.directory.image("")) {
+        // The file of the state before goes when a change is committed.
+        let replaced = match settings.durability {
+            Durability::Shutdown if !usage.written => slot.record().image.as_ref().map_or(0, |image| image.bytes),
+            _ => 0,
+        };
+        match (settings.free_space)(&self.inner.directory.image("")).map(|free| free.saturating_add(replaced)) {
             Some(free) if open > 0 && open.saturating_add(RESERVE) > free => Err(SessionError::NoSpace { free }),
             _ => Ok(()),
         }
@@ -119,6 +130,13 @@ impl Sessions {
             return Ok(None);
         }
         match self.write_if_it_fits(slot, session).await {
+            // The new file does not fit beside the one of the state before, but may fit without that.
+            Err(error @ SessionError::Storage(_)) if slot.record().image.is_some() => {
+                let Ok(bytes) = session.measured_bytes().await else { return Err(error) };
+                self.make_disk_space(slot, DiskUsage { bytes, written: false }).await.map_err(|_| error)?;
+                slot.set_estimate(bytes);
+                Ok(None)
+            }
             Err(error @ SessionError::NotStorable { .. }) => {
                 // It will never be on disk.
                 slot.set_not_storable(error);

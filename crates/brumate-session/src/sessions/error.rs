@@ -182,6 +182,9 @@ pub enum SessionError {
     /// The call was cancelled before it had an effect.
     #[error("the call was cancelled")]
     Cancelled,
+    /// The cell was interrupted before it began to run.
+    #[error("KeyboardInterrupt: the cell was interrupted before it began to run; the session is as it was before")]
+    Interrupted,
     /// The server is shutting down.
     #[error("the server is shutting down")]
     ShuttingDown,

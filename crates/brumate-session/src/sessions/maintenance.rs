@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use futures::StreamExt as _;
 use tokio::time::timeout;
 
 use super::directory::{DataDir, DataDirError};
@@ -16,8 +16,8 @@ use super::registry::{CommitSync, RecordParts};
 use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
-/// Sessions that are written at the same time at shutdown.
-const CLOSED_AT_ONCE: usize = 4;
+/// Sessions that are written at the same time at shutdown, and for backups.
+pub(super) const WRITTEN_AT_ONCE: usize = 4;
 /// Time beyond its grace time that a stopped cell may delay the shutdown.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
@@ -29,6 +29,7 @@ impl Sessions {
         self.store_lost().await.map_err(|error| failed(error.to_string()))?;
         self.remove_unneeded_files().await.map_err(|error| failed(error.to_string()))?;
         self.sweep().await;
+        self.inner.directory.keep_reserve();
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl Sessions {
         });
     }
 
-    /// Removes expired sessions and hibernates idle ones.
+    /// Removes expired sessions, hibernates idle ones, and makes the reserve on the disk whole.
     pub async fn sweep(&self) {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read");
@@ -119,6 +120,20 @@ impl Sessions {
                 tracing::warn!(session = ?slot.record().id, %error, "a session stays live");
             }
         }
+        self.inner.directory.keep_reserve();
+    }
+
+    /// Writes to the registry what makes room on the disk. When the disk is full, the write gets the reserve.
+    pub(super) async fn with_reserve<F>(&self, write: impl Fn() -> F) -> Result<(), SessionError>
+    where
+        F: Future<Output = Result<(), SessionError>>,
+    {
+        let Err(error) = write().await else { return Ok(()) };
+        if !self.is_disk_full() || !self.inner.directory.release_reserve() {
+            return Err(error);
+        }
+        self.inner.registry.shorten_log().await;
+        write().await
     }
 
     /// Removes a session with all its files.
@@ -131,73 +146,117 @@ impl Sessions {
             let record = slot.record();
             (record.id.clone(), record.image.clone())
         };
-        self.inner.registry.remove(vec![id.clone()]).await?;
+        let remove_files = || {
+            self.inner.directory.remove_crash_snapshot(&id);
+            if let Some(image) = &image {
+                self.inner.directory.remove_image(&image.name);
+            }
+        };
+        let remove = || self.inner.registry.remove(vec![id.clone()]);
+        if let Err(error) = self.with_reserve(remove).await {
+            if !self.is_disk_full() {
+                return Err(error);
+            }
+            // Without a reserve the session's files make room. It is not needed any more, whatever comes.
+            *guard = MachineState::Absent;
+            remove_files();
+            remove().await?;
+        }
         *guard = MachineState::Removed;
         self.slots().remove(&id);
-        self.inner.directory.remove_crash_snapshot(&id);
+        remove_files();
         self.remove_private_image(slot);
-        if let Some(image) = image {
-            self.inner.directory.remove_image(&image.name);
-        }
+        self.inner.directory.keep_reserve();
         drop(guard);
         self.free_place_for_waiting();
         Ok(())
     }
 
     /// Shuts down: stops running cells and hibernates every session without a check of disk space. Further calls are
-    /// refused.
-    pub async fn close(&self) {
+    /// refused. Returns the sessions that could not be written. Of those that the disk refused, the processes stay: they
+    /// write crash snapshots when this process ends.
+    pub async fn close(&self) -> Vec<SessionId> {
         self.inner.closing.cancel();
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
         let (slots, others): (Vec<_>, Vec<_>) = slots.into_iter().partition(|slot| slot.has_lease());
         self.store_last_used(&others, 0).await;
-        let mut closing = JoinSet::new();
-        let mut refused = Vec::new();
-        for slot in slots {
-            if closing.len() >= CLOSED_AT_ONCE {
-                refused.extend(closing.join_next().await.and_then(Result::ok).flatten());
+        for slot in &slots {
+            slot.interrupt_running();
+        }
+        let mut unwritten = Vec::new();
+        let mut refused = self.close_all(slots, &mut unwritten).await;
+        // Sessions may have freed disk space, and the reserve is for this.
+        while !refused.is_empty() {
+            let before = refused.len();
+            let released = self.inner.directory.release_reserve();
+            refused.sort_by_cached_key(|(slot, _)| slot.disk_usage().bytes);
+            refused = self.close_all(refused.into_iter().map(|(slot, _)| slot).collect(), &mut unwritten).await;
+            if refused.len() == before && !released {
+                break;
             }
-            slot.interrupt();
+        }
+        for (slot, error) in refused {
+            let id = slot.record().id.clone();
+            tracing::error!(
+                session = ?id, %error,
+                "a session could not be hibernated; its processes write a crash snapshot, for which the disk needs room"
+            );
+            if let Some(mut guard) = slot.try_lock() {
+                // The machine would end with its value, without a crash snapshot.
+                std::mem::forget(std::mem::replace(&mut *guard, MachineState::Absent));
+            }
+            unwritten.push(id);
+        }
+        unwritten
+    }
+
+    /// Closes sessions, some at the same time. Returns those that the disk refused, and adds those that are lost to
+    /// `unwritten`.
+    async fn close_all(
+        &self,
+        slots: Vec<Arc<Slot>>,
+        unwritten: &mut Vec<SessionId>,
+    ) -> Vec<(Arc<Slot>, SessionError)> {
+        let closing = futures::stream::iter(slots).map(|slot| {
             let sessions = self.clone();
-            closing.spawn(async move { sessions.close_one(&slot, CloseAttempt::First).await.is_err().then_some(slot) });
-        }
-        while let Some(closed) = closing.join_next().await {
-            refused.extend(closed.ok().flatten());
-        }
-        // Other sessions may have freed disk space.
-        for slot in refused {
-            if let Err(error) = self.close_one(&slot, CloseAttempt::Last).await {
-                tracing::debug!(%error, "a session is lost");
+            tokio::spawn(async move { (sessions.close_one(&slot).await, slot) })
+        });
+        let mut refused = Vec::new();
+        for closed in closing.buffered(WRITTEN_AT_ONCE).collect::<Vec<_>>().await {
+            match closed {
+                Ok((Ok(Closed::Written), _)) => {}
+                Ok((Ok(Closed::Unwritten), slot)) => unwritten.push(slot.record().id.clone()),
+                Ok((Err(error), slot)) => refused.push((slot, error)),
+                Err(error) => tracing::error!(%error, "a session could not be hibernated"),
             }
         }
+        refused
     }
 
     /// Hibernates a session at shutdown.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Storage`] in the first attempt. When the last attempt fails, the session is lost, and its
-    /// record has the reason.
-    async fn close_one(&self, slot: &Arc<Slot>, attempt: CloseAttempt) -> Result<(), SessionError> {
+    /// [`SessionError::Storage`] when the disk refuses; the session is live still.
+    async fn close_one(&self, slot: &Arc<Slot>) -> Result<Closed, SessionError> {
         let limit = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
         let id = slot.record().id.clone();
         let Ok(mut guard) = timeout(limit, slot.lock_unbounded()).await else {
             tracing::error!(session = ?id, "a session is busy to the end; what its last cells did is lost");
-            return Ok(());
+            return Ok(Closed::Unwritten);
         };
+        let mut closed = Closed::Written;
         match self.hibernate(slot, &mut guard, DiskCheck::Skipped).await {
-            Err(error @ SessionError::Storage(_)) if attempt == CloseAttempt::First => return Err(error),
+            Err(error @ SessionError::Storage(_)) => return Err(error),
             Err(error) => {
                 tracing::error!(session = ?id, %error, "a session could not be hibernated and is lost");
                 slot.record().lose(&error.to_string());
+                closed = Closed::Unwritten;
             }
             Ok(()) => {}
         }
-        if matches!(*guard, MachineState::Removed) {
-            return Ok(());
-        }
-        if !slot.has_lease() {
-            return Ok(());
+        if matches!(*guard, MachineState::Removed) || !slot.has_lease() {
+            return Ok(closed);
         }
         // Stores the time of the last use.
         let record = slot.record().clone();
@@ -206,15 +265,15 @@ impl Sessions {
         {
             tracing::error!(session = ?id, %error, "the registry could not be written");
         }
-        Ok(())
+        Ok(closed)
     }
 }
 
-/// Attempt to write a session at shutdown.
+/// Result of closing a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CloseAttempt {
-    /// Other sessions may free disk space after it.
-    First,
-    /// No attempt follows.
-    Last,
+enum Closed {
+    /// The session is in a file.
+    Written,
+    /// The session, or what its last cells did, is lost.
+    Unwritten,
 }

@@ -40,6 +40,7 @@ mod slot;
 mod snapshot;
 mod store;
 mod uploads;
+mod waiting;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -51,7 +52,7 @@ use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use backup::Backup;
+pub use backup::{BACKUP_WAIT, Backup, LeftOut};
 pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
@@ -70,7 +71,7 @@ pub use uploads::Upload;
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
-use lease::{Leases, LocalLeases};
+use lease::{LeaseListener, Leases, LocalLeases};
 use ownership::{LAST_USED_STEP, RequestHandler};
 use registry::Registry;
 use slot::Slot;
@@ -101,6 +102,8 @@ struct Inner {
     /// Calls that wait for a place.
     waiting_for_place: AtomicUsize,
     admission: Admission,
+    /// Places of sessions that are written for backups.
+    backups: Semaphore,
     /// Cancelled at shutdown: further calls are refused.
     closing: CancellationToken,
 }
@@ -120,16 +123,17 @@ impl Sessions {
     /// [`DataDirError`], most often because another process has the directory exclusively.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
         let deadline = tokio::time::Instant::now() + OPEN_TIMEOUT;
-        let (directory, registry) = loop {
+        let (directory, registry, leases, listener) = loop {
             match open_directory(&settings.data_dir) {
                 Err(DataDirError::InUse { .. }) if tokio::time::Instant::now() < deadline => {
                     tokio::time::sleep(OPEN_RETRY).await;
                 }
+                // On a full disk the reserve is room for the registry's log.
+                Err(DataDirError::Registry { .. } | DataDirError::Io { .. })
+                    if DataDir::at(&settings.data_dir, None).release_reserve() => {}
                 opened => break opened?,
             }
         };
-        let io = |source| DataDirError::Io { path: settings.data_dir.clone(), source };
-        let (leases, listener) = LocalLeases::begin(&directory).map_err(io)?;
         let max_live = settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
         let inner = Inner {
             engine,
@@ -141,6 +145,7 @@ impl Sessions {
             waiting_for_place: AtomicUsize::new(0),
             admission: (settings.admission.clone())
                 .unwrap_or_else(|| Admission::new(settings.max_concurrent, settings.allowances.clone())),
+            backups: Semaphore::new(maintenance::WRITTEN_AT_ONCE),
             closing: CancellationToken::new(),
             settings,
         };
@@ -194,10 +199,13 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// [`SessionError::NotFound`].
+    /// [`SessionError::NotFound`]; [`SessionError::Lost`], because the files are lost as well.
     pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
         let slot = self.find(principal, id).await?;
         let record = slot.record();
+        if record.state == SessionState::Lost {
+            return Err(SessionError::Lost { id: record.id.clone(), reason: record.note.clone() });
+        }
         let file = |(name, file): (&String, &FileRecord)| SessionFile {
             name: name.clone(),
             mime: file.mime.clone(),
@@ -206,20 +214,6 @@ impl Sessions {
         let mut files: Vec<SessionFile> = record.files.iter().map(file).collect();
         files.sort_by(|a, b| files::natural_order(&a.name, &b.name));
         Ok(files)
-    }
-
-    /// Interrupts the running cell of a session; false if none runs.
-    ///
-    /// # Errors
-    ///
-    /// [`SessionError::NotFound`].
-    pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
-        let slot = self.find(principal, id).await?;
-        if slot.has_lease() {
-            return Ok(slot.interrupt());
-        }
-        let id = slot.record().id.clone();
-        self.inner.leases().interrupt(&id).await.map_err(|error| ownership::owned_elsewhere_error(id, error))
     }
 
     /// Revokes a principal's access: ends its running cells, which are rolled back, and refuses its waiting calls. Its
@@ -362,17 +356,18 @@ impl Inner {
     }
 }
 
-/// Opens a directory and its registry together with other servers. The first server makes the registry.
-fn open_directory(path: &Path) -> Result<(DataDir, Registry), DataDirError> {
+/// Opens a directory, its registry and its leases together with other servers. The first server makes the registry.
+fn open_directory(path: &Path) -> Result<(DataDir, Registry, LocalLeases, LeaseListener), DataDirError> {
+    let io = |source| DataDirError::Io { path: path.to_owned(), source };
     let (directory, alone) = DataDir::share(path)?;
     let registry = Registry::open(&directory)?;
     if alone {
         // No server runs: incomplete files are of servers that ended.
-        let cleaned = directory.clean(|name| DataDir::session_of(name).is_some());
-        cleaned.map_err(|source| DataDirError::Io { path: path.to_owned(), source })?;
+        directory.clean(|name| DataDir::session_of(name).is_some()).map_err(io)?;
         directory.allow_others()?;
     }
-    Ok((directory, registry))
+    let (leases, listener) = LocalLeases::begin(&directory).map_err(io)?;
+    Ok((directory, registry, leases, listener))
 }
 
 /// Counts a waiting call until it is dropped.

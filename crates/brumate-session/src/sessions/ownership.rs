@@ -8,19 +8,21 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
-use super::error::SessionError;
+use super::error::{SessionError, duration_in_words};
 use super::id::SessionId;
-use super::lease::{LeaseRequestError, LeaseRequestHandler, Urgency};
+use super::lease::{
+    Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, SILENCE_LIMIT, Urgency,
+};
 use super::live::DiskCheck;
 use super::record::{ImageFile, SessionRecord, SessionState};
 use super::registry::{CommitSync, RecordParts};
 use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
-/// Attempts to reach the server that owns a session.
-const ATTEMPTS: u32 = 100;
-/// Time between attempts: a killed server takes a moment to end.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Time between attempts to reach the owner of a session: a killed server takes a moment to end.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between attempts to take a session that its owner has released for this server or another one.
+const TURN_INTERVAL: Duration = Duration::from_millis(2);
 /// Milliseconds of use after which the time of the last use is stored again.
 pub(super) const LAST_USED_STEP: i64 = 30_000;
 
@@ -90,8 +92,8 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it,
-    /// [`SessionError::NotFound`] when it has removed it.
+    /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
+    /// sign of life for [`SILENCE_LIMIT`]; [`SessionError::NotFound`] when it has removed it.
     pub(super) async fn lock_session(
         &self,
         slot: &Arc<Slot>,
@@ -137,7 +139,7 @@ impl Sessions {
         }
         let id = slot.record().id.clone();
         let leases = self.inner.leases();
-        let mut attempts = 0;
+        let mut wait = OwnerWait::begin();
         loop {
             let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
             if let Some(lease) = acquired {
@@ -147,17 +149,20 @@ impl Sessions {
             let released = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(SessionError::Cancelled),
-                released = leases.request(&id, urgency) => released,
+                released = leases.request(&id, urgency, &mut wait) => released,
             };
-            match released {
-                Ok(()) => attempts = 0,
-                Err(LeaseRequestError::Silent { .. }) if attempts < ATTEMPTS => attempts += 1,
+            let pause = match released {
+                Ok(()) => {
+                    wait.note_life();
+                    TURN_INTERVAL
+                }
+                Err(LeaseRequestError::Silent { .. }) if !wait.is_over() => RETRY_INTERVAL,
                 Err(error) => return Err(owned_elsewhere_error(id, error)),
-            }
+            };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(SessionError::Cancelled),
-                () = tokio::time::sleep(if attempts == 0 { Duration::ZERO } else { PAUSE }) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }
@@ -176,7 +181,11 @@ impl Sessions {
         let record = self.resolve_state(stored.clone());
         if record.state == SessionState::Lost && stored.state != SessionState::Lost {
             tracing::warn!(session = ?id, reason = record.note, "a session is lost");
-            self.inner.registry.put(record.clone(), RecordParts::WithoutFiles, CommitSync::Process).await?;
+            // The stored record leads to the same result again.
+            let put = self.inner.registry.put(record.clone(), RecordParts::WithoutFiles, CommitSync::Process).await;
+            if let Err(error) = put {
+                tracing::warn!(session = ?id, %error, "the registry could not be written");
+            }
         }
         let idle = self.unused_for(&record);
         slot.set_record(record, (self.inner.settings.elapsed)(), idle);
@@ -200,9 +209,11 @@ impl Sessions {
         }
     }
 
-    /// Hibernates a session at another server's request.
-    async fn release(&self, id: &SessionId, urgency: Urgency, cancel: &CancellationToken) -> Result<(), SessionError> {
-        let Some(slot) = self.slots().get(id).cloned().filter(|slot| slot.has_lease()) else { return Ok(()) };
+    /// Hibernates a session at another server's request, and reserves it for the server whose turn is next.
+    async fn release(&self, id: &SessionId, claim: LeaseClaim, cancel: &CancellationToken) -> Result<(), SessionError> {
+        let Some(slot) = self.owned(id) else { return Ok(()) };
+        let urgency = claim.urgency;
+        let _waiting = slot.claims().add(claim);
         let mut guard = match urgency {
             Urgency::InTurn => slot.lock(cancel).await?,
             Urgency::AtOnce => {
@@ -215,9 +226,30 @@ impl Sessions {
             Err(_) if urgency == Urgency::AtOnce => *guard = MachineState::Absent,
             other => other?,
         }
+        slot.reserve_for_next();
         drop(guard);
         self.free_place_for_waiting();
         Ok(())
+    }
+
+    /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it.
+    async fn freeze(&self, id: &SessionId, cancel: &CancellationToken) -> Result<Option<SlotGuard>, SessionError> {
+        let Some(slot) = self.owned(id) else { return Ok(None) };
+        let guard = slot.lock(cancel).await?;
+        if !slot.has_lease() {
+            return Ok(None);
+        }
+        if let Some(error) = slot.not_storable() {
+            return Err(error);
+        }
+        // The semaphore is never closed.
+        let _place = self.inner.backups.acquire().await.ok();
+        self.write_if_live(&slot, &guard).await?;
+        Ok(Some(guard))
+    }
+
+    fn owned(&self, id: &SessionId) -> Option<Arc<Slot>> {
+        self.slots().get(id).cloned().filter(|slot| slot.has_lease())
     }
 }
 
@@ -225,9 +257,15 @@ impl Sessions {
 pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> SessionError {
     let (process, reason) = match error {
         LeaseRequestError::Refused { process, reason } => (process, reason),
-        LeaseRequestError::Silent { process } => (process, "it does not answer".to_owned()),
+        LeaseRequestError::Silent { process } => (process, silence()),
     };
     SessionError::OwnedElsewhere { id, process, reason }
+}
+
+/// Returns the reason for a server that hangs, and what to do.
+pub(super) fn silence() -> String {
+    let limit = duration_in_words(SILENCE_LIMIT);
+    format!("it has not answered for {limit}; if it hangs, end that process, and the session is as it was last answered")
 }
 
 /// Answers the requests of other servers until this server ends.
@@ -240,13 +278,23 @@ impl RequestHandler {
 }
 
 impl LeaseRequestHandler for RequestHandler {
-    fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>> {
+    fn release<'a>(&'a self, id: &'a SessionId, claim: LeaseClaim) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let Some(sessions) = self.sessions() else { return Ok(()) };
             let id = id.clone();
-            let work = |sessions: Sessions, cancel| async move { sessions.release(&id, urgency, &cancel).await };
+            let work = |sessions: Sessions, cancel| async move { sessions.release(&id, claim, &cancel).await };
             let released = sessions.detached(&CancellationToken::new(), work).await;
             released.map_err(|error| error.to_string())
+        })
+    }
+
+    fn freeze<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Frozen>, String>> {
+        Box::pin(async move {
+            let Some(sessions) = self.sessions() else { return Ok(None) };
+            let id = id.clone();
+            let work = |sessions: Sessions, cancel| async move { sessions.freeze(&id, &cancel).await };
+            let frozen = sessions.detached(&CancellationToken::new(), work).await;
+            frozen.map(|guard| guard.map(|guard| Box::new(guard) as Frozen)).map_err(|error| error.to_string())
         })
     }
 
@@ -265,33 +313,4 @@ impl LeaseRequestHandler for RequestHandler {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::sessions::limits::LOCAL_PRINCIPAL;
-    use crate::sessions::settings::SessionSettings;
-    use crate::testing::FakeEngine;
-
-    use super::*;
-
-    /// The search for a session to hibernate may lock a new session before its first cell does.
-    #[tokio::test]
-    async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_has_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let sessions = Sessions::open(Arc::new(FakeEngine::default()), SessionSettings::new(directory.path()));
-        let sessions = sessions.await.unwrap();
-        let slot = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
-        drop(slot.try_lock().expect("nobody has it"));
-        assert!(!slot.has_lease());
-        sessions.apply_records(Vec::new());
-        let guard = sessions.lock_session(&slot, &CancellationToken::new()).await.expect("it is there");
-        assert!(slot.has_lease() && matches!(*guard, MachineState::Absent));
-        // A stored session is gone when the registry lacks it.
-        let record = slot.record().clone();
-        sessions.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
-        drop(guard);
-        sessions.inner.registry.remove(vec![record.id]).await.unwrap();
-        assert!(matches!(
-            sessions.lock_session(&slot, &CancellationToken::new()).await,
-            Err(SessionError::NotFound { .. })
-        ));
-    }
-}
+mod tests;

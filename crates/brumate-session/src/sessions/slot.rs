@@ -11,9 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::SessionError;
 use super::id::SessionId;
-use super::lease::Lease;
+use super::lease::{Lease, LeaseClaim};
 use super::limits::MAX_WAITING;
 use super::record::{SessionRecord, SessionState};
+use super::waiting::WaitingList;
 
 /// Machine of a session, protected by the slot's lock.
 pub(crate) enum MachineState {
@@ -98,11 +99,22 @@ pub(crate) struct Slot {
     private_image_bytes: AtomicU64,
     /// Generation that cannot be stored, with the error.
     not_storable: Mutex<Option<(u64, SessionError)>>,
+    /// Claims of other servers.
+    claims: WaitingList<LeaseClaim>,
+    /// Cells that have not begun to run, with the token that an interrupt cancels.
+    upcoming: WaitingList<CancellationToken>,
 }
 
 struct RunningCell {
     interrupt_handle: Arc<dyn InterruptHandle>,
     interrupted: bool,
+}
+
+impl RunningCell {
+    fn interrupt(&mut self) {
+        self.interrupted = true;
+        self.interrupt_handle.interrupt();
+    }
 }
 
 impl Slot {
@@ -121,6 +133,8 @@ impl Slot {
             cleared: AtomicBool::new(false),
             private_image_bytes: AtomicU64::new(0),
             not_storable: Mutex::new(None),
+            claims: WaitingList::default(),
+            upcoming: WaitingList::default(),
         }
     }
 
@@ -204,6 +218,25 @@ impl Slot {
         let _before = std::mem::replace(&mut *self.lease.lock().unwrap_or_else(PoisonError::into_inner), lease);
     }
 
+    /// Reserves the session for the server whose turn is next. It gets the lease when this server releases it.
+    pub(crate) fn reserve_for_next(&self) {
+        if let Some(lease) = self.lease.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            && let Some(next) = self.claims.next_server()
+        {
+            lease.reserve(next);
+        }
+    }
+
+    /// Returns the claims of other servers.
+    pub(crate) fn claims(&self) -> &WaitingList<LeaseClaim> {
+        &self.claims
+    }
+
+    /// Returns the cells that have not begun to run. An interrupt cancels their tokens.
+    pub(crate) fn upcoming(&self) -> &WaitingList<CancellationToken> {
+        &self.upcoming
+    }
+
     /// Returns whether this server has the lease of the session.
     pub(crate) fn has_lease(&self) -> bool {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -272,10 +305,20 @@ impl Slot {
         self.cleared.load(Ordering::SeqCst)
     }
 
-    /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it.
-    pub(crate) fn cell_started(&self, interrupt_handle: Arc<dyn InterruptHandle>) {
+    /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it. Returns false if the cell was
+    /// interrupted before; it must not run then.
+    pub(crate) fn cell_started(
+        &self,
+        interrupt_handle: Arc<dyn InterruptHandle>,
+        interrupt: &CancellationToken,
+    ) -> bool {
+        let mut running = self.running();
+        if interrupt.is_cancelled() {
+            return false;
+        }
         self.discarded.store(false, Ordering::SeqCst);
-        *self.running() = Some(RunningCell { interrupt_handle, interrupted: false });
+        *running = Some(RunningCell { interrupt_handle, interrupted: false });
+        true
     }
 
     /// Unregisters the cell. An interrupt that came too late is withdrawn, unless it has `stopped` the cell.
@@ -288,16 +331,16 @@ impl Slot {
         }
     }
 
-    /// Interrupts the running cell; false if none runs.
+    /// Interrupts the running cell, or else the first cell that has not begun to run; false if there is none.
     pub(crate) fn interrupt(&self) -> bool {
-        match self.running().as_mut() {
-            Some(running) => {
-                running.interrupted = true;
-                running.interrupt_handle.interrupt();
-                true
-            }
-            None => false,
-        }
+        // While it is locked, no cell begins to run.
+        let mut running = self.running();
+        running.as_mut().map(RunningCell::interrupt).is_some() || self.upcoming.cancel_first()
+    }
+
+    /// Interrupts the running cell, if there is one.
+    pub(crate) fn interrupt_running(&self) {
+        self.running().as_mut().map(RunningCell::interrupt);
     }
 
     /// Kills the running cell. The session is rolled back.
@@ -305,6 +348,12 @@ impl Slot {
         if let Some(running) = self.running().as_ref() {
             running.interrupt_handle.kill();
         }
+    }
+
+    /// Returns whether a cell runs.
+    #[cfg(test)]
+    pub(crate) fn is_running(&self) -> bool {
+        self.running().is_some()
     }
 
     /// Returns whether the session's state is lost.

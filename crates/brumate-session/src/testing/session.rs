@@ -132,6 +132,13 @@ impl Session for FakeSession {
         })
     }
 
+    fn measured_bytes(&self) -> BoxFuture<'_, Result<u64, EngineError>> {
+        Box::pin(async move {
+            let state = self.state.lock().await;
+            Ok(serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64))
+        })
+    }
+
     fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
             self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);

@@ -109,7 +109,7 @@ pub(crate) enum SessionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Remove sessions with their files; no server may be using the data directory
+    /// Remove sessions of all principals with their files; a server may be using them, and running code is stopped
     Remove {
         /// Remove all sessions
         #[arg(long, conflicts_with = "ids")]
@@ -118,8 +118,8 @@ pub(crate) enum SessionsAction {
         #[arg(value_name = "ID", required_unless_present = "all")]
         ids: Vec<String>,
     },
-    /// Copy all sessions and their images to a directory; a server may be using them. A session that is running code is copied
-    /// without its state
+    /// Copy all sessions and their images to a directory; a server may be using them. A session whose code still runs after a
+    /// minute is left out and named
     Backup {
         /// Directory for the backup; must be empty or not exist
         #[arg(value_name = "DIR")]

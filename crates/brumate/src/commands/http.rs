@@ -62,12 +62,11 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
     let work = async {
         let served = serve_http(server, serving, listener, shutdown.clone()).await;
-        serving::end(&shutdown_started, sessions.as_ref(), telemetry).await;
-        served
+        let written = serving::end(&shutdown_started, sessions.as_ref(), telemetry).await;
+        served.map(|()| written)
     };
     let (result, signalled) = signals.guard(&shutdown, work).await;
-    result?;
-    Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+    Ok(serving::exit_status_of(signalled, result?))
 }
 
 /// Opens the files of the settings, and listens. Addresses that other machines reach need tokens.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
-use brumate_session::sessions::{Sessions, session_image};
+use brumate_session::sessions::{SessionId, Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
 use super::print_error;
 use crate::engine::LocalEngine;
+use crate::exit_status;
 use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
 use crate::settings::Settings;
 use crate::telemetry::Telemetry;
@@ -67,18 +68,34 @@ impl McpService {
     }
 }
 
-/// Closes the sessions and sends the last traces of a server that has served its last client.
+/// Closes the sessions and sends the last traces of a server that has served its last client. Returns false, and names
+/// the sessions, if some could not be written.
 pub(crate) async fn end(
     shutdown_started: &CancellationToken,
     sessions: Option<&Sessions>,
     telemetry: Option<Telemetry>,
-) {
+) -> bool {
     shutdown_started.cancel();
-    if let Some(sessions) = sessions {
-        sessions.close().await;
+    let unwritten = match sessions {
+        Some(sessions) => sessions.close().await,
+        None => Vec::new(),
+    };
+    if !unwritten.is_empty() {
+        let ids: Vec<&str> = unwritten.iter().map(SessionId::as_str).collect();
+        print_error(&format!("brumate: could not write all sessions; missing: {}", ids.join(", ")));
     }
     if let Some(telemetry) = telemetry {
         telemetry.finish().await;
+    }
+    unwritten.is_empty()
+}
+
+/// Returns the exit status of a server. One that ended because of SIGTERM succeeded, if all its sessions are `written`.
+pub(crate) fn exit_status_of(signalled: Option<u8>, written: bool) -> u8 {
+    match signalled {
+        _ if !written => exit_status::FAILURE,
+        Some(exit_status::INTERRUPTED) => exit_status::INTERRUPTED,
+        _ => exit_status::SUCCESS,
     }
 }
 

@@ -1,13 +1,17 @@
 //! `brumate sessions`: lists, removes, backs up and restores the sessions in a data directory.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brumate_engine::client;
-use brumate_session::sessions::{Backup, LOCAL_PRINCIPAL, SessionRecord, SessionSettings, Sessions};
+use brumate_session::sessions::{
+    BACKUP_WAIT, Backup, LOCAL_PRINCIPAL, SessionError, SessionRecord, SessionSettings, Sessions,
+};
 use brumate_session::units::format_size;
+use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::{print, print_error};
@@ -22,7 +26,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow
     let result = match &arguments.action {
         SessionsAction::List { json } => list(sessions, *json),
         SessionsAction::Remove { all, ids } => remove(settings, sessions, *all, ids).await?,
-        SessionsAction::Backup { directory } => backup(settings, sessions, directory),
+        SessionsAction::Backup { directory } => backup(settings, sessions, directory).await,
         SessionsAction::Restore { directory } => restore(settings, sessions, directory),
     };
     match result {
@@ -64,15 +68,28 @@ fn as_json(record: &SessionRecord) -> Value {
 }
 
 fn table(records: &[SessionRecord], now: SystemTime) -> String {
-    let mut text =
-        format!("{:<18}{:<8}{:>12}{:>8}{:>8}{:>12}", "id", "state", "last used", "cells", "files", "on disk");
+    // Over standard input and output there is one principal only.
+    let several = records.iter().any(|record| record.principal != LOCAL_PRINCIPAL);
+    let width = records.iter().map(|record| record.principal.chars().count()).max().unwrap_or(0).max(9) + 2;
+    let principal = |name: &str| if several { format!("{name:<width$}") } else { String::new() };
+    let mut text = format!(
+        "{:<18}{}{:<8}{:>12}{:>8}{:>8}{:>12}",
+        "id",
+        principal("principal"),
+        "state",
+        "last used",
+        "cells",
+        "files",
+        "on disk"
+    );
     for record in records {
         let bytes = record.image.as_ref().map_or_else(|| "-".to_owned(), |image| format_size(image.bytes));
         // Writing to a string does not fail.
         let _ = write!(
             text,
-            "\n{:<18}{:<8}{:>12}{:>8}{:>8}{bytes:>12}",
+            "\n{:<18}{}{:<8}{:>12}{:>8}{:>8}{bytes:>12}",
             record.id.as_str(),
+            principal(&record.principal.escape_debug().to_string()),
             record.state.as_str(),
             ago(record.last_used, now),
             record.executions,
@@ -97,43 +114,77 @@ fn ago(millis: i64, now: SystemTime) -> String {
     }
 }
 
+/// Sessions that are removed at the same time: one of a server that hangs delays no other.
+const REMOVED_AT_ONCE: usize = 64;
+
 async fn remove(
     settings: &Settings,
     sessions: &SessionSettings,
     all: bool,
     ids: &[String],
 ) -> anyhow::Result<Result<String, String>> {
+    let records = match Sessions::read_records(&sessions.data_dir) {
+        Ok(records) => records,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let principals: HashMap<&str, &str> =
+        records.iter().map(|record| (record.id.as_str(), record.principal.as_str())).collect();
+    let ids: Vec<&str> = match all {
+        true => records.iter().map(|record| record.id.as_str()).collect(),
+        false => ids.iter().map(String::as_str).collect(),
+    };
     let engine = sandbox(settings)?.engine;
+    // Sessions expire by the settings of servers, not by those of this command.
+    let mut sessions = sessions.clone();
+    (sessions.timeout, sessions.hibernate_after) = (None, None);
     // No session is resumed, so the sandbox is not started.
-    let opened = match Sessions::open(Arc::new(engine), sessions.clone()).await {
+    let opened = match Sessions::open(Arc::new(engine), sessions).await {
         Ok(opened) => opened,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let ids: Vec<String> = match all {
-        true => opened.list(LOCAL_PRINCIPAL).await.iter().map(|record| record.id.to_string()).collect(),
-        false => ids.to_vec(),
-    };
-    let mut missing = Vec::new();
-    for id in &ids {
-        match opened.clear(LOCAL_PRINCIPAL, id).await {
-            Ok(true) => {}
-            Ok(false) => missing.push(id.as_str()),
-            Err(error) => return Ok(Err(error.to_string())),
+    let removals = futures::stream::iter(ids).map(|id| {
+        let (opened, principal) = (&opened, principals.get(id).copied().unwrap_or(LOCAL_PRINCIPAL));
+        async move { (id, opened.clear(principal, id).await) }
+    });
+    let (mut removed, mut kept) = (0_usize, Vec::new());
+    for (id, result) in removals.buffered(REMOVED_AT_ONCE).collect::<Vec<_>>().await {
+        match result {
+            Ok(true) => removed += 1,
+            // Its server has removed it meanwhile.
+            Ok(false) if all => {}
+            Ok(false) => kept.push(format!("{}: not found", id.escape_debug())),
+            Err(error) => kept.push(format!("{id}: {}", reason_of(&error))),
         }
     }
-    let removed = ids.len() - missing.len();
     let text = format!("{removed} session{} removed", if removed == 1 { "" } else { "s" });
-    Ok(if missing.is_empty() { Ok(text) } else { Err(format!("{text}; not found: {}", missing.join(", "))) })
+    let kept: String = kept.iter().map(|kept| format!("\n  {kept}")).collect();
+    Ok(if kept.is_empty() { Ok(text) } else { Err(format!("{text}; not removed:{kept}")) })
+}
+
+/// Returns why a session cannot be removed, in words for operators.
+fn reason_of(error: &SessionError) -> String {
+    match error {
+        SessionError::OwnedElsewhere { process: Some(process), reason, .. } => {
+            format!("its server (process {process}): {reason}")
+        }
+        SessionError::OwnedElsewhere { reason, .. } => format!("its server: {reason}"),
+        other => other.to_string(),
+    }
 }
 
 /// Directory of a backup with the images that its sessions are based on.
 const IMAGES: &str = "images";
 
-fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<String, String> {
-    let backup = Sessions::backup(&sessions.data_dir, to).map_err(|error| error.to_string())?;
+async fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<String, String> {
+    let backup = Sessions::backup(&sessions.data_dir, to, BACKUP_WAIT).await.map_err(|error| error.to_string())?;
     let images = client::copy_images(&backup.files, &settings.cache_dir, &to.join(IMAGES));
     let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
-    Ok(summary(&backup, "copied", images))
+    let text = summary(&backup, "copied", images);
+    if backup.left_out.is_empty() {
+        return Ok(text);
+    }
+    let left_out: String = backup.left_out.iter().map(|out| format!("\n  {}: {}", out.id, out.reason)).collect();
+    Err(format!("{text}; not in the backup:{left_out}"))
 }
 
 fn restore(settings: &Settings, sessions: &SessionSettings, from: &Path) -> Result<String, String> {
@@ -171,18 +222,13 @@ fn take_images(backup: &Backup, images: &Path, cache_dir: &Path) -> Result<usize
 /// Returns the message of a backup or a restore.
 fn summary(backup: &Backup, done: &str, images: usize) -> String {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let mut text = format!(
+    format!(
         "{} session{} {done} ({}), with {images} image{}",
         backup.sessions,
         plural(backup.sessions),
         format_size(backup.bytes),
         plural(images)
-    );
-    if backup.without_state > 0 {
-        // Writing to a string does not fail.
-        let _ = write!(text, "; {} without state, because they were running code", backup.without_state);
-    }
-    text
+    )
 }
 
 #[cfg(test)]

@@ -17,11 +17,9 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     };
     let serving = async {
         let served = serve_stdio(server, shutdown.clone()).await;
-        serving::end(&shutdown_started, sessions.as_ref(), telemetry).await;
-        served
+        let written = serving::end(&shutdown_started, sessions.as_ref(), telemetry).await;
+        served.map(|()| written)
     };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
-    result?;
-    // A server that ended because of a signal succeeded.
-    Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+    Ok(serving::exit_status_of(signalled, result?))
 }

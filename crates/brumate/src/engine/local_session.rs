@@ -62,6 +62,10 @@ impl Session for LocalSession {
         Box::pin(self.0.estimated_bytes())
     }
 
+    fn measured_bytes(&self) -> BoxFuture<'_, Result<u64, EngineError>> {
+        Box::pin(async move { self.0.measured_bytes().await.map_err(engine_error) })
+    }
+
     fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move { self.0.mount(layers).await.map_err(engine_error) })
     }

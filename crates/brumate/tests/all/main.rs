@@ -41,7 +41,6 @@ mod rust_wheels;
 mod same_numbers;
 mod science;
 mod security;
-mod several_servers;
 mod soak;
 mod support;
 mod tenants;

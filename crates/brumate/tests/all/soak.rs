@@ -4,7 +4,11 @@
 //!
 //! A test binary of its own, since it counts the process's descriptors, memory and descendants.
 
+mod disk;
 mod footprint;
+mod model;
+mod server;
+mod sessions;
 
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::{Ended, Execute, MachineSpec, Outcome};

@@ -21,6 +21,12 @@ const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) 
 /// The fuzz targets on mutations, an hour each (`BRUMATE_FUZZ_SECONDS`), two at a time.
 const FUZZ: &str = "package(brumate-fuzz) & test(/::long_tier::/)";
 
+/// Sessions of several servers while servers, machines and the disk fail.
+const SOAK: &str = "package(brumate) & test(=soak::sessions::whatever_fails_nothing_that_was_answered_is_lost)";
+
+/// Sets the duration of [`SOAK`]; an hour if it is not set.
+const SOAK_SECONDS: &str = "BRUMATE_SOAK_SECONDS";
+
 /// Names a native Python that has the versions of the bundle, and pytest: what the sandbox is compared with.
 const NATIVE: &str = "BRUMATE_TEST_NATIVE_PYTHON";
 
@@ -46,6 +52,17 @@ const STEPS: &[Step] = &[
         command: |environment| {
             let mut command = long(nextest(environment)?);
             command.args(["--run-ignored", "only", "--no-fail-fast", "-E", FUZZ]);
+            Ok(command)
+        },
+    },
+    Step {
+        name: "soak",
+        command: |environment| {
+            let mut command = long(nextest(environment)?);
+            command.args(["-E", SOAK]);
+            if std::env::var_os(SOAK_SECONDS).is_none() {
+                command.env(SOAK_SECONDS, "3600");
+            }
             Ok(command)
         },
     },

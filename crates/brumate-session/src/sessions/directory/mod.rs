@@ -2,6 +2,7 @@
 
 mod error;
 mod private;
+mod reserve;
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -78,13 +79,13 @@ impl DataDir {
         if !lock_file(&file, FlockOperation::NonBlockingLockExclusive).map_err(io)? {
             return Err(DataDirError::InUse { path: root.to_owned(), processes: users(root) });
         }
-        // The process id is for error messages only.
-        let note = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-        note.map_err(io)?;
+        // The process id is for error messages only; a full disk may refuse it.
+        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Self::at(root, Some(file)))
     }
 
-    fn at(root: &Path, lock: Option<File>) -> Self {
+    /// Names a directory, which `lock` keeps in use.
+    pub(crate) fn at(root: &Path, lock: Option<File>) -> Self {
         Self { root: root.to_owned(), images: root.join(SESSIONS), lock }
     }
 

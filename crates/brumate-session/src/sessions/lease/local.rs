@@ -1,12 +1,14 @@
 //! Leases of servers on one machine: locked files, and a socket for each server.
 //!
 //! A lease is a lock (`flock`) on a file with the session's id as its name and the server's name as its content. The
-//! kernel releases it when the process ends.
+//! kernel releases it when the process ends. A file that is not locked reserves the session for a server for a moment:
+//! its content is [`RESERVED`] and the server's name.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use rustix::fs::FlockOperation;
@@ -14,11 +16,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::directory::{DataDir, lock_file, private_file};
 use super::super::id::SessionId;
-use super::socket::{self, LeaseListener, LeaseReply, LeaseRequest};
-use super::{Lease, LeaseRequestError, Leases, Urgency};
+use super::socket::{self, Connection, LeaseListener, LeaseReply, LeaseRequest};
+use super::{Lease, LeaseHold, LeaseRequestError, Leases, OwnerWait, Urgency};
 
 /// Most bytes of a server's name.
 const MAX_NAME_BYTES: u64 = 64;
+/// Beginning of a file that reserves a session.
+const RESERVED: &str = "next ";
+/// Time for which a session is reserved. A server that gets a session takes it in a few milliseconds.
+const RESERVATION: Duration = Duration::from_secs(1);
+/// Time between two attempts to reach the owner of a session: a killed server takes a moment to end.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Leases of one server.
 pub(crate) struct LocalLeases {
@@ -29,17 +37,82 @@ pub(crate) struct LocalLeases {
     _listening: DropGuard,
 }
 
-/// Locked file, which is removed when the lease ends.
-struct LockedFile {
+/// Locked file, which is removed when the lease ends, unless it reserves the session for another server.
+pub(crate) struct LockedFile {
     path: PathBuf,
     file: File,
+    next: Option<String>,
+}
+
+impl LockedFile {
+    /// Locks the file of a session for the server `name`. `None` if it is locked, or reserved for another server.
+    fn acquire(path: &Path, servers: &Path, name: &str) -> io::Result<Option<Self>> {
+        loop {
+            let file = private_file(path)?;
+            if !lock_file(&file, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(None);
+            }
+            // The previous server may have removed the file since it was opened.
+            if !is_at(&file, path)? {
+                continue;
+            }
+            if is_reserved(&file, servers, name) {
+                return Ok(None);
+            }
+            let lease = LockedFile { path: path.to_owned(), file, next: None };
+            // A lease counts without a name as well: on a full disk the name cannot be written, and others wait.
+            let named = lease.file.set_len(0).and_then(|()| lease.file.write_all_at(name.as_bytes(), 0));
+            if let Err(error) = named
+                && error.kind() != io::ErrorKind::StorageFull
+            {
+                return Err(error);
+            }
+            return Ok(Some(lease));
+        }
+    }
+}
+
+impl LeaseHold for LockedFile {
+    fn reserve(&mut self, server: String) {
+        self.next = Some(server);
+    }
 }
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Removed while it is locked: a process that opened it before notices that its path names another file.
-        let _ = std::fs::remove_file(&self.path);
+        let reserve = |next: String| {
+            let text = format!("{RESERVED}{next}");
+            self.file.set_len(0).and_then(|()| self.file.write_all_at(text.as_bytes(), 0)).is_ok()
+        };
+        if !self.next.take().is_some_and(reserve) {
+            // Removed while it is locked: a process that opened it before notices that its path names another file.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Returns whether the locked file of a session reserves it for another server than `name`, which is there.
+fn is_reserved(file: &File, servers: &Path, name: &str) -> bool {
+    let Some(next) = name_in(file).and_then(|text| text.strip_prefix(RESERVED).map(str::to_owned)) else {
+        return false;
+    };
+    let age = file.metadata().and_then(|found| found.modified()).map(|time| time.elapsed());
+    let is_new = matches!(age, Ok(Ok(age)) if age < RESERVATION);
+    is_new && next != name && is_server_name(&next) && servers.join(next).exists()
+}
+
+/// Reads the name in the file of a session. `None` if it is empty or no name.
+fn name_in(file: &File) -> Option<String> {
+    let mut bytes = [0; MAX_NAME_BYTES as usize];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    let text = std::str::from_utf8(bytes.get(..read)?).ok()?;
+    (!text.is_empty() && !text.contains('/')).then(|| text.to_owned())
+}
+
+/// Returns whether a text can be the name of a server.
+pub(super) fn is_server_name(text: &str) -> bool {
+    let length = text.len() + RESERVED.len();
+    length <= MAX_NAME_BYTES as usize && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 impl LocalLeases {
@@ -59,20 +132,73 @@ impl LocalLeases {
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
-    /// Returns the name of the server that owns a session. `None` if no server does, or its name is not written yet.
-    #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
-    fn owner(&self, id: &SessionId) -> Option<String> {
-        let mut name = String::new();
-        File::open(self.leases.join(id.as_str())).ok()?.take(MAX_NAME_BYTES).read_to_string(&mut name).ok()?;
-        Some(name).filter(|name| !name.is_empty() && !name.contains('/'))
+    async fn ask(
+        &self,
+        id: &SessionId,
+        request: LeaseRequest,
+        wait: &mut OwnerWait,
+    ) -> Result<LeaseReply, LeaseRequestError> {
+        let asked = ask_owner(&self.leases.join(id.as_str()), &self.servers, request, wait).await?;
+        Ok(asked.map_or(LeaseReply::Done { did: false }, |(reply, _)| reply))
     }
+}
 
-    async fn ask(&self, id: &SessionId, request: LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
-        match self.owner(id) {
-            Some(name) => socket::ask(&self.servers, &name, &request).await,
-            None if self.is_held(id) => Err(LeaseRequestError::Silent { process: None }),
-            None => Ok(LeaseReply::Done { did: false }),
+/// Sends a request to the owner of a session. `None` if no server owns it.
+async fn ask_owner(
+    path: &Path,
+    servers: &Path,
+    request: LeaseRequest,
+    wait: &mut OwnerWait,
+) -> Result<Option<(LeaseReply, Connection)>, LeaseRequestError> {
+    let owner = File::open(path).ok().and_then(|file| name_in(&file));
+    match owner {
+        Some(name) if name.starts_with(RESERVED) => Ok(None),
+        Some(name) => socket::ask(servers, &name, &request, wait).await.map(Some),
+        // It is being taken, or a backup has it.
+        None if is_locked(path) => Err(LeaseRequestError::Silent { process: None }),
+        None => Ok(None),
+    }
+}
+
+/// Returns whether any process has locked a file.
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
+}
+
+/// Session that nobody changes until this is dropped.
+pub(crate) enum FrozenElsewhere {
+    /// No server owns it, and none takes it.
+    Unowned(#[expect(dead_code, reason = "dropping it counts")] LockedFile),
+    /// Its server has written it.
+    ByOwner(#[expect(dead_code, reason = "dropping it counts")] Connection),
+}
+
+/// Freezes a session from a process that serves none: waits until its owner has written it.
+///
+/// # Errors
+///
+/// [`LeaseRequestError`] when the owner refuses or hangs.
+pub(crate) async fn freeze(directory: &DataDir, id: &SessionId) -> Result<FrozenElsewhere, LeaseRequestError> {
+    let (path, servers) = (directory.leases().join(id.as_str()), directory.servers());
+    let mut wait = OwnerWait::begin();
+    loop {
+        let acquired = LockedFile::acquire(&path, &servers, "");
+        let failed = |error: io::Error| LeaseRequestError::Refused { process: None, reason: error.to_string() };
+        if let Some(file) = acquired.map_err(failed)? {
+            return Ok(FrozenElsewhere::Unowned(file));
         }
+        match ask_owner(&path, &servers, LeaseRequest::Freeze { session: id.to_string() }, &mut wait).await {
+            Ok(Some((LeaseReply::Done { did: true }, connection))) => return Ok(FrozenElsewhere::ByOwner(connection)),
+            Ok(Some((LeaseReply::Refused { process, reason }, _))) => {
+                return Err(LeaseRequestError::Refused { process, reason });
+            }
+            Ok(_) => {}
+            Err(error @ LeaseRequestError::Refused { .. }) => return Err(error),
+            Err(error) if wait.is_over() => return Err(error),
+            Err(_) => {}
+        }
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
@@ -84,41 +210,38 @@ impl Drop for LocalLeases {
 
 impl Leases for LocalLeases {
     fn try_acquire(&self, id: &SessionId) -> io::Result<Option<Lease>> {
-        let path = self.leases.join(id.as_str());
-        loop {
-            let file = private_file(&path)?;
-            if !lock_file(&file, FlockOperation::NonBlockingLockExclusive)? {
-                return Ok(None);
-            }
-            // The previous server may have removed the file since it was opened.
-            if !is_at(&file, &path)? {
-                continue;
-            }
-            let lease = LockedFile { path, file };
-            lease.file.set_len(0)?;
-            (&lease.file).write_all(self.name.as_bytes())?;
-            return Ok(Some(Lease(Box::new(lease))));
-        }
+        let acquired = LockedFile::acquire(&self.leases.join(id.as_str()), &self.servers, &self.name)?;
+        Ok(acquired.map(|file| Lease(Box::new(file))))
     }
 
     fn is_held(&self, id: &SessionId) -> bool {
-        let Ok(file) = File::open(self.leases.join(id.as_str())) else { return false };
-        matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
+        is_locked(&self.leases.join(id.as_str()))
     }
 
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>> {
+    fn request<'a>(
+        &'a self,
+        id: &'a SessionId,
+        urgency: Urgency,
+        wait: &'a mut OwnerWait,
+    ) -> BoxFuture<'a, Result<(), LeaseRequestError>> {
         Box::pin(async move {
-            match self.ask(id, LeaseRequest::Release { session: id.to_string(), urgency }).await? {
+            let waited_ms = u64::try_from(wait.waited().as_millis()).unwrap_or(u64::MAX);
+            let server = Some(self.name.clone());
+            let request = LeaseRequest::Release { session: id.to_string(), urgency, server, waited_ms };
+            match self.ask(id, request, wait).await? {
                 LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
-                LeaseReply::Accepted { .. } | LeaseReply::Done { .. } => Ok(()),
+                _ => Ok(()),
             }
         })
     }
 
     fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>> {
         Box::pin(async move {
-            let reply = self.ask(id, LeaseRequest::Interrupt { session: id.to_string() }).await?;
-            Ok(matches!(reply, LeaseReply::Done { did: true }))
+            let request = LeaseRequest::Interrupt { session: id.to_string() };
+            match self.ask(id, request, &mut OwnerWait::begin()).await? {
+                LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
+                reply => Ok(matches!(reply, LeaseReply::Done { did: true })),
+            }
         })
     }
 }

@@ -4,23 +4,41 @@
 //! keeps the lease while the session is live. A server that needs a session of another server asks that server to
 //! hibernate it. The end of a server, however it comes, ends its leases.
 //!
+//! Servers that ask for one session take turns: its owner reserves the lease for the server that has waited longest.
+//!
 //! [`Leases`] is the interface that sessions use. [`LocalLeases`] implements it for the servers of one machine. An
 //! implementation for several machines would use leases that expire.
 
 mod local;
 mod socket;
+mod wait;
 
 use std::io;
 
 use futures::future::BoxFuture;
+use tokio::time::Instant;
 
 use super::id::SessionId;
 
-pub(crate) use local::LocalLeases;
-pub(crate) use socket::flush_all;
+pub(crate) use local::{FrozenElsewhere, LocalLeases, freeze};
+pub(crate) use socket::LeaseListener;
+pub(crate) use wait::{OwnerWait, SILENCE_LIMIT};
 
 /// Right of one server to run and change a session. Dropping it releases the session.
-pub(crate) struct Lease(#[expect(dead_code, reason = "dropping it counts")] Box<dyn Send + Sync>);
+pub(crate) struct Lease(Box<dyn LeaseHold>);
+
+impl Lease {
+    /// Reserves the session for a server, which gets the lease when this value is dropped.
+    pub(crate) fn reserve(&mut self, server: String) {
+        self.0.reserve(server);
+    }
+}
+
+/// Implementation of a [`Lease`].
+pub(crate) trait LeaseHold: Send + Sync {
+    /// See [`Lease::reserve`].
+    fn reserve(&mut self, server: String);
+}
 
 /// Time at which a server releases a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -30,6 +48,17 @@ pub(crate) enum Urgency {
     InTurn,
     /// At once: a running cell is killed.
     AtOnce,
+}
+
+/// Request of another server for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseClaim {
+    /// When the session is released.
+    pub(crate) urgency: Urgency,
+    /// Name of the server that asks; `None` for one of a version that takes no turns.
+    pub(crate) server: Option<String>,
+    /// When its call began to wait.
+    pub(crate) since: Instant,
 }
 
 /// Reason why a server does not release a session.
@@ -51,7 +80,7 @@ pub(crate) enum LeaseRequestError {
 
 /// Leases of sessions, and requests to their owners.
 pub(crate) trait Leases: Send + Sync {
-    /// Takes the lease of a session. `None` if another server has it.
+    /// Takes the lease of a session. `None` if another server has it, or is the next to get it.
     ///
     /// # Errors
     ///
@@ -62,20 +91,32 @@ pub(crate) trait Leases: Send + Sync {
     fn is_held(&self, id: &SessionId) -> bool;
 
     /// Asks the owner of a session to hibernate it and to return its lease. Returns when that is done, or when no
-    /// server owns the session.
-    fn request<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), LeaseRequestError>>;
+    /// server owns the session. `wait` bounds the silence of owners.
+    fn request<'a>(
+        &'a self,
+        id: &'a SessionId,
+        urgency: Urgency,
+        wait: &'a mut OwnerWait,
+    ) -> BoxFuture<'a, Result<(), LeaseRequestError>>;
 
     /// Asks the owner of a session to interrupt its running cell; false if none runs.
     fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>>;
 }
 
+/// Session that its server neither changes nor releases until this is dropped.
+pub(crate) type Frozen = Box<dyn Send>;
+
 /// Handler of the requests of other servers. Requests for sessions that this server does not own have no effect.
 pub(crate) trait LeaseRequestHandler: Send + Sync {
     /// Hibernates a session and returns its lease. The error is a reason for the user.
-    fn release<'a>(&'a self, id: &'a SessionId, urgency: Urgency) -> BoxFuture<'a, Result<(), String>>;
+    fn release<'a>(&'a self, id: &'a SessionId, claim: LeaseClaim) -> BoxFuture<'a, Result<(), String>>;
 
     /// Interrupts the running cell of a session; false if none runs.
     fn interrupt(&self, id: &SessionId) -> bool;
+
+    /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it. The error is a
+    /// reason for the user.
+    fn freeze<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Frozen>, String>>;
 
     /// Writes the sessions that are live and idle.
     fn flush(&self) -> BoxFuture<'_, ()>;

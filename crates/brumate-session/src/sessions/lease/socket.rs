@@ -1,7 +1,8 @@
 //! Requests between servers on one machine: a socket for each server in the data directory, and lines of JSON.
 //!
-//! A request is one line. The server replies `accepted` at once, and `done` or `refused` at the end. A client that
-//! closes the connection before withdraws its request.
+//! A request is one line. The server replies `accepted` at once, `working` from time to time, and `done` or `refused`
+//! at the end. A client that closes the connection before withdraws its request. A session is frozen until the client
+//! closes the connection.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +10,22 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::super::directory::process_of;
 use super::super::id::SessionId;
-use super::{LeaseRequestError, LeaseRequestHandler, Urgency};
+use super::local::is_server_name;
+use super::{Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, Urgency};
 
 /// Most bytes of a line.
 const MAX_LINE_BYTES: u64 = 4096;
@@ -30,8 +33,14 @@ const MAX_LINE_BYTES: u64 = 4096;
 const MAX_REASON: usize = 512;
 /// Requests that are handled at the same time; further ones wait.
 const MAX_REQUESTS: usize = 256;
-/// Longest time for a request to arrive, and for a server to accept one.
+/// Longest time for a request to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two signs of life of a server that works on a request.
+const SIGN_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest time that a server may work on a request if it gives no signs of life: it is of an earlier version.
+const UNSIGNED_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// Longest time that a session is frozen. A backup opens a file and reads a record meanwhile.
+const FREEZE_LIMIT: Duration = Duration::from_secs(10);
 /// Time before connections are accepted again, after an error.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -40,11 +49,32 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub(super) enum LeaseRequest {
     /// Hibernates a session and returns its lease.
-    Release { session: String, urgency: Urgency },
+    Release {
+        session: String,
+        urgency: Urgency,
+        /// Name of the server that asks.
+        #[serde(default)]
+        server: Option<String>,
+        /// For how long its call has waited, in milliseconds.
+        #[serde(default)]
+        waited_ms: u64,
+    },
+    /// Writes a session, and leaves it as it is until the connection is closed.
+    Freeze { session: String },
     /// Interrupts the running cell of a session.
     Interrupt { session: String },
     /// Writes the live sessions.
     Flush,
+}
+
+/// Line with a request.
+#[derive(Debug, Serialize, Deserialize)]
+struct RequestLine<R> {
+    #[serde(flatten)]
+    request: R,
+    /// Whether the client reads signs of life.
+    #[serde(default)]
+    signs: bool,
 }
 
 /// Reply to a [`LeaseRequest`].
@@ -52,7 +82,14 @@ pub(super) enum LeaseRequest {
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub(super) enum LeaseReply {
     /// The request has arrived.
-    Accepted { process: u32 },
+    Accepted {
+        process: u32,
+        /// Whether signs of life follow.
+        #[serde(default)]
+        signs: bool,
+    },
+    /// The server still works on the request: a sign of life.
+    Working,
     /// The request is done; `did` is false if there was nothing to do.
     Done { did: bool },
     /// The request is refused.
@@ -136,74 +173,116 @@ fn below(directory: &File, name: &str) -> PathBuf {
 async fn answer(stream: UnixStream, handler: &dyn LeaseRequestHandler) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let request = timeout(REQUEST_TIMEOUT, read_line(&mut reader)).await??;
+    let line = timeout(REQUEST_TIMEOUT, read_line(&mut reader)).await??;
     let process = std::process::id();
-    let request: LeaseRequest = match serde_json::from_str(&request) {
-        Ok(request) => request,
+    let RequestLine { request, signs } = match serde_json::from_str::<RequestLine<LeaseRequest>>(&line) {
+        Ok(line) => line,
         Err(_) => {
             let reason = "it does not know this request; is it of another version?".to_owned();
             return write_line(&mut writer, &LeaseReply::Refused { process: Some(process), reason }).await;
         }
     };
-    write_line(&mut writer, &LeaseReply::Accepted { process }).await?;
-    let work = async {
-        match request {
-            LeaseRequest::Release { session, urgency } => match SessionId::parse(&session) {
-                Some(id) => handler.release(&id, urgency).await.map(|()| true),
-                None => Ok(false),
-            },
-            LeaseRequest::Interrupt { session } => {
-                Ok(SessionId::parse(&session).is_some_and(|id| handler.interrupt(&id)))
-            }
-            LeaseRequest::Flush => {
-                handler.flush().await;
-                Ok(true)
+    write_line(&mut writer, &LeaseReply::Accepted { process, signs }).await?;
+    let work = work_on(request, handler);
+    tokio::pin!(work);
+    let mut rest = [0; 1];
+    let done = loop {
+        tokio::select! {
+            biased;
+            // The client closed the connection: its request has no effect any more.
+            _ = reader.read(&mut rest) => return Ok(()),
+            done = &mut work => break done,
+            () = tokio::time::sleep(SIGN_INTERVAL), if signs => {
+                write_line(&mut writer, &LeaseReply::Working).await?;
             }
         }
     };
-    let mut rest = [0; 1];
-    let reply = tokio::select! {
-        done = work => match done {
-            Ok(did) => LeaseReply::Done { did },
-            Err(reason) => {
-                LeaseReply::Refused { process: Some(process), reason: reason.chars().take(MAX_REASON).collect() }
-            }
-        },
-        // The client closed the connection.
-        _ = reader.read(&mut rest) => return Ok(()),
+    let (reply, frozen) = match done {
+        Ok((did, frozen)) => (LeaseReply::Done { did }, frozen),
+        Err(reason) => {
+            let reason = reason.chars().take(MAX_REASON).collect();
+            (LeaseReply::Refused { process: Some(process), reason }, None)
+        }
     };
-    write_line(&mut writer, &reply).await
+    write_line(&mut writer, &reply).await?;
+    if let Some(_frozen) = frozen {
+        // It thaws when the client closes the connection.
+        let _ = timeout(FREEZE_LIMIT, reader.read(&mut rest)).await;
+    }
+    Ok(())
 }
 
-/// Sends a request to a server and waits for its last reply.
+/// Does what a request asks for. Returns whether there was something to do.
+async fn work_on(
+    request: LeaseRequest,
+    handler: &dyn LeaseRequestHandler,
+) -> Result<(bool, Option<Frozen>), String> {
+    match request {
+        LeaseRequest::Release { session, urgency, server, waited_ms } => {
+            let Some(id) = SessionId::parse(&session) else { return Ok((false, None)) };
+            let now = Instant::now();
+            let since = now.checked_sub(Duration::from_millis(waited_ms)).unwrap_or(now);
+            let claim = LeaseClaim { urgency, server: server.filter(|name| is_server_name(name)), since };
+            handler.release(&id, claim).await.map(|()| (true, None))
+        }
+        LeaseRequest::Freeze { session } => {
+            let Some(id) = SessionId::parse(&session) else { return Ok((false, None)) };
+            handler.freeze(&id).await.map(|frozen| (frozen.is_some(), frozen))
+        }
+        LeaseRequest::Interrupt { session } => {
+            Ok((SessionId::parse(&session).is_some_and(|id| handler.interrupt(&id)), None))
+        }
+        LeaseRequest::Flush => {
+            handler.flush().await;
+            Ok((true, None))
+        }
+    }
+}
+
+/// Connection to a server that has replied.
+pub(crate) struct Connection {
+    _reader: BufReader<OwnedReadHalf>,
+    _writer: OwnedWriteHalf,
+}
+
+/// Sends a request to a server and waits for its last reply. `wait` bounds the silence of the server.
 ///
 /// # Errors
 ///
-/// [`LeaseRequestError::Silent`] when the server has ended, or does not accept the request in time.
-pub(super) async fn ask(directory: &Path, name: &str, request: &LeaseRequest) -> Result<LeaseReply, LeaseRequestError> {
-    let known = process_of(name);
-    let silent = |_| LeaseRequestError::Silent { process: known };
+/// [`LeaseRequestError::Silent`] when the server has ended, or gives no sign of life in time.
+pub(super) async fn ask(
+    directory: &Path,
+    name: &str,
+    request: &LeaseRequest,
+    wait: &mut OwnerWait,
+) -> Result<(LeaseReply, Connection), LeaseRequestError> {
+    let process = process_of(name);
+    let silent = |_| LeaseRequestError::Silent { process };
     let opened = File::open(directory).map_err(silent)?;
-    let connected = timeout(REQUEST_TIMEOUT, UnixStream::connect(below(&opened, name))).await;
+    let connected = timeout_at(wait.deadline(), UnixStream::connect(below(&opened, name))).await;
     let stream = match connected {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if is_gone(&error) => {
             // The server was killed. Its lease has ended, or ends in a moment.
             let _ = std::fs::remove_file(directory.join(name));
-            return Err(LeaseRequestError::Silent { process: known });
+            return Err(LeaseRequestError::Silent { process });
         }
-        Ok(Err(_)) | Err(_) => return Err(LeaseRequestError::Silent { process: known }),
+        Ok(Err(_)) | Err(_) => return Err(LeaseRequestError::Silent { process }),
     };
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let accepted = async {
-        write_line(&mut writer, request).await?;
-        read_reply(&mut reader).await
-    };
-    let accepted = timeout(REQUEST_TIMEOUT, accepted).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    match accepted.map_err(silent)? {
-        LeaseReply::Accepted { .. } => read_reply(&mut reader).await.map_err(silent),
-        other => Ok(other),
+    let written = timeout_at(wait.deadline(), write_line(&mut writer, &RequestLine { request, signs: true })).await;
+    written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(silent)?;
+    let mut deadline = wait.deadline();
+    loop {
+        let reply = timeout_at(deadline, read_reply(&mut reader)).await;
+        let reply = reply.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(silent)?;
+        wait.note_life();
+        match reply {
+            LeaseReply::Accepted { signs: false, .. } => deadline = Instant::now() + UNSIGNED_LIMIT,
+            LeaseReply::Accepted { signs: true, .. } | LeaseReply::Working => deadline = wait.deadline(),
+            last => return Ok((last, Connection { _reader: reader, _writer: writer })),
+        }
     }
 }
 
@@ -225,43 +304,4 @@ async fn write_line(writer: &mut (impl AsyncWriteExt + Unpin), value: &impl Seri
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     writer.write_all(&line).await
-}
-
-/// Asks every server of a data directory to write its live sessions, and waits for all of them, at most `timeout`.
-/// Must be called outside of an asynchronous runtime.
-///
-/// # Errors
-///
-/// An I/O error when a server does not answer in time.
-pub(crate) fn flush_all(directory: &Path, timeout_after: Duration) -> io::Result<()> {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let deadline = Instant::now() + timeout_after;
-    let opened = match File::open(directory) {
-        Ok(opened) => opened,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let mut request = serde_json::to_vec(&LeaseRequest::Flush)?;
-    request.push(b'\n');
-    for entry in std::fs::read_dir(directory)? {
-        let name = entry?.file_name();
-        let mut stream = match std::os::unix::net::UnixStream::connect(below(&opened, &name.to_string_lossy())) {
-            Ok(stream) => stream,
-            Err(error) if is_gone(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        stream.set_read_timeout(Some(left))?;
-        stream.write_all(&request)?;
-        let lines = BufReader::new(stream.take(2 * MAX_LINE_BYTES)).lines();
-        // A server that ends meanwhile has written its sessions.
-        for line in lines {
-            match serde_json::from_str(&line?)? {
-                LeaseReply::Accepted { .. } => {}
-                LeaseReply::Done { .. } => break,
-                LeaseReply::Refused { reason, .. } => return Err(io::Error::other(reason)),
-            }
-        }
-    }
-    Ok(())
 }

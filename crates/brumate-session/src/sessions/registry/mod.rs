@@ -10,6 +10,7 @@ mod rows;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::task::JoinHandle;
@@ -38,6 +39,8 @@ pub(crate) enum RecordParts {
     WithoutFiles,
 }
 
+/// Longest wait for another process that writes to the registry.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Writes after which the log is copied into the database.
 const WRITES_PER_CHECKPOINT: u32 = 1000;
 
@@ -93,7 +96,7 @@ impl Registry {
 
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)
@@ -231,6 +234,11 @@ impl Registry {
             transaction.commit()
         })
         .await
+    }
+
+    /// Copies the log into the database, so that later writes take no further bytes of the disk.
+    pub(crate) async fn shorten_log(&self) {
+        drop(self.spawn(RegistryConnection::checkpoint).await);
     }
 
     async fn write(

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags};
 
 use super::super::directory::{DataDir, DataDirError, private_file};
 use super::super::id::SessionId;
-use super::super::record::{SessionRecord, SessionState};
+use super::super::record::SessionRecord;
 use super::Registry;
-use super::rows::{all, put, put_files};
+use super::rows::{all, one, put, put_files};
 
 impl Registry {
     /// Reads the registry of a directory, also while a server uses it.
@@ -22,6 +22,17 @@ impl Registry {
             // A file that was just made has no tables.
             if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
         });
+        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+    }
+
+    /// Reads one session as [`Registry::read`] does; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::open`].
+    pub(crate) fn read_one(directory: &DataDir, id: &SessionId) -> Result<Option<SessionRecord>, DataDirError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let read = Self::connect(&directory.registry(), flags).and_then(|connection| one(&connection, id));
         read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 
@@ -87,19 +98,5 @@ impl Registry {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let changed = Self::connect(&directory.registry(), flags).and_then(|connection| change(&connection));
         changed.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
-    }
-
-    /// Marks sessions as lost in the registry of an unused directory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::open`].
-    pub(crate) fn lose(directory: &DataDir, ids: &[SessionId], reason: &str) -> Result<(), DataDirError> {
-        let sql = "UPDATE sessions SET state = ?2, note = ?3 WHERE id = ?1";
-        Self::edit(directory, |connection| {
-            ids.iter().try_for_each(|id| {
-                connection.execute(sql, params![id.as_str(), SessionState::Lost.as_str(), reason]).map(drop)
-            })
-        })
     }
 }

@@ -1,7 +1,9 @@
 //! Several servers of one user on one data directory.
 
+use std::time::Duration;
+
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions};
+use brumate_session::sessions::{BACKUP_WAIT, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions};
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_test_support::{Random, count, seed};
 
@@ -41,6 +43,70 @@ async fn a_cell_that_runs_in_another_server_is_waited_for_and_can_be_stopped() {
     assert!(two.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(!running.await.unwrap().unwrap().success);
     assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_cell_that_waits_is_interrupted_before_it_runs() {
+    let one = Host::new().await;
+    let two = one.beside().await;
+    let id = one.open("x = 1").await;
+    let running = one.begin(&id, "loop");
+    one.until_executed(2).await;
+    // Cells wait here and there.
+    let waiting = [two.begin(&id, "x"), one.begin(&id, "x")];
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(two.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
+    assert!(!running.await.unwrap().unwrap().success);
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("1"), "one interrupt stops one cell");
+    }
+    // A cell that waits for a run slot or a place is the session's only one.
+    let busy = Host::with(engine(), |settings| settings.max_concurrent = 1).await;
+    let (other, id) = (busy.open("x = 1").await, busy.open("x = 2").await);
+    let running = busy.begin(&other, "loop");
+    busy.until_executed(3).await;
+    let waiting = busy.begin(&id, "x = 1");
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(busy.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(error == SessionError::Interrupted && error.to_string().starts_with("KeyboardInterrupt: "), "{error}");
+    assert!(!busy.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
+    assert!(busy.sessions.interrupt(LOCAL_PRINCIPAL, &other).await.unwrap());
+    running.await.unwrap().unwrap();
+    assert_eq!(busy.x(&id).await, "2", "the cell did not run");
+}
+
+/// A server that is stopped has its socket and its leases still, and answers nothing.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_delays_a_call_for_some_seconds_only() {
+    let one = Host::new().await;
+    let id = one.open("x = 1").await;
+    one.pass(60);
+    one.sessions.sweep().await;
+    let hung = std::os::unix::net::UnixListener::bind(one.path().join("servers/4194305-hung")).unwrap();
+    let lease = std::fs::File::create(one.path().join("leases").join(&id)).unwrap();
+    std::fs::write(one.path().join("leases").join(&id), "4194305-hung").unwrap();
+    lease.lock().unwrap();
+    let two = one.beside().await;
+    let start = tokio::time::Instant::now();
+    let errors = [
+        two.cell(Some(&id), "x").await.unwrap_err(),
+        two.sessions.reset(LOCAL_PRINCIPAL, &id).await.unwrap_err(),
+        two.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap_err(),
+        two.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap_err(),
+        two.sessions.fork(LOCAL_PRINCIPAL, &id, &CancellationToken::new()).await.unwrap_err(),
+        two.upload(&id, "a", 1).await.unwrap_err(),
+    ];
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    for error in errors {
+        assert!(matches!(&error, SessionError::OwnedElsewhere { process: Some(4_194_305), .. }), "{error}");
+        assert!(error.to_string().contains("it has not answered for 5 s"), "{error}");
+    }
+    drop((hung, lease));
 }
 
 #[tokio::test]
@@ -155,9 +221,8 @@ async fn a_backup_has_the_sessions_of_all_servers() {
     let two = one.beside().await;
     let ids = [one.open("x = 1").await, two.open("x = 2").await];
     let place = tempfile::tempdir().unwrap();
-    let (from, to) = (one.path().to_owned(), place.path().join("backup"));
-    let made = tokio::task::spawn_blocking(move || Sessions::backup(&from, &to)).await.unwrap().unwrap();
-    assert_eq!((made.sessions, made.without_state, made.files.len()), (2, 0, 2));
+    let made = Sessions::backup(one.path(), &place.path().join("backup"), BACKUP_WAIT).await.unwrap();
+    assert_eq!((made.sessions, made.left_out, made.files.len()), (2, Vec::new(), 2));
     let host = Host::new().await.move_to(&place.path().join("backup")).await;
     assert_eq!([host.x(&ids[0]).await, host.x(&ids[1]).await], ["1", "2"]);
 }

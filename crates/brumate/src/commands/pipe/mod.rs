@@ -78,12 +78,11 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     let shutdown = CancellationToken::new();
     let serving = async {
         let served = serve(stream, runner, sessions.clone(), &settings.cache_dir, &shutdown).await;
-        serving::end(&shutdown_started, Some(&sessions), telemetry).await;
-        served
+        let written = serving::end(&shutdown_started, Some(&sessions), telemetry).await;
+        served.map(|()| written)
     };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
-    result?;
-    Ok(if signalled == Some(exit_status::INTERRUPTED) { exit_status::INTERRUPTED } else { exit_status::SUCCESS })
+    Ok(serving::exit_status_of(signalled, result?))
 }
 
 /// Returns standard input as a socket.
