@@ -202,11 +202,7 @@ impl Sessions {
     }
 
     /// Waits for a cell's turn: locks the session, makes it live, and waits for a run slot.
-    async fn turn(
-        &self,
-        slot: &Arc<Slot>,
-        cancel: &CancellationToken,
-    ) -> Result<(SlotGuard, RunPermit), SessionError> {
+    async fn turn(&self, slot: &Arc<Slot>, cancel: &CancellationToken) -> Result<(SlotGuard, RunPermit), SessionError> {
         let mut guard = self.lock_session(slot, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
