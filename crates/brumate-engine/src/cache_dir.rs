@@ -106,7 +106,9 @@ fn lock_within(directory: &OwnedFd, path: &Path, limit: Duration) -> Result<Owne
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
-            Err(Errno::WOULDBLOCK) => return Err(CacheError::Locked { path: path.to_owned(), seconds: limit.as_secs() }),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(CacheError::Locked { path: path.to_owned(), seconds: limit.as_secs() });
+            }
             Err(Errno::INTR) => {}
             Err(errno) => return Err(failed(errno)),
         }

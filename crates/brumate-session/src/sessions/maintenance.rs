@@ -209,11 +209,7 @@ impl Sessions {
 
     /// Closes sessions, some at the same time. Returns those that the disk refused, and adds those that are lost to
     /// `unwritten`.
-    async fn close_all(
-        &self,
-        slots: Vec<Arc<Slot>>,
-        unwritten: &mut Vec<SessionId>,
-    ) -> Vec<(Arc<Slot>, SessionError)> {
+    async fn close_all(&self, slots: Vec<Arc<Slot>>, unwritten: &mut Vec<SessionId>) -> Vec<(Arc<Slot>, SessionError)> {
         let closing = futures::stream::iter(slots).map(|slot| {
             let sessions = self.clone();
             tokio::spawn(async move { (sessions.close_one(&slot).await, slot) })

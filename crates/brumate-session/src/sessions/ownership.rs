@@ -10,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::directory::DataDir;
 use super::error::{SessionError, duration_in_words};
 use super::id::SessionId;
-use super::lease::{
-    Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, SILENCE_LIMIT, Urgency,
-};
+use super::lease::{Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, SILENCE_LIMIT, Urgency};
 use super::live::DiskCheck;
 use super::record::{ImageFile, SessionRecord, SessionState};
 use super::registry::{CommitSync, RecordParts};
@@ -259,7 +257,9 @@ pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> 
 /// Returns the reason for a server that hangs, and what to do.
 pub(super) fn silence() -> String {
     let limit = duration_in_words(SILENCE_LIMIT);
-    format!("it has not answered for {limit}; if it hangs, end that process, and the session is as it was last answered")
+    format!(
+        "it has not answered for {limit}; if it hangs, end that process, and the session is as it was last answered"
+    )
 }
 
 /// Answers the requests of other servers until this server ends.

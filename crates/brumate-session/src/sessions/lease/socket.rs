@@ -213,10 +213,7 @@ async fn answer(stream: UnixStream, handler: &dyn LeaseRequestHandler) -> io::Re
 }
 
 /// Does what a request asks for. Returns whether there was something to do.
-async fn work_on(
-    request: LeaseRequest,
-    handler: &dyn LeaseRequestHandler,
-) -> Result<(bool, Option<Frozen>), String> {
+async fn work_on(request: LeaseRequest, handler: &dyn LeaseRequestHandler) -> Result<(bool, Option<Frozen>), String> {
     match request {
         LeaseRequest::Release { session, urgency, server, waited_ms } => {
             let Some(id) = SessionId::parse(&session) else { return Ok((false, None)) };

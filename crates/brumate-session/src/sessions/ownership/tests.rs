@@ -41,9 +41,9 @@ async fn server(directory: &Path) -> Sessions {
 /// Begins an endless cell.
 fn begin(sessions: &Sessions, id: &str) -> tokio::task::JoinHandle<Result<CellReport, SessionError>> {
     let (sessions, request) = (sessions.clone(), CellRequest::new(Some(id), "loop"));
-    tokio::spawn(async move {
-        sessions.execute(LOCAL_PRINCIPAL, request, &CancellationToken::new(), &mut |_| {}).await
-    })
+    tokio::spawn(
+        async move { sessions.execute(LOCAL_PRINCIPAL, request, &CancellationToken::new(), &mut |_| {}).await },
+    )
 }
 
 async fn until(condition: impl Fn() -> bool) {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{BACKUP_WAIT, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions};
+use brumate_session::sessions::{
+    BACKUP_WAIT, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
+};
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_test_support::{Random, count, seed};
 
