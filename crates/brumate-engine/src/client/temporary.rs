@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 /// Prefix of the names.
@@ -30,11 +31,20 @@ pub(super) fn file(directory: &Path) -> io::Result<NamedTempFile> {
         clean(directory);
     }
     loop {
-        let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(directory)?;
+        let made = tempfile::Builder::new().prefix(PREFIX).tempfile_in(directory);
+        let file = made.map_err(without_path)?;
         // A cleanup may have unlinked it before it was locked.
         if lock(file.as_file()) && rustix::fs::fstat(&file)?.st_nlink > 0 {
             return Ok(file);
         }
+    }
+}
+
+/// Removes a path of the host from an error: clients read it.
+fn without_path(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Errno::NOSPC.into(),
+        kind => kind.into(),
     }
 }
 

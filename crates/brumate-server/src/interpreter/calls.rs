@@ -173,7 +173,7 @@ impl Interpreter {
                 Err(error) => status_result(false, error_text(&error)),
             },
             InterpreterCall::Interrupt(id) => match self.sessions().interrupt(principal, &id).await {
-                Ok(true) => status_result(true, format!("The code that session {id} was running is interrupted")),
+                Ok(true) => status_result(true, format!("The code of session {id} is interrupted")),
                 Ok(false) => status_result(false, format!("Session {id} is not running code")),
                 Err(error) => status_result(false, error_text(&error)),
             },

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Sessions;
 use super::cell_request::CellRequest;
 use super::error::SessionError;
+use super::id::SessionId;
 use super::limits::WORKSPACE;
 use super::ownership::owned_elsewhere_error;
 use super::record::SessionState;
@@ -19,6 +20,7 @@ use super::registry::{CommitSync, RecordParts};
 use super::report::{CellOutputCollector, CellReport};
 use super::slot::{MachineState, Slot, SlotGuard};
 use super::store::{RolledBackChange, Savepoint};
+use super::waiting::Waiting;
 use crate::admission::{AdmissionError, RunPermit};
 use crate::execution::{Deadline, Execution, ExecutionEnd, machine_events, run_events};
 use crate::input::InputForwarder;
@@ -53,13 +55,21 @@ impl Sessions {
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, SessionError> {
+        let call = cancel.child_token();
+        let _lost_interest = call.clone().drop_guard();
+        // Cancelled by an interrupt until the cell begins to run, also by one that comes while the registry is read.
+        let interrupt = call.child_token();
+        let known = request.session.as_deref().and_then(SessionId::parse).and_then(|id| self.slots().get(&id).cloned());
+        let known = known.filter(|slot| slot.principal() == principal);
+        let waiting = known.map(|slot| slot.upcoming().add(interrupt.clone()));
         let (slot, created) = match &request.session {
             Some(id) => (self.find(principal, id).await?, false),
             None => (self.create(principal).await?, true),
         };
+        let upcoming = waiting.unwrap_or_else(|| slot.upcoming().add(interrupt.clone()));
         let (events, mut event_receiver) = run_events();
-        let work = self.detached(cancel, |sessions, cancel| async move {
-            let ran = sessions.cell(&slot, request, &cancel, events).await;
+        let work = self.detached(&call, |sessions, cancel| async move {
+            let ran = sessions.cell(&slot, request, (interrupt, upcoming), &cancel, events).await;
             match ran {
                 Ok(mut report) => {
                     report.created = created;
@@ -109,12 +119,10 @@ impl Sessions {
         &self,
         slot: &Arc<Slot>,
         request: CellRequest,
+        (interrupt, upcoming): (CancellationToken, Waiting<CancellationToken>),
         cancel: &CancellationToken,
         events: mpsc::Sender<RunEvent>,
     ) -> Result<CellReport, SessionError> {
-        // An interrupt cancels it until the cell begins to run.
-        let interrupt = cancel.child_token();
-        let upcoming = slot.upcoming().add(interrupt.clone());
         let stopped = |error| match error {
             SessionError::Cancelled if !cancel.is_cancelled() => SessionError::Interrupted,
             error => error,

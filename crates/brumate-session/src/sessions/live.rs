@@ -25,6 +25,10 @@ pub(super) enum DiskCheck {
     Skipped,
 }
 
+/// Reason for a session that its server and its processes could not write.
+const UNWRITTEN: &str =
+    "neither its file nor a whole crash snapshot is there; when its server ended, the disk may have been full";
+
 /// Time between checks whether a place can become free.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -85,7 +89,11 @@ impl Sessions {
                     Err(EngineError::Outdated(reason)) => return Err(SessionError::Outdated { id, reason }),
                     Err(EngineError::Image(reason)) => return Err(SessionError::NotResumable { id, reason }),
                     Err(EngineError::Io(error)) => {
-                        return Err(SessionError::NotResumable { id, reason: error.to_string() });
+                        let reason = match error.kind() {
+                            std::io::ErrorKind::NotFound => UNWRITTEN.to_owned(),
+                            _ => error.to_string(),
+                        };
+                        return Err(SessionError::NotResumable { id, reason });
                     }
                     Err(error) => return Err(error.into()),
                 }

@@ -5,6 +5,7 @@
 mod exec;
 mod runner;
 mod sessions {
+    mod backups;
     mod cells;
     mod files;
     mod life;

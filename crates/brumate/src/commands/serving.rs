@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
-use brumate_session::sessions::{SessionId, Sessions, session_image};
+use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
 use super::print_error;
@@ -81,8 +81,9 @@ pub(crate) async fn end(
         None => Vec::new(),
     };
     if !unwritten.is_empty() {
-        let ids: Vec<&str> = unwritten.iter().map(SessionId::as_str).collect();
-        print_error(&format!("brumate: could not write all sessions; missing: {}", ids.join(", ")));
+        // Whoever knows an id may use the session, so only its beginning is shown.
+        let ids: Vec<String> = unwritten.iter().map(|id| format!("{id:?}")).collect();
+        print_error(&format!("brumate: {} sessions could not be written: {}", ids.len(), ids.join(", ")));
     }
     if let Some(telemetry) = telemetry {
         telemetry.finish().await;

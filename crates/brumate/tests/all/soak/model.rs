@@ -137,11 +137,11 @@ impl Model {
     }
 }
 
-/// Numbers in the output of a cell.
+/// Numbers in the output of a cell. The list of its files follows.
 fn numbers(answer: &Value) -> Vec<u64> {
     let output = answer["output"].as_array().expect("an output");
     let text: String = output.iter().filter_map(Value::as_str).collect();
-    text.split_whitespace().map(|number| number.parse().unwrap_or_else(|_| panic!("{answer}"))).collect()
+    text.split_whitespace().map_while(|word| word.parse().ok()).collect()
 }
 
 /// Figures of a run.
