@@ -121,12 +121,10 @@ impl<'de> Deserializer<'de> for Exact<'de> {
             Some(b'{') => self.deserialize_map(visitor),
             Some(b'"') => self.deserialize_string(visitor),
             Some(b'-' | b'0'..=b'9') if self.json == "-0" => visitor.visit_i64(0),
-            Some(b'-' | b'0'..=b'9') if is_beyond_value(self.json) => {
-                Err(Error::custom(format_args!(
-                    "the number {} has more than 64 bits, and would be rounded: read it as i128, u128 or serde_json's RawValue",
-                    self.shown()
-                )))
-            }
+            Some(b'-' | b'0'..=b'9') if is_beyond_value(self.json) => Err(Error::custom(format_args!(
+                "the number {} has more than 64 bits, and would be rounded: read it as i128, u128 or serde_json's RawValue",
+                self.shown()
+            ))),
             _ => serde_json::Deserializer::from_str(self.json).deserialize_any(visitor),
         }
     }
