@@ -43,7 +43,11 @@ impl GuestText {
     /// Returns a piece of text as it may be written. Its last characters may come with the next piece.
     pub(crate) fn next(&mut self, text: &str) -> String {
         // Something else may have ended the line meanwhile, such as a person at the terminal.
-        self.at_start = true;
+        self.piece(text, true)
+    }
+
+    fn piece(&mut self, text: &str, at_start: bool) -> String {
+        self.at_start = at_start;
         let styles = self.styles.clone();
         self.written.push_str(&styles);
         for char in text.chars() {
@@ -208,7 +212,8 @@ fn escaped(char: char) -> String {
 pub(crate) fn own_message(text: &str, styled: bool) -> String {
     let mut guest = GuestText::default();
     let mut lines = text.split('\n');
-    let mut message = without_controls(lines.next().unwrap_or_default(), styled);
+    let mut message = guest.piece(&without_controls(lines.next().unwrap_or_default(), styled), false);
+    message.push_str(&guest.finish());
     for line in lines {
         message.push('\n');
         message.push_str(&guest.next(&without_controls(line, styled)));

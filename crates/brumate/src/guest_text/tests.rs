@@ -96,5 +96,7 @@ fn messages_of_our_own_stay_ours() {
     let expected = "brumate: it said: \\x1b]0;a\\x07\n| brumate: forged\nand more\\x1b[31m";
     assert_eq!(own_message(text, false), expected);
     assert_eq!(own_message("\x1b[31mERROR\x1b[0m x", true), "\x1b[31mERROR\x1b[0m x");
+    let logged = own_message("\x1b[31mERROR\x1b[0m \x1b]0;t\x07\x1b[2J", true);
+    assert_eq!(logged, "\x1b[31mERROR\x1b[0m \\x1b]0;t\\x07\\x1b[2J");
     assert_eq!(quoted("a\nb\x1b\tc"), "a\\nb\\x1b\tc");
 }
