@@ -24,7 +24,7 @@ const CACHE_FAILURE_FOR: Duration = Duration::from_secs(30);
 const MAX_DOCUMENT_BYTES: usize = 16 << 10;
 
 /// The most documents that are fetched from one host in a minute, and for one address.
-const FETCHES_PER_MINUTE: u32 = 30;
+const MAX_FETCHES_PER_MINUTE: u32 = 30;
 
 /// The answer for every document that cannot be used. It tells nothing of what is at an address, which a stranger has chosen.
 const UNUSABLE: &str = "the client's metadata document cannot be used: it is JSON of at most 16 KiB, at an `https` address on the internet \
@@ -58,8 +58,8 @@ impl ClientDocuments {
         Self {
             outbound,
             fetching: Semaphore::new(MAX_FETCHED),
-            by_host: RateLimiter::new(FETCHES_PER_MINUTE, minute),
-            by_address: RateLimiter::new(FETCHES_PER_MINUTE, minute),
+            by_host: RateLimiter::new(MAX_FETCHES_PER_MINUTE, minute),
+            by_address: RateLimiter::new(MAX_FETCHES_PER_MINUTE, minute),
             known: Mutex::default(),
         }
     }

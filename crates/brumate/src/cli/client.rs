@@ -98,8 +98,7 @@ pub(crate) struct ClientAuthorization {
     /// File with the secret of `--client-id`; it needs `--client-issuer`
     #[arg(id = "client_secret_file", long = "client-secret-file", value_name = "FILE", requires = "client_id")]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// Authorization server that issued `--client-id`, by its issuer identifier; a secret is sent to no other [default: for a client without
-    /// a secret, the one that the server names first]
+    /// Authorization server that issued `--client-id`; its secret is sent to no other [default: without a secret, the first that the server names]
     #[arg(id = "client_issuer", long = "client-issuer", value_name = "URL", requires = "client_id")]
     pub(crate) client_issuer: Option<String>,
     /// OAuth scope to request, in addition to those that the server names; may be repeated
