@@ -65,7 +65,7 @@ fn names_of_one_file_are_given_as_links() {
         vfs.link_file(b"/work/b", name.as_bytes()).unwrap();
     }
     let saved = vfs.save_changes().unwrap();
-    let (mut links, mut bytes) = (BTreeMap::new(), Vec::new());
+    let (mut links, mut bytes) = (BTreeMap::new(), Vec::<u8>::new());
     let mut other = base(3);
     recover(&saved, None, |piece: Piece| {
         let path = format!("/work/{}", piece.path);
