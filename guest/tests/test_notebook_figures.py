@@ -130,10 +130,6 @@ class Figures(unittest.TestCase):
         self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "1"}])
         self.assertIn("ParseException", json.dumps(result.all) + result.output)
 
-    def test_windows_are_refused(self):
-        for gui in ("qt", "tk", "widget", "notebook"):
-            self.assertEqual(cells(f"%matplotlib {gui}").raised["ename"], "UsageError")
-
 
 @unittest.skipIf(importlib.util.find_spec("PIL") is None, "pillow is not installed")
 class Pictures(unittest.TestCase):

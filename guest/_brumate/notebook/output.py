@@ -121,8 +121,9 @@ class DisplayHook(_DisplayHook):
             outputs[count] = result
 
     def write_format_data(self, format_dict, md_dict=None):
-        # What of its forms failed was told.
-        self.shell.errors.showing_failed = False
+        if any(form is not None for form in format_dict.values()):
+            # What of its forms failed was told.
+            self.shell.errors.showing_failed = False
         _flush()
         _emit("ExecuteResult", encoded(format_dict))
 

@@ -208,6 +208,44 @@ fn a_script_that_kills_itself_is_told() {
 }
 
 #[test]
+fn scripts_end_with_the_status_of_a_process() {
+    for (code, status, part) in [
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt"),
+        ("import os; os.abort()", 134, "aborted"),
+        ("import sys; sys.exit(256)", 0, ""),
+        ("import sys; sys.exit(-1)", 255, ""),
+        ("import sys; sys.exit('text')", 1, "text\n"),
+    ] {
+        let (found, stdout, stderr) = exec(&[], code, &[]);
+        assert_eq!((found, stdout.as_str()), (Some(status), ""), "{code}: {stderr}");
+        assert!(stderr.contains(part) && stderr.is_empty() == part.is_empty(), "{code}: {stderr}");
+    }
+}
+
+#[test]
+fn a_script_lies_where_its_directory_is_granted() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = directory.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("requests.py"), "# coding: latin-1\nname = '\u{e9}'").unwrap();
+    let code = b"# coding: latin-1\nimport inspect, os, sys\nos.chdir('/')\nimport requests\n\
+                 def f(): return '\xe9'\nprint(ascii((f(), requests.name, __file__, sys.path[0], sys.argv, sys.orig_argv)))\n\
+                 print(inspect.getsource(f) == \"def f(): return '\\xe9'\\n\", open(__file__, 'rb').read()[:8])\n1/0\n";
+    let script = inner.join("tool.py");
+    std::fs::write(&script, code).unwrap();
+    let mount = format!("{}:/data:ro", directory.path().to_str().unwrap());
+    let (status, stdout, stderr) = output(brumate(["exec", "--mount", &mount, script.to_str().unwrap(), "-x"]));
+    assert_eq!(
+        stdout,
+        "('\\xe9', '\\xc3\\xa9', '/data/inner/tool.py', '/data/inner', ['/data/inner/tool.py', '-x'], ['python', \
+         '/data/inner/tool.py', '-x'])\nTrue b'# coding'\n",
+        "{stderr}"
+    );
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("File \"/data/inner/tool.py\", line 8, in <module>\n    1/0\n"), "{stderr}");
+}
+
+#[test]
 fn tracebacks_show_the_scripts_own_frames_only() {
     let (_, _, stderr) = exec(&[], "def f():\n    raise ValueError('no')\nf()\n", &[]);
     assert_eq!(
