@@ -341,8 +341,7 @@ impl Session {
     /// # Errors
     /// Those of [`Session::hibernate`].
     pub async fn measured_bytes(&self) -> Result<u64, Error> {
-        let mut state = self.state.lock().await;
-        state.await_checkpoint().await;
+        let mut state = self.ready().await?;
         let size = state.machine.measure().await;
         self.roll_back_if_ended(&mut state, size).await
     }

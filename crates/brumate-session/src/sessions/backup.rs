@@ -25,7 +25,7 @@ use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
 /// Longest time that a backup waits for calls that use sessions.
-pub const BACKUP_WAIT: Duration = Duration::from_secs(60);
+pub const BACKUP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Sessions that are frozen and copied at the same time.
 const COPIED_AT_ONCE: usize = 64;
 /// Attempts to copy the file of a session that is not frozen and whose server replaces it.

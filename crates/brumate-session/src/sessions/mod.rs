@@ -52,7 +52,7 @@ use brumate_engine_api::{Engine, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use backup::{BACKUP_WAIT, Backup, LeftOut};
+pub use backup::{BACKUP_TIMEOUT, Backup, LeftOut};
 pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brumate_engine::client;
 use brumate_session::sessions::{
-    BACKUP_WAIT, Backup, LOCAL_PRINCIPAL, SessionError, SessionRecord, SessionSettings, Sessions,
+    BACKUP_TIMEOUT, Backup, LOCAL_PRINCIPAL, SessionError, SessionRecord, SessionSettings, Sessions,
 };
 use brumate_session::units::format_size;
 use futures::StreamExt as _;
@@ -176,7 +176,7 @@ fn reason_of(error: &SessionError) -> String {
 const IMAGES: &str = "images";
 
 async fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> Result<String, String> {
-    let backup = Sessions::backup(&sessions.data_dir, to, BACKUP_WAIT).await.map_err(|error| error.to_string())?;
+    let backup = Sessions::backup(&sessions.data_dir, to, BACKUP_TIMEOUT).await.map_err(|error| error.to_string())?;
     let images = client::copy_images(&backup.files, &settings.cache_dir, &to.join(IMAGES));
     let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
     let text = summary(&backup, "copied", images);

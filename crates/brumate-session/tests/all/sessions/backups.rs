@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brumate_session::sessions::{BACKUP_WAIT, Backup, DataDirError, Durability, LOCAL_PRINCIPAL, Sessions};
+use brumate_session::sessions::{BACKUP_TIMEOUT, Backup, DataDirError, Durability, LOCAL_PRINCIPAL, Sessions};
 
 use super::storing::engine_with_big;
 use super::support::Host;
@@ -71,7 +71,7 @@ async fn a_backup_has_the_crash_snapshots_of_a_killed_server() {
     let data = host.abandon().await;
     engine.set_server_crashed(false);
     let (to, other) = (place.path().join("backup"), place.path().join("other"));
-    assert_eq!(Sessions::backup(data.path(), &to, BACKUP_WAIT).await.unwrap().left_out, []);
+    assert_eq!(Sessions::backup(data.path(), &to, BACKUP_TIMEOUT).await.unwrap().left_out, []);
     Sessions::restore_backup(&to, &other).unwrap();
     let host = Host::new().await.move_to(&other).await;
     assert_eq!(host.x(&id).await, "1");
@@ -90,7 +90,7 @@ async fn in_a_backup_while_sessions_change_each_is_of_one_moment() {
             let to = place.path().join(format!("backup{round}"));
             let making = {
                 let (from, to) = (host.path().to_owned(), to.clone());
-                tokio::spawn(async move { Sessions::backup(&from, &to, BACKUP_WAIT).await })
+                tokio::spawn(async move { Sessions::backup(&from, &to, BACKUP_TIMEOUT).await })
             };
             while !making.is_finished() {
                 for id in &ids {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brumate_session::CancellationToken;
 use brumate_session::sessions::{
-    BACKUP_WAIT, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
+    BACKUP_TIMEOUT, FileName, LOCAL_PRINCIPAL, SessionError, SessionSettings, SessionState, Sessions,
 };
 use brumate_session::testing::{FakeEngine, Script};
 use brumate_test_support::{Random, count, seed};
@@ -223,7 +223,7 @@ async fn a_backup_has_the_sessions_of_all_servers() {
     let two = one.beside().await;
     let ids = [one.open("x = 1").await, two.open("x = 2").await];
     let place = tempfile::tempdir().unwrap();
-    let made = Sessions::backup(one.path(), &place.path().join("backup"), BACKUP_WAIT).await.unwrap();
+    let made = Sessions::backup(one.path(), &place.path().join("backup"), BACKUP_TIMEOUT).await.unwrap();
     assert_eq!((made.sessions, made.left_out, made.files.len()), (2, Vec::new(), 2));
     let host = Host::new().await.move_to(&place.path().join("backup")).await;
     assert_eq!([host.x(&ids[0]).await, host.x(&ids[1]).await], ["1", "2"]);

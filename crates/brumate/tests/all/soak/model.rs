@@ -121,10 +121,16 @@ impl Model {
         }
         let error = answer["error"].as_str().unwrap_or_default();
         let is_gone = error.starts_with("SessionExpiredError") || error.starts_with("SessionResetError");
-        if WITHOUT_EFFECT.iter().any(|part| error.contains(part)) || is_gone && self.removed.load(Ordering::SeqCst) {
+        // A server that ends cancels its calls.
+        let was_waiting = error == "the call was cancelled";
+        if was_waiting
+            || WITHOUT_EFFECT.iter().any(|part| error.contains(part))
+            || is_gone && self.removed.load(Ordering::SeqCst)
+        {
             return Effect::None;
         }
-        assert!(error.starts_with("KeyboardInterrupt"), "{self:?}: {answer}");
+        let was_stopped = ["KeyboardInterrupt", "The code was stopped: "].iter().any(|text| error.starts_with(text));
+        assert!(was_stopped, "{self:?}: {answer}");
         Effect::Unknown
     }
 
