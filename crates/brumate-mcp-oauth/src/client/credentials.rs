@@ -82,17 +82,15 @@ impl ClientCredentials {
     /// Sets the authorization server that has issued the credentials, by its issuer identifier, byte for byte (RFC 8414). No other
     /// server gets them.
     #[must_use]
-    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.issuer = IssuerPin::Issuer(issuer.into());
-        self
+    pub fn issuer(self, issuer: impl Into<String>) -> Self {
+        Self { issuer: IssuerPin::Issuer(issuer.into()), ..self }
     }
 
     /// Trusts the first authorization server that the server names with the secret, and until the process ends no other. Use it only
     /// where the server's address is as trusted as the secret.
     #[must_use]
-    pub fn trust_named_issuer(mut self) -> Self {
-        self.issuer = IssuerPin::FirstNamed;
-        self
+    pub fn trust_named_issuer(self) -> Self {
+        Self { issuer: IssuerPin::FirstNamed, ..self }
     }
 
     /// Adds scopes to those that the server requires.
