@@ -16,6 +16,7 @@ use super::error::{EXIT_TIMEOUT, Error, cut};
 use super::file_checks;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
+use super::oom_kills;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId, new_session};
 use super::stop::{Clock, InterruptHandle, Process};
@@ -338,21 +339,14 @@ impl Machine {
     pub(super) async fn died(&mut self, stopped: Option<StopReason>) -> Error {
         let exit = self.exited().await;
         self.process.kill();
-        // Asked for in any case, so that the next end is not explained by this one.
         let short_of_memory = self.shared.oom_kills.has_grown();
         self.dead(match (stopped, exit) {
             (_, Some(Ok(Exit { signal: Some(signal), .. }))) if signal == libc::SIGXCPU => ExitReason::CpuLimit,
             (Some(StopReason::TimeLimit), _) => ExitReason::TimeLimit,
             (Some(StopReason::Cancelled), _) => ExitReason::Cancelled,
             (Some(StopReason::CpuLimit), _) => ExitReason::CpuLimit,
-            // This server has not killed it: for its limits there is a reason in `stopped`.
             (None, Some(Ok(Exit { signal: Some(libc::SIGKILL), peak_memory_bytes }))) => {
-                let limit = self.limits.memory_bytes;
-                match peak_memory_bytes {
-                    Some(peak) if peak >= limit - limit / NEAR_LIMIT => ExitReason::MemoryLimit,
-                    _ if short_of_memory => ExitReason::HostMemory,
-                    _ => ExitReason::Signal(libc::SIGKILL),
-                }
+                oom_kills::reason(peak_memory_bytes, self.limits.memory_bytes, short_of_memory)
             }
             (None, Some(Ok(Exit { signal: Some(signal), .. }))) => ExitReason::Signal(signal),
             // The jail's init has exited, so there is no exit status. All machines of the jail have ended with it.
@@ -361,9 +355,6 @@ impl Machine {
         })
     }
 }
-
-/// A machine whose memory was within this part of its limit was killed at the limit.
-const NEAR_LIMIT: u64 = 8;
 
 /// Bytes that are added to the memory that a machine does not share. Prefaulted pages may have changed unnoticed, and
 /// every file needs more than its pages.

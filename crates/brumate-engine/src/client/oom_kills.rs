@@ -7,6 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::api::ExitReason;
+
 /// Most bytes that are read of a file of the kernel.
 const MAX_KERNEL_FILE: u64 = 16 << 10;
 
@@ -30,10 +32,24 @@ impl OomKills {
         OomKills { file, seen: AtomicU64::new(seen) }
     }
 
-    /// Returns whether the killer has ended a process since the last call.
+    /// Returns whether the killer has ended a process since the last call. It is called at the end of each machine, so that
+    /// the next end is not explained by this one.
     pub(crate) fn has_grown(&self) -> bool {
         let Some(now) = self.file.as_deref().and_then(count) else { return false };
         self.seen.swap(now, Ordering::Relaxed) < now
+    }
+}
+
+/// A machine whose memory was within this part of its limit was killed at the limit.
+const NEAR_LIMIT: u64 = 8;
+
+/// Returns why a machine ended by a `SIGKILL` that this server has not sent. `peak` and `limit`: its memory, in bytes;
+/// `has_grown`: what [`OomKills::has_grown`] said.
+pub(super) fn reason(peak: Option<u64>, limit: u64, has_grown: bool) -> ExitReason {
+    match peak {
+        Some(peak) if peak >= limit - limit / NEAR_LIMIT => ExitReason::MemoryLimit,
+        _ if has_grown => ExitReason::HostMemory,
+        _ => ExitReason::Signal(libc::SIGKILL),
     }
 }
 
@@ -84,6 +100,20 @@ mod tests {
         assert!(!kills.has_grown());
         std::fs::remove_file(&file).unwrap();
         assert!(!kills.has_grown() && !OomKills::default().has_grown());
+    }
+
+    #[test]
+    fn a_kill_from_outside_is_no_limit() {
+        for (peak, has_grown, expected) in [
+            (Some(1000), false, ExitReason::MemoryLimit),
+            (Some(900), true, ExitReason::MemoryLimit),
+            (Some(100), true, ExitReason::HostMemory),
+            (None, true, ExitReason::HostMemory),
+            (Some(100), false, ExitReason::Signal(9)),
+            (None, false, ExitReason::Signal(9)),
+        ] {
+            assert_eq!(reason(peak, 1000, has_grown), expected, "{peak:?} {has_grown}");
+        }
     }
 
     #[test]

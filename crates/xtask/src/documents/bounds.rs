@@ -74,8 +74,20 @@ pub(super) struct Constant {
 /// # Errors
 /// If the ledger or a source file cannot be read, or the document not be written.
 pub(crate) fn write(repository: &Repository) -> Result<()> {
-    let (text, _) = expected(repository)?;
-    std::fs::write(repository.root().join(PATH), text).with_context(|| format!("cannot write {PATH}"))
+    write_generated(repository, PATH, expected(repository)?)
+}
+
+/// Writes a generated document.
+pub(super) fn write_generated(repository: &Repository, path: &str, (text, _): (String, Vec<Fault>)) -> Result<()> {
+    std::fs::write(repository.root().join(path), text).with_context(|| format!("cannot write {path}"))
+}
+
+/// Returns the faults that were found for a generated document, and one if it is out of date.
+pub(super) fn compare(repository: &Repository, path: &str, (text, mut faults): (String, Vec<Fault>)) -> Vec<Fault> {
+    if repository.text(path).unwrap_or_default() != text {
+        faults.push(Fault::new(path, 1, "is out of date; `cargo xtask docs --write` writes it"));
+    }
+    faults
 }
 
 /// Returns a fault for each bound of the ledger that the code does not have, and one if the document is out of date.
@@ -83,11 +95,7 @@ pub(crate) fn write(repository: &Repository) -> Result<()> {
 /// # Errors
 /// If the ledger or a source file cannot be read.
 pub(crate) fn check(repository: &Repository) -> Result<Vec<Fault>> {
-    let (text, mut faults) = expected(repository)?;
-    if repository.text(PATH).unwrap_or_default() != text {
-        faults.push(Fault::new(PATH, 1, "is out of date; `cargo xtask docs --write` writes it"));
-    }
-    Ok(faults)
+    Ok(compare(repository, PATH, expected(repository)?))
 }
 
 fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {

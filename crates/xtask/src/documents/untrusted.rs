@@ -79,8 +79,7 @@ struct Row {
 /// # Errors
 /// If the ledger or a source file cannot be read, or the document not be written.
 pub(crate) fn write(repository: &Repository) -> Result<()> {
-    let (text, _) = expected(repository)?;
-    std::fs::write(repository.root().join(PATH), text).with_context(|| format!("cannot write {PATH}"))
+    bounds::write_generated(repository, PATH, expected(repository)?)
 }
 
 /// Returns a fault for each file and constant of the ledger that the code does not have, for each reader of archives that no
@@ -89,11 +88,7 @@ pub(crate) fn write(repository: &Repository) -> Result<()> {
 /// # Errors
 /// If the ledger or a source file cannot be read.
 pub(crate) fn check(repository: &Repository) -> Result<Vec<Fault>> {
-    let (text, mut faults) = expected(repository)?;
-    if repository.text(PATH).unwrap_or_default() != text {
-        faults.push(Fault::new(PATH, 1, "is out of date; `cargo xtask docs --write` writes it"));
-    }
-    Ok(faults)
+    Ok(bounds::compare(repository, PATH, expected(repository)?))
 }
 
 fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {
