@@ -45,7 +45,6 @@ impl<'a> Exact<'a> {
         Ok(SeqDeserializer::new(items.into_iter()))
     }
 
-    #[expect(clippy::type_complexity, reason = "it has one user, which names no type")]
     fn members(self) -> Result<MapDeserializer<'a, std::vec::IntoIter<(Key, Exact<'a>)>, Error>, Error> {
         let members = crate::splice::members(self.json)?;
         let members: Vec<_> = members.into_iter().map(|(key, value)| (Key(key), Self::of(value))).collect();

@@ -215,7 +215,7 @@ pub fn check_session_file(path: &Path, private_image: Option<&Path>, cache_dir: 
         Some(own)
             if own.header.id != header.base
                 && images.find(&header.base).is_none()
-                && !private_image.is_some_and(|path| private(path, &header.base).is_ok()) =>
+                && private_image.is_none_or(|path| private(path, &header.base).is_err()) =>
         {
             Err(header.outdated(super::pools::GONE))
         }

@@ -62,6 +62,9 @@ pub enum ProblemSubject {
     Session,
 }
 
+/// Checks a session's file, and the image that came with it.
+pub type FileCheck<'a> = dyn Fn(&Path, Option<&Path>) -> Result<(), FileFault> + 'a;
+
 impl Examination {
     fn problem(&mut self, subject: ProblemSubject, text: String) {
         self.problems.push(DataDirProblem { subject, text });
@@ -71,7 +74,7 @@ impl Examination {
 impl Sessions {
     /// Examines a data directory, also while servers use it. Reads the file of every hibernated session, and
     /// the image that came with it, with `check`, which the engine provides.
-    pub fn examine(data_dir: &Path, check: &dyn Fn(&Path, Option<&Path>) -> Result<(), FileFault>) -> Examination {
+    pub fn examine(data_dir: &Path, check: &FileCheck<'_>) -> Examination {
         let mut found = Examination::default();
         match std::fs::metadata(data_dir) {
             Ok(metadata) => {
@@ -154,12 +157,7 @@ pub(super) fn used_by(data_dir: &Path) -> Option<Vec<u32>> {
     (!is_free).then(|| users(data_dir))
 }
 
-fn examine_sessions(
-    directory: &DataDir,
-    records: &[SessionRecord],
-    check: &dyn Fn(&Path, Option<&Path>) -> Result<(), FileFault>,
-    found: &mut Examination,
-) {
+fn examine_sessions(directory: &DataDir, records: &[SessionRecord], check: &FileCheck<'_>, found: &mut Examination) {
     found.sessions = records.len();
     found.lost = records.iter().filter(|record| record.state == SessionState::Lost).count();
     let mut damaged = 0_usize;

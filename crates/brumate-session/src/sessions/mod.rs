@@ -56,7 +56,7 @@ pub use backup::{BACKUP_TIMEOUT, Backup, LeftOut};
 pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
-pub use examine::{DataDirProblem, Examination, FileFault, ProblemSubject};
+pub use examine::{DataDirProblem, Examination, FileCheck, FileFault, ProblemSubject};
 pub use file_access::{FilePart, FileRange, ReadAdmission};
 pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
