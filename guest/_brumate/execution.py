@@ -192,6 +192,7 @@ class _Execution:
             yield saved_figures.tell_unseen
         yield streams.flush_guest
         if self.ends:
+            give_memory_back()
             yield ending.release
             yield ending.finalize_kept
             yield streams.flush_guest

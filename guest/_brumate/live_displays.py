@@ -9,7 +9,7 @@ from . import import_hooks
 
 def _draw_at_end(module):
     kind = module.Live
-    make, refresh, stop = kind.__init__, kind.refresh, kind.stop
+    make, refresh, stop = kind.__init__, getattr(kind, "refresh", None), getattr(kind, "stop", None)
 
     @functools.wraps(make)
     def __init__(self, *arguments, **options):
@@ -17,7 +17,11 @@ def _draw_at_end(module):
         self.auto_refresh = False
 
     def is_shown_once(live):
-        return live.console.is_jupyter and not live._nested
+        return live.console.is_jupyter and not getattr(live, "_nested", False)
+
+    kind.__init__ = __init__
+    if refresh is None or stop is None:
+        return  # not rich's own
 
     @functools.wraps(refresh)
     def refresh_(self):
@@ -34,7 +38,7 @@ def _draw_at_end(module):
         if is_last:
             self.console.print(self.get_renderable())
 
-    kind.__init__, kind.refresh, kind.stop = __init__, refresh_, stop_
+    kind.refresh, kind.stop = refresh_, stop_
 
 
 def _show_no_empty(module):

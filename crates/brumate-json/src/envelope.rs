@@ -84,8 +84,9 @@ impl Envelopes {
 
     /// Returns what was found. A message that has no end counts as well.
     pub fn finish(mut self) -> Vec<Envelope> {
-        // A number at the very end may go on.
+        // A number at the very end may go on: the id has no value that is known.
         if self.level > 0 && self.depth >= self.level {
+            self.current.has_id |= self.name == Name::Id && !self.expects_name;
             self.end_message();
         }
         self.found
@@ -273,6 +274,10 @@ mod tests {
             (r#"{"id":1,"error":null}"#, false, false),
             (r#"{"id":null,"method":"m"}"#, true, false),
             (r#"{"id":1}"#, true, false),
+            (r#"{"method":"m","id":7"#, true, false),
+            (r#"{"method":"m","id":"a"#, true, false),
+            (r#"{"method":"m","id":7,"params":{"#, true, false),
+            (r#"{"method":"m","params":{},"i"#, false, true),
             (r#"{}"#, false, false),
         ] {
             let found = one(text.as_bytes());

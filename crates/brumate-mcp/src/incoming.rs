@@ -6,6 +6,9 @@ use rmcp::model::ErrorCode;
 use serde_json::json;
 use std::borrow::Cow;
 
+/// The reason why JSON is refused that is no message.
+pub(crate) const NO_MESSAGE: &str = "not a JSON-RPC 2.0 message";
+
 /// The text of a message as rmcp can parse it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PreparedMessage<'a> {
@@ -63,8 +66,11 @@ pub(crate) fn prepare(text: &str) -> Result<PreparedMessage<'_>, Option<InvalidM
         return Ok(PreparedMessage { text: mended.text, exact: None });
     }
     if member(text, &["id"]).is_some_and(|id| mend(id).is_changed) {
-        let id = Envelopes::read(text.as_bytes()).into_iter().find_map(|envelope| envelope.id);
-        return Err(Some(InvalidMessage::new("an id is a string, or an integer of at most 64 bits", id)));
+        let envelope = Envelopes::read(text.as_bytes()).pop().unwrap_or_default();
+        // No request of the server has such an id.
+        let invalid =
+            || InvalidMessage::new("an id is a string, or an integer of at most 64 bits", envelope.id.clone());
+        return Err(envelope.is_request().then(invalid));
     }
     let arguments = member(text, &["params", "arguments"]).filter(|arguments| mend(arguments).is_changed);
     Ok(PreparedMessage { exact: arguments.map(ExactArguments::new), text: mended.text })
@@ -83,9 +89,19 @@ pub(crate) fn unreadable(
     let invalid = parse_error(reason, id);
     match (has_method, has_id, is_answer) {
         (true, false, _) => Err(None),
-        (false, true, true) if invalid.has_id() => Ok(PreparedMessage { text: invalid.to_json().into(), exact: None }),
+        (false, _, true) if invalid.has_id() => Ok(PreparedMessage { text: invalid.to_json().into(), exact: None }),
+        // An answer is not answered.
+        (false, _, true) => Err(None),
         _ => Err(Some(invalid)),
     }
+}
+
+/// Returns the message in place of an answer that is JSON, but that rmcp cannot parse: an error for the request that waits for it. `None`
+/// if the text is no answer, or if nothing waits for it.
+pub(crate) fn failed_answer(text: &str) -> Option<String> {
+    let envelope = Envelopes::read(text.as_bytes()).pop()?;
+    let id = envelope.id.filter(|_| envelope.is_answer && !envelope.has_method)?;
+    Some(InvalidMessage::new(NO_MESSAGE, Some(id)).to_json())
 }
 
 /// Returns the answers to all requests of a text that is refused as a whole; without any, an answer that has no id.
@@ -142,6 +158,10 @@ mod tests {
                 answered.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32600,"#)),
                 "{answered}"
             );
+        }
+        // Answers are not answered: neither with an id that the server never used, nor without an id.
+        for answered in [r#"{"id":1e999,"error":{}}"#.to_owned(), format!(r#"{{"id":null,"result":{deep}}}"#)] {
+            assert_eq!(answer(&answered), None, "{answered}");
         }
         // Whoever asked the client is told.
         let failed = format!(r#"{{"id":3,"result":{deep}}}"#);

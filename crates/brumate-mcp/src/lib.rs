@@ -120,6 +120,8 @@
 pub mod auth;
 #[cfg(feature = "auth-server")]
 pub mod auth_server;
+#[cfg(any(feature = "client", feature = "server"))]
+mod bounded_lines;
 #[cfg(feature = "server")]
 mod cache;
 #[cfg(feature = "client")]

@@ -139,12 +139,13 @@ fn wrapped_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
 
 /// Makes a result with the text and the structured content of a value.
 pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> Result<ToolResult, Error> {
-    let value = serde_json::to_value(value).map_err(|error| match error.to_string().as_str() {
-        "number out of range" => Error::new(
-            "the result has an integer of more than 64 bits, which structured content cannot hold: return it as a string",
-        ),
-        _ => Error::from(error),
-    })?;
+    // A `Value` would round what a `RawValue` writes.
+    if brumate_json::mend(&serde_json::to_string(value)?).is_changed {
+        return Err(Error::new(
+            "the result has an integer of more than 64 bits, or another value that structured content cannot hold: return it as a string",
+        ));
+    }
+    let value = serde_json::to_value(value)?;
     let text = match &value {
         Value::String(text) => text.clone(),
         value => value.to_string(),

@@ -107,7 +107,10 @@ fn exception_of(text: &str) -> String {
     let mut found = None;
     // The column at which the last header begins, until its exception has come.
     let mut column = None;
+    // Whether a part of a group begins here. A part that was never raised has no traceback.
+    let mut begins_part = false;
     for line in text.lines() {
+        let is_part = std::mem::replace(&mut begins_part, begins_part_of_group(line));
         if let Some(at) = line.find(GROUP_HEADER).or_else(|| line.find(HEADER)).filter(|at| is_frame(&line[..*at])) {
             column = Some(at);
         } else if let Some(at) = column
@@ -117,6 +120,8 @@ fn exception_of(text: &str) -> String {
         {
             found = Some(after);
             column = None;
+        } else if is_part {
+            found = Some(line.trim_start_matches(is_of_frame));
         }
     }
     let last = || text.lines().rev().map(without_frame).find(|line| line.chars().any(char::is_alphabetic));
@@ -127,6 +132,15 @@ fn exception_of(text: &str) -> String {
         true => line.to_owned(),
         false => format!("{}…", &line[..line.floor_char_boundary(MAX_REASON_BYTES)]),
     }
+}
+
+/// Returns whether a line is the head of a part of an exception group, such as `+---------------- 1 ----------------`.
+fn begins_part_of_group(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('+')
+        && line.ends_with("----------------")
+        && line.contains(|char: char| char.is_ascii_digit())
+        && line.chars().all(|char| is_of_frame(char) || char.is_ascii_digit())
 }
 
 /// Returns whether a text is the left side of a box: blanks and lines.
@@ -153,6 +167,7 @@ mod tests {
         let several = "Traceback (most recent call last):\n  File \"s.py\", line 1\npydantic.ValidationError: 1 error for A\nb\n  Input should be\n    For further information visit https://errors.example\n";
         let chain = "Traceback (most recent call last):\n  File \"a\"\nKeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"b\"\nRuntimeError: 2\n";
         let group = "  + Exception Group Traceback (most recent call last):\n  |   File \"s.py\", line 1\n  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n    |   File \"s.py\", line 2\n    |     y: str\n    | LookupError: inner\n    +------------------------------------\n";
+        let never_raised = "  + Exception Group Traceback (most recent call last):\n  |   File \"s.py\", line 1\n  | ExceptionGroup: all (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | LookupError: inner\n    +------------------------------------\n";
         let rich = "╭──── Traceback (most recent call last) ────╮\n│ s.py:3 in <module>                        │\n╰───────────────────────────────────────────╯\nValueError: bad\n";
         let nested = "╭─ Sub-exception #1 ─╮\n│ ╭─ Traceback ─╮ │\n│ ╰─────────────╯ │\n│ ValueError: deep   │\n╰────────────────────╯\n";
         for (text, reason) in [
@@ -160,6 +175,7 @@ mod tests {
             (several, "pydantic.ValidationError: 1 error for A"),
             (chain, "RuntimeError: 2"),
             (group, "LookupError: inner"),
+            (never_raised, "LookupError: inner"),
             (rich, "ValueError: bad"),
             (nested, "ValueError: deep"),
             ("it runs once", "it runs once"),

@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 
 use brumate_engine_api::Image;
 
+/// A byte order mark, and its bytes in UTF-8, each as a character.
+const BOM: &str = "\u{feff}";
+const BOM_BYTES: &str = "\u{ef}\u{bb}\u{bf}";
+
 /// Returns the image with most of `imports`, or the plain image if none has any of them. A wrong choice only costs
 /// time.
 pub(crate) fn image_for(imports: &BTreeSet<String>, images: &[Image]) -> Image {
@@ -16,6 +20,8 @@ pub(crate) fn image_for(imports: &BTreeSet<String>, images: &[Image]) -> Image {
 /// Returns the top-level modules that code imports. The text is only skimmed: import statements count at the beginning
 /// of a line and after a `;`.
 pub fn imports_of(code: &str) -> BTreeSet<String> {
+    // The code may be text, or the bytes of a file.
+    let code = [BOM, BOM_BYTES].into_iter().find_map(|bom| code.strip_prefix(bom)).unwrap_or(code);
     code.split(['\n', ';']).flat_map(imported).map(str::to_owned).collect()
 }
 
@@ -47,6 +53,8 @@ mod tests {
             "def f():\n    from pandas.core import frame",
             "import os; import matplotlib.pyplot as plt",
             "if True:\n\timport  pandas",
+            "\u{feff}import numpy",
+            "\u{ef}\u{bb}\u{bf}import numpy\n",
         ] {
             assert_eq!(chosen(code, &[Image::data()]), Image::data(), "{code}");
         }

@@ -16,6 +16,20 @@ const MAX_STYLE_BYTES: usize = 64;
 const MAX_STYLES_BYTES: usize = 256;
 /// Most bytes at the beginning of a line that are held back, because they may become [`OURS`].
 const MAX_HELD_BYTES: usize = 128;
+/// Letters of other scripts, and such that stand for a sound or a number, that look like those of [`OURS`].
+const LOOK_ALIKES: [(u8, &str); 8] = [
+    (b'b', "\u{412}\u{42c}\u{44c}\u{432}\u{392}\u{184}\u{185}\u{253}\u{212c}\u{13cf}\u{15af}\u{299}\u{24b7}\u{24d1}"),
+    (b'r', "\u{433}\u{453}\u{211b}\u{211c}\u{211d}\u{280}\u{13a1}\u{13d2}\u{1d26}\u{24c7}\u{24e1}\u{27e}\u{27c}"),
+    (b'u', "\u{3c5}\u{446}\u{574}\u{57d}\u{54d}\u{1d1c}\u{28b}\u{222a}\u{24ca}\u{24e4}\u{438}"),
+    (b'm', "\u{41c}\u{43c}\u{39c}\u{3fa}\u{2133}\u{216f}\u{217f}\u{1d0d}\u{271}\u{13b7}\u{24c2}\u{24dc}"),
+    (b'a', "\u{410}\u{430}\u{391}\u{3b1}\u{251}\u{13aa}\u{1d00}\u{237a}\u{24b6}\u{24d0}\u{1d6a8}\u{1d6c2}"),
+    (b't', "\u{422}\u{442}\u{3a4}\u{3c4}\u{1d1b}\u{13a2}\u{24c9}\u{24e3}"),
+    (
+        b'e',
+        "\u{415}\u{435}\u{395}\u{3b5}\u{450}\u{451}\u{400}\u{401}\u{4bd}\u{212e}\u{212f}\u{2130}\u{2147}\u{13ac}\u{1d07}\u{24ba}\u{24d4}",
+    ),
+    (b':', "\u{2d0}\u{2d1}\u{589}\u{5c3}\u{703}\u{704}\u{205a}\u{a4fd}\u{1803}"),
+];
 /// Ends all colours.
 const RESET: &str = "\x1b[0m";
 
@@ -154,7 +168,7 @@ impl GuestText {
 
     fn put(&mut self, char: char) {
         if self.at_start {
-            if is_invisible(char) || (self.matched == 0 && char.is_whitespace()) {
+            if is_invisible(char) || (self.matched == 0 && is_blank(char)) {
                 let mut buffer = [0; 4];
                 let text = char.encode_utf8(&mut buffer);
                 return if self.matched > 0 { self.hold(text) } else { self.written.push_str(text) };
@@ -180,7 +194,13 @@ fn folded(char: char) -> u8 {
         '\u{ff1a}' | '\u{fe55}' | '\u{2236}' | '\u{a789}' | '\u{fe13}' => b':',
         // Full width.
         '\u{ff21}'..='\u{ff5a}' => folded(char::from_u32(u32::from(char) - 0xfee0).unwrap_or_default()),
-        _ => u8::try_from(char.to_ascii_lowercase()).unwrap_or(0),
+        // Mathematical alphabets: 13 of them, one after the other, each with 26 capital and 26 small letters.
+        '\u{1d400}'..='\u{1d6a3}' => {
+            let letter = (u32::from(char) - 0x1d400) % 26;
+            b'a' + u8::try_from(letter).unwrap_or_default()
+        }
+        _ if char.is_ascii() => u8::try_from(char.to_ascii_lowercase()).unwrap_or_default(),
+        _ => LOOK_ALIKES.iter().find(|(_, likes)| likes.contains(char)).map_or(0, |(letter, _)| *letter),
     }
 }
 
@@ -190,6 +210,12 @@ fn is_harmful(char: char) -> bool {
     (char.is_control() && char != '\t' && char != '\n') || is_direction || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
+/// Returns whether a character takes a place that stays empty.
+fn is_blank(char: char) -> bool {
+    // The second is the empty pattern of Braille.
+    char.is_whitespace() || char == '\u{2800}'
+}
+
 /// Returns whether a character takes no place: joiners, marks of direction, selectors, combining characters.
 fn is_invisible(char: char) -> bool {
     matches!(
@@ -197,6 +223,7 @@ fn is_invisible(char: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{300}'..='\u{36f}' | '\u{e0000}'..='\u{e0fff}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
     )
 }
 

@@ -42,7 +42,7 @@ enum Task {
     Bench(bench::Args),
     /// Check links and citations of the documents, and what is generated
     Docs(documents::Args),
-    /// Check sizes of files and crates, import cycles, the order of module groups, and duplicate lines
+    /// Check import cycles, the order of module groups, and duplicate lines
     Structure,
     /// Make the documents a book of HTML, target/book, and check its links
     Book,

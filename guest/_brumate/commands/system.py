@@ -3,6 +3,7 @@
 from ..pristine import __builtins__
 
 import builtins
+import codecs
 import io
 import os
 import sys
@@ -82,6 +83,7 @@ def false(arguments, streams):
 
 def python(arguments, streams):
     """python [-c code | -m module | file] [argument...]: runs Python here, in a namespace of its own"""
+    line = ["python", *arguments]
     while arguments and arguments[0] in ("-u", "-B", "-q", "-I", "-E", "-s", "-O"):
         arguments = arguments[1:]
     if not arguments:
@@ -109,14 +111,20 @@ def python(arguments, streams):
         with open(arguments[0], "rb") as file:
             code = file.read()
         name, argv = arguments[0], list(arguments)
-    return _run(code, name, argv, streams)
+    return _run(code, name, argv, line, streams)
 
 
 class _Lent(io.TextIOBase):
     """A text stream that its user may close: the one below stays open."""
 
+    encoding = "utf-8"
+    errors = "strict"
+    line_buffering = True
+    write_through = False
+
     def __init__(self, stream):
         self._stream = stream
+        self.buffer = _LentBytes(stream)
 
     def writable(self):
         return True
@@ -125,8 +133,41 @@ class _Lent(io.TextIOBase):
         self._stream.write(text)
         return len(text)
 
+    def reconfigure(self, *, encoding=None, errors=None, newline=None, line_buffering=None, write_through=None):
+        """Notes what is asked for. What is below takes text, and has no encoding."""
+        if encoding is not None:
+            self.encoding, self.errors = encoding, "strict"
+        if errors is not None:
+            self.errors = errors
+        if line_buffering is not None:
+            self.line_buffering = bool(line_buffering)
+        if write_through is not None:
+            self.write_through = bool(write_through)
 
-def _run(code, name, argv, streams):
+
+class _LentBytes(io.BufferedIOBase):
+    """The bytes of a [`_Lent`]. A character may come in several pieces."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        data = memoryview(data).tobytes()
+        self._stream.write(self._decoder.decode(data))
+        return len(data)
+
+    def end(self):
+        """Passes on what is no complete character."""
+        rest = self._decoder.decode(b"", True)
+        if rest:
+            self._stream.write(rest)
+
+
+def _run(code, name, argv, line, streams):
     """Runs code, or a module by name, as `__main__`. Returns the exit status; what it prints goes to the streams.
 
     The session's directory, environment, hooks and context variables are as before afterwards.
@@ -140,23 +181,31 @@ def _run(code, name, argv, streams):
     # Whatever is `__main__` at the end is the program's.
     main, own = sys.modules.pop("__main__", None), _forget_own_modules()
     directory, environment = state.directory(), dict(os.environ)
-    saved = sys.argv, sys.path[:], sys.stdin
+    saved = sys.argv, sys.orig_argv, sys.path[:], sys.stdin
     known = frozenset(sys.modules)
-    visit = ending.Visit()
+    visit = ending.Visit(stops=(Stopped,))
     out, err = _Lent(streams.out), _Lent(streams.err)
-    sys.argv = argv
-    path = os.path.abspath(name)
-    sys.path[:0] = [os.path.dirname(path)] if code is not None and name[:1] != "<" else [""]
+    sys.argv, sys.orig_argv = argv, line
+    if code is None:
+        sys.path.insert(0, os.getcwd())
+    else:
+        sys.path.insert(0, "" if name[:1] == "<" else os.path.dirname(os.path.abspath(name)))
     sys.stdin = io.TextIOWrapper(io.BytesIO(streams.input.read()), "utf-8")
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 return contextvars.copy_context().run(_call, code, name, streams)
             finally:
-                visit.run_exit_functions()
-                visit.end(ending.own_modules(known))
+                try:
+                    visit.run_exit_functions()
+                finally:
+                    try:
+                        for lent in (out, err):
+                            lent.buffer.end()
+                    finally:
+                        visit.end(ending.own_modules(known))
     finally:
-        sys.argv, sys.path[:], sys.stdin = saved
+        sys.argv, sys.orig_argv, sys.path[:], sys.stdin = saved
         state.go_back(directory)
         state.give_back(environment)
         _forget_own_modules()
@@ -172,16 +221,25 @@ def _call(code, name, streams):
     from .. import reports
 
     try:
+        module = type(sys)("__main__")
+        # The live builtins: `exec` would give it ours.
+        module.__builtins__ = builtins
+        sys.modules["__main__"] = module
         if code is None:
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
+            # As `runpy.run_module`, which takes the module away before its exit functions run.
+            try:
+                _, spec, code = runpy._get_module_details(name, runpy._Error)
+            except runpy._Error as error:
+                streams.err.write(f"python: {error}\n")
+                return 1
+            module.__spec__, module.__loader__, module.__package__ = spec, spec.loader, spec.parent
+            module.__file__ = sys.argv[0] = spec.origin
+            module.__cached__ = spec.cached
         else:
-            module = type(sys)("__main__")
-            # The live builtins: `exec` would give it ours.
-            module.__builtins__ = builtins
             if name[:1] != "<":
                 module.__file__ = os.path.abspath(name)
-            sys.modules["__main__"] = module
-            exec(compile(code, name, "exec", dont_inherit=True), vars(module))
+            code = compile(code, name, "exec", dont_inherit=True)
+        exec(code, vars(module))
         return 0
     except SystemExit as error:
         status, message = reports.exit_status(error)
@@ -198,12 +256,15 @@ def _call(code, name, streams):
 def _forget_own_modules():
     """Takes modules of the working directory out of `sys.modules` and returns them: another interpreter would read them
     anew."""
-    from .. import space
+    from .. import ending, space
 
     own = {}
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name != "__main__" and type(file) is str and file.startswith(space.WORKSPACE + "/"):
+        try:
+            file = ending.file_of(module)
+        except Exception:
+            continue  # what a program has put there need not be a module
+        if name != "__main__" and file is not None and file.startswith(space.WORKSPACE + "/"):
             own[name] = sys.modules.pop(name)
     space.forget_stale_paths()
     return own

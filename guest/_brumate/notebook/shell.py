@@ -273,7 +273,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def safe_execfile(self, *arguments, **options):
         """Runs a file, for `%run`: its program ends, though its names stay."""
-        visit = ending.Visit()
+        visit = ending.Visit(shares=True)
         try:
             return super().safe_execfile(*arguments, **options)
         finally:
@@ -281,7 +281,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def safe_run_module(self, *arguments, **options):
         """Runs a module, for `%run -m`."""
-        visit = ending.Visit()
+        visit = ending.Visit(shares=True)
         try:
             return super().safe_run_module(*arguments, **options)
         finally:

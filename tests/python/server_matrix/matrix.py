@@ -1,6 +1,6 @@
 """The SDKs' clients against one server in Python, over each transport: what works, and what does not.
 
-    python matrix.py --sdk 1|2 [--only TEXT] [--jobs NUMBER] -- COMMAND...
+    python matrix.py --sdk 1|2 [--only TEXT] [--every NUMBER] [--seed NUMBER] [--jobs NUMBER] -- COMMAND...
 
 The server is `server.py` with that version of `mcp`. In the words of the command `{file}` is its file, `{transport}` the transport and
 `{port}` a free port: `python {file} {transport} {port}`, or `brumate run --transport {transport} --port {port} {file} -- {transport} {port}`.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -176,10 +177,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--sdk', type=int, required=True, choices=[1, 2], help="the server's version of `mcp`")
     parser.add_argument('--only', default='', help='part of the name of a combination')
+    parser.add_argument('--every', type=int, default=1, help='try one combination of so many, by chance')
+    parser.add_argument('--seed', type=int, default=1, help='what chance follows from')
     parser.add_argument('--jobs', type=int, default=JOBS, help='combinations that are tried at once')
     parser.add_argument('command', nargs='+', help='what runs the server')
     options = parser.parse_args()
     chosen = [one for one in combinations(options.sdk) if options.only in str(one)]
+    some = set(random.Random(options.seed).sample(range(len(chosen)), -(-len(chosen) // options.every)))
+    chosen = [one for index, one in enumerate(chosen) if index in some]
     with ThreadPoolExecutor(options.jobs) as pool:
         failed = 0
         for combination, lines in zip(

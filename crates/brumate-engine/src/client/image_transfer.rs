@@ -85,7 +85,8 @@ pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, Error> {
 /// session: its content has the SHA-256 that the session names, and it is not read further than its header says.
 ///
 /// # Errors
-/// [`Error::Image`] when it is another image, or damaged; `to` is removed then. Others when a file cannot be read or written.
+/// [`Error::Image`] when it is another image, or damaged, [`Error::Outdated`] when this version cannot load it; others when a
+/// file cannot be read or written. What was copied is removed.
 pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(), Error> {
     let base = session_file::base_of(session)?;
     let mut copy = File::create_new(to)?;
@@ -97,6 +98,7 @@ pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(),
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 Error::Image("the image in it is damaged, or not the one that its session began with".to_owned())
             }
+            io::ErrorKind::Unsupported => Error::Outdated("its image is of another version of Brumate".to_owned()),
             _ => Error::Io(error),
         }
     })

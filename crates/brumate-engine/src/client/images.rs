@@ -166,7 +166,8 @@ impl Images {
 /// Opens the image that came with one session, whose base has the SHA-256 `id`. Reads all of it.
 ///
 /// # Errors
-/// `InvalidData` when it is damaged, another image, or one that this version cannot load; others when it cannot be read.
+/// `InvalidData` when it is damaged or another image, `Unsupported` when this version cannot load it; others when it cannot
+/// be read.
 pub(crate) fn private(path: &Path, id: &[u8; 32]) -> std::io::Result<Verified> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -175,7 +176,7 @@ pub(crate) fn private(path: &Path, id: &[u8; 32]) -> std::io::Result<Verified> {
     }
     let header = file::verify_content(&file, id)?;
     if header.runtime != runtime() {
-        return Err(std::io::ErrorKind::InvalidData.into());
+        return Err(std::io::ErrorKind::Unsupported.into());
     }
     Ok(Verified { file: Arc::new(file), header })
 }

@@ -5,19 +5,30 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::api::ExitReason;
 
 /// Most bytes that are read of a file of the kernel.
 const MAX_KERNEL_FILE: u64 = 16 << 10;
 
+/// Time for which a growth of the count explains ends: the killer may end several machines at once.
+const EXPLAINS_FOR: Duration = Duration::from_secs(2);
+
 /// The count, as it was last read.
 #[derive(Debug, Default)]
 pub(crate) struct OomKills {
     /// File with a line `oom_kill NUMBER`; `None` if there is none.
     file: Option<PathBuf>,
-    seen: AtomicU64,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    count: u64,
+    /// When it was seen to have grown.
+    grown: Option<Instant>,
 }
 
 impl OomKills {
@@ -28,15 +39,23 @@ impl OomKills {
     }
 
     fn at(file: Option<PathBuf>) -> OomKills {
-        let seen = file.as_deref().and_then(count).unwrap_or(0);
-        OomKills { file, seen: AtomicU64::new(seen) }
+        let count = file.as_deref().and_then(count).unwrap_or(0);
+        OomKills { file, seen: Mutex::new(Seen { count, grown: None }) }
     }
 
-    /// Returns whether the killer has ended a process since the last call. It is called at the end of each machine, so that
-    /// the next end is not explained by this one.
+    /// Returns whether the killer has ended a process lately: since the last call, or within [`EXPLAINS_FOR`]. It is called
+    /// at the end of each machine, so that later ends are not explained by this one.
     pub(crate) fn has_grown(&self) -> bool {
-        let Some(now) = self.file.as_deref().and_then(count) else { return false };
-        self.seen.swap(now, Ordering::Relaxed) < now
+        self.has_grown_at(Instant::now())
+    }
+
+    fn has_grown_at(&self, now: Instant) -> bool {
+        let Some(count) = self.file.as_deref().and_then(count) else { return false };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut seen.count, count) < count {
+            seen.grown = Some(now);
+        }
+        seen.grown.is_some_and(|grown| now.saturating_duration_since(grown) < EXPLAINS_FOR)
     }
 }
 
@@ -94,10 +113,12 @@ mod tests {
         let file = directory.path().join("memory.events");
         std::fs::write(&file, "low 0\nhigh 7\noom 2\noom_kill 2\noom_group_kill 0\n").unwrap();
         let kills = OomKills::at(Some(file.clone()));
-        assert!(!kills.has_grown());
+        let now = Instant::now();
+        assert!(!kills.has_grown_at(now));
         std::fs::write(&file, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n").unwrap();
-        assert!(kills.has_grown());
-        assert!(!kills.has_grown());
+        assert!(kills.has_grown_at(now));
+        assert!(kills.has_grown_at(now + EXPLAINS_FOR / 2), "it may have ended several");
+        assert!(!kills.has_grown_at(now + EXPLAINS_FOR));
         std::fs::remove_file(&file).unwrap();
         assert!(!kills.has_grown() && !OomKills::default().has_grown());
     }

@@ -2,6 +2,7 @@
 
 use super::authorization_response::read_authorization_response;
 use super::challenge::Challenge;
+use super::issuer::IssuerPin;
 use super::metadata::{self, ProtectedResource};
 use super::registration::identify;
 use super::store::StoredTokens;
@@ -219,8 +220,17 @@ impl Inner {
         found: &ProtectedResource,
         scopes: Option<BTreeSet<String>>,
     ) -> Result<(), AuthError> {
-        let known = current.stored.as_ref().map(|stored| stored.issuer.as_str());
-        let issuer = match &self.config.registration {
+        let registered = self.config.registration.as_ref();
+        // A public client may have been used anywhere. That says nothing of the issuer of a secret that was given since.
+        let is_known = |stored: &&StoredTokens| {
+            registered.is_none_or(|registered| {
+                registered.issuer != IssuerPin::Unset
+                    || registered.secret.is_none()
+                    || registered.secret == stored.identity.secret
+            })
+        };
+        let known = current.stored.as_ref().filter(is_known).map(|stored| stored.issuer.as_str());
+        let issuer = match registered {
             Some(registered) => {
                 registered.issuer.choose(&registered.id, registered.secret.is_some(), known, &found.issuers)?
             }

@@ -23,14 +23,20 @@ const CACHE_FAILURE_FOR: Duration = Duration::from_secs(30);
 /// The largest document, in bytes, written as JSON without spaces.
 const MAX_DOCUMENT_BYTES: usize = 16 << 10;
 
-/// The most documents that are fetched from one host in a minute, and for one address.
+/// How long a document that was good is used when there were too many fetches.
+const MAX_STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The most documents that are fetched from one host in a minute.
 const MAX_FETCHES_PER_MINUTE: u32 = 30;
+
+/// The most documents that are fetched for one address in a minute: below a host's, so that one stranger leaves some to others.
+const MAX_FETCHES_PER_ADDRESS: u32 = 10;
 
 /// The answer for every document that cannot be used. It tells nothing of what is at an address, which a stranger has chosen.
 const UNUSABLE: &str = "the client's metadata document cannot be used: it is JSON of at most 16 KiB, at an `https` address on the internet \
     that it names as its `client_id`, with `redirect_uris` and without a secret; the server's log has the reason";
 
-/// The most cached documents. Beyond, all are dropped.
+/// The most cached documents. Beyond, failures are dropped, and then all.
 const MAX_CACHED: usize = 1000;
 
 /// The most documents that are fetched at once. Others wait.
@@ -59,7 +65,7 @@ impl ClientDocuments {
             outbound,
             fetching: Semaphore::new(MAX_FETCHED),
             by_host: RateLimiter::new(MAX_FETCHES_PER_MINUTE, minute),
-            by_address: RateLimiter::new(MAX_FETCHES_PER_MINUTE, minute),
+            by_address: RateLimiter::new(MAX_FETCHES_PER_ADDRESS, minute),
             known: Mutex::default(),
         }
     }
@@ -92,6 +98,12 @@ impl ClientDocuments {
         let host = Url::parse(id).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         let now = Instant::now();
         if !self.by_address.admits(address, now) || !self.by_host.admits(host, now) {
+            // Strangers who use up the fetches of a host must not take away a document that was good.
+            if let Some((Ok(client), until)) = lock(&self.known).get(id)
+                && now < *until + MAX_STALE
+            {
+                return Ok(client.clone());
+            }
             let text = "too many metadata documents were fetched: try again in a minute";
             return Err(OAuthError::temporarily_unavailable(text));
         }
@@ -105,6 +117,9 @@ impl ClientDocuments {
         });
         let time = if result.is_ok() { MAX_AGE } else { CACHE_FAILURE_FOR };
         let mut known = lock(&self.known);
+        if known.len() >= MAX_CACHED {
+            known.retain(|_, (result, _)| result.is_ok());
+        }
         if known.len() >= MAX_CACHED {
             known.clear();
         }

@@ -112,6 +112,13 @@ pub(super) fn is_hidden(character: char) -> bool {
     is_format || character.is_control()
 }
 
+/// Returns whether a character leaves no mark by itself: spaces, joiners, fillers and selectors of variants.
+pub(super) fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(character, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{200c}' | '\u{200d}' | '\u{2800}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use super::client::{ClientAuthMethod, OAuthClient, check_redirects};
 use super::error::OAuthError;
-use super::page::is_hidden;
+use super::page::{is_blank, is_hidden};
 use brumate_mcp_oauth::internal::{now, random_token, sha256_hex};
 use serde_json::{Map, Value};
 
@@ -23,7 +23,8 @@ pub(super) fn words(value: Option<&Value>) -> Option<Vec<String>> {
 /// Returns the name of a client, if it has one.
 pub(super) fn client_name(metadata: &Map<String, Value>) -> Result<Option<String>, OAuthError> {
     let Some(name) = metadata.get("client_name") else { return Ok(None) };
-    let fits = |name: &&str| name.chars().count() <= MAX_NAME && !name.contains(is_hidden) && !name.trim().is_empty();
+    let fits =
+        |name: &&str| name.chars().count() <= MAX_NAME && !name.contains(is_hidden) && !name.chars().all(is_blank);
     let name = name.as_str().filter(fits);
     let wrong = || {
         let text = format!("`client_name` is a text of 1 to {MAX_NAME} characters that people can see");

@@ -54,6 +54,16 @@ pub(super) fn prepared(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the text of a message as rmcp can parse it; of an answer that is no message, that of its failure.
+#[cfg(feature = "client-http")]
+pub(super) fn readable(text: &str) -> Cow<'_, str> {
+    let prepared = prepared(text);
+    match serde_json::from_str::<ServerJsonRpcMessage>(&prepared) {
+        Ok(_) => prepared,
+        Err(error) => failed(text, error).map_or(prepared, Cow::Owned),
+    }
+}
+
 /// Returns the message in place of one that cannot be parsed: an error for the call that waits for it, or a request that the client
 /// refuses.
 fn failed(text: &str, reason: impl std::fmt::Display) -> Option<String> {
@@ -70,19 +80,20 @@ fn failure(envelope: Envelope, reason: &str) -> Option<String> {
     })
 }
 
-/// Returns the messages in place of those of a line that is longer than `limit` bytes.
-pub(super) fn too_long(envelopes: Envelopes, limit: usize) -> Vec<ServerJsonRpcMessage> {
-    let reason = format!("the server's message is longer than {limit} bytes");
-    let failures = envelopes.finish().into_iter().filter_map(|envelope| failure(envelope, &reason));
+/// Returns the messages in place of those of a line that cannot be read: `reason` says why.
+pub(super) fn fail_all(envelopes: Envelopes, reason: &str) -> Vec<ServerJsonRpcMessage> {
+    let failures = envelopes.finish().into_iter().filter_map(|envelope| failure(envelope, reason));
     failures.filter_map(|failure| serde_json::from_str(&failure).ok()).collect()
 }
 
-/// Takes the exact structured content out of a result's `_meta`.
-pub(super) fn take_exact(meta: &mut Map<String, Value>) -> Option<String> {
-    match meta.remove(EXACT)? {
-        Value::String(exact) => Some(exact),
-        _ => None,
-    }
+/// Takes the exact structured content out of a result's `_meta`. A server may set that entry itself: it only counts if it is the
+/// structured content, apart from what a [`Value`] cannot hold.
+pub(super) fn take_exact(meta: &mut Map<String, Value>, structured: Option<&Value>) -> Option<String> {
+    let Value::String(exact) = meta.remove(EXACT)? else { return None };
+    let mended = mend(&exact);
+    let is_same = mended.is_changed
+        && serde_json::from_str::<Value>(&mended.text).is_ok_and(|content| Some(&content) == structured);
+    is_same.then_some(exact)
 }
 
 /// Returns JSON as a value in which a number that the value would round is a string.
@@ -133,7 +144,7 @@ mod tests {
         }
         let mut long = Envelopes::default();
         long.feed(br#"{"jsonrpc":"2.0","result":{"x":""},"id":3}"#);
-        assert!(matches!(&too_long(long, 1)[..], [ServerJsonRpcMessage::Error(_)]));
+        assert!(matches!(&fail_all(long, "too long")[..], [ServerJsonRpcMessage::Error(_)]));
     }
 
     #[test]
@@ -144,10 +155,42 @@ mod tests {
             let message: Value = serde_json::from_str(&prepared(&text)).unwrap();
             let result = if before.is_empty() { &message["result"] } else { &message["result"]["result"] };
             let mut meta = result["_meta"].as_object().unwrap().clone();
-            assert_eq!(take_exact(&mut meta).as_deref(), Some(content));
+            assert_eq!(take_exact(&mut meta, Some(&result["structuredContent"])).as_deref(), Some(content));
             assert!(meta.is_empty());
         }
         let value = json!({"n": "18446744073709551619", "x": ["\u{fffd}", "1e999"]});
         assert_eq!(with_numbers_as_text(content), value);
+    }
+
+    #[test]
+    fn a_server_cannot_set_exact_content_that_differs() {
+        let content = json!({"n": 1});
+        for exact in
+            [r#"{"n":18446744073709551619}"#, r#"{"n":1},"isError":false,"x":{"y":1e999}"#, "1e999", r#"{"n":1}"#]
+        {
+            for structured in [Some(&content), None] {
+                let mut meta = json!({EXACT: exact, "a": 1}).as_object().unwrap().clone();
+                assert_eq!(take_exact(&mut meta, structured), None, "{exact}");
+                assert_eq!(Value::from(meta), json!({"a": 1}));
+            }
+        }
+    }
+
+    #[cfg(feature = "client-http")]
+    #[test]
+    fn an_event_that_is_no_message_fails_its_call() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":1}}"#,
+            r#" {"jsonrpc":"2.0","id":3,"error":"failed"}"#,
+            r#"{"jsonrpc":"1.0","id":3,"result":{}}"#,
+        ] {
+            let message = serde_json::from_str(&readable(text)).unwrap();
+            let ServerJsonRpcMessage::Error(error) = message else { panic!("{text}") };
+            assert_eq!(error.id, Some(RequestId::Number(3)), "{text}");
+        }
+        for same in [r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, r#"{"jsonrpc":"2.0","method":"x"}"#, "{}", "/messages"]
+        {
+            assert_eq!(readable(same), same);
+        }
     }
 }

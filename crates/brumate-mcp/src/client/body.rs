@@ -1,6 +1,6 @@
 //! Bodies of answers over HTTP: media types, and events of bounded size.
 
-use super::answers::prepared;
+use super::answers::readable;
 use ::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -24,8 +24,8 @@ pub(super) fn media_type(response: &Response) -> Option<String> {
 pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE));
     let prepare = |mut event: Sse| {
-        if let Some(data) = event.data.as_mut().filter(|data| data.starts_with('{'))
-            && let Cow::Owned(mended) = prepared(data)
+        if let Some(data) = event.data.as_mut().filter(|data| data.trim_ascii_start().starts_with('{'))
+            && let Cow::Owned(mended) = readable(data)
         {
             *data = mended;
         }

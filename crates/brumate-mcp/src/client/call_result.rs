@@ -28,7 +28,7 @@ pub struct CallToolResult {
 impl CallToolResult {
     pub(super) fn from_wire(result: wire::CallToolResult) -> Self {
         let mut meta = result.meta.map(|meta| meta.0).unwrap_or_default();
-        let exact = take_exact(&mut meta);
+        let exact = take_exact(&mut meta, result.structured_content.as_ref());
         Self {
             content: result.content.into_iter().map(Content::from_wire).collect(),
             structured: exact.as_deref().map(with_numbers_as_text).or(result.structured_content),

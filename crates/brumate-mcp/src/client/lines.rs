@@ -1,8 +1,9 @@
 //! Messages as lines over two streams.
 
-use super::answers::{read, too_long};
+use super::answers::{fail_all, read};
+use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
 use crate::exact_arguments::to_json;
-use brumate_json::{Envelopes, MAX_ENVELOPES};
+use brumate_json::Envelopes;
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -11,18 +12,12 @@ use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Mutex;
-
-/// Longest line of a server, in bytes. A longer one fails the call that it answers.
-const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// A connection to a server over two streams, with a line for each message.
 pub(super) struct LineTransport<R, W> {
-    input: BufReader<R>,
-    line: Vec<u8>,
-    /// What is known of the messages of a line that is too long, while its rest is skipped.
-    skipping: Option<Envelopes>,
+    input: BoundedLines<R>,
     received: VecDeque<ServerJsonRpcMessage>,
     /// `None` after closing.
     output: Arc<Mutex<Option<W>>>,
@@ -30,61 +25,40 @@ pub(super) struct LineTransport<R, W> {
 
 impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
-        Self {
-            input: BufReader::new(input),
-            line: Vec::new(),
-            skipping: None,
-            received: VecDeque::new(),
-            output: Arc::new(Mutex::new(Some(output))),
-        }
+        Self { input: BoundedLines::new(input), received: VecDeque::new(), output: Arc::new(Mutex::new(Some(output))) }
     }
 
-    /// Reads until `received` has a message. Returns `false` at the end of the input.
-    ///
-    /// Cancel safe: no `await` lies between taking bytes from the input and keeping them.
+    /// Reads until `received` has a message. Returns `false` at the end of the input. Cancel safe.
     async fn fill(&mut self) -> io::Result<bool> {
         while self.received.is_empty() {
-            let available = self.input.fill_buf().await?;
-            if available.is_empty() {
-                self.end_line();
-                return Ok(!self.received.is_empty());
-            }
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let length = newline.map_or(available.len(), |index| index + 1);
-            if self.skipping.is_none() && self.line.len() + length > MAX_LINE_BYTES {
-                let mut envelopes = Envelopes::default();
-                envelopes.feed(&std::mem::take(&mut self.line));
-                self.skipping = Some(envelopes);
-            }
-            match &mut self.skipping {
-                Some(envelopes) => envelopes.feed(&available[..length]),
-                None => self.line.extend_from_slice(&available[..length]),
-            }
-            self.input.consume(length);
-            if newline.is_some() {
-                self.end_line();
+            match self.input.next().await? {
+                Some(Line::Whole(line)) => self.received.extend(messages(&line)),
+                Some(Line::TooLong(envelopes)) => {
+                    let reason = format!("the server's message is longer than {MAX_LINE_BYTES} bytes");
+                    self.received.extend(fail_all(envelopes, &reason));
+                }
+                None => return Ok(false),
             }
         }
         Ok(true)
     }
+}
 
-    /// Takes the line that has ended.
-    fn end_line(&mut self) {
-        if let Some(envelopes) = self.skipping.take() {
-            self.received.extend(too_long(envelopes, MAX_LINE_BYTES));
-        } else {
-            let line = self.line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.line).trim_ascii();
-            let batch = line.starts_with(b"[").then(|| serde_json::from_slice::<Vec<&RawValue>>(line).ok()).flatten();
-            match batch {
-                Some(batch) => {
-                    let messages = batch.into_iter().take(MAX_ENVELOPES);
-                    self.received.extend(messages.filter_map(|message| read(message.get().as_bytes())));
-                }
-                None => self.received.extend(read(line)),
-            }
+/// Reads the message of a line, or the messages of a batch. A batch that is no JSON fails its calls.
+fn messages(line: &[u8]) -> Vec<ServerJsonRpcMessage> {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    if !line.starts_with(b"[") {
+        return read(line).into_iter().collect();
+    }
+    // What is no UTF-8 becomes U+FFFD.
+    let text = String::from_utf8_lossy(line);
+    match serde_json::from_str::<Vec<&RawValue>>(&text) {
+        Ok(batch) => batch.into_iter().filter_map(|message| read(message.get().as_bytes())).collect(),
+        Err(error) => {
+            let mut envelopes = Envelopes::default();
+            envelopes.feed(text.as_bytes());
+            fail_all(envelopes, &format!("the server's messages cannot be parsed: {error}"))
         }
-        self.line.clear();
-        self.line.shrink_to(64 << 10);
     }
 }
 
@@ -123,5 +97,29 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.output.lock().await.take();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_answer_of_a_batch_is_lost() {
+        let answer = |id: usize, text: &[u8]| {
+            let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"x\":\"");
+            [start.as_bytes(), text, b"\"}}"].concat()
+        };
+        let batch = |texts: &[&[u8]]| {
+            let answers: Vec<_> = texts.iter().enumerate().map(|(id, text)| answer(id, text)).collect();
+            messages(&[b"[", &answers.join(&b","[..])[..], b"]\n"].concat())
+        };
+        let is_response = |message: &ServerJsonRpcMessage| matches!(message, ServerJsonRpcMessage::Response(_));
+        // Bad UTF-8 is U+FFFD.
+        let read = batch(&[b"a", b"\xff"]);
+        assert!(read.len() == 2 && read.iter().all(is_response), "{read:?}");
+        let read = batch(&[b"a", b"\0", b"c"]);
+        assert!(read.len() == 3 && !read.iter().any(is_response), "{read:?}");
+        assert_eq!(batch(&[&b"a"[..]; 1000]).len(), 1000);
     }
 }

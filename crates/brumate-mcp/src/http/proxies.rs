@@ -56,7 +56,8 @@ impl Network {
 pub(crate) fn client_address(head: &Parts, proxies: &[Network]) -> Option<IpAddr> {
     let is_proxy = |address: IpAddr| proxies.iter().any(|proxy| proxy.contains(address));
     let mut address = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())?;
-    let told = head.headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
+    // A line that cannot be read ends the search: the line before it may be the client's.
+    let told = head.headers.get_all(FORWARDED_FOR).iter().map(|value| value.to_str().unwrap_or("?"));
     let told: Vec<&str> = told.flat_map(|value| value.split(',')).collect();
     for text in told.into_iter().rev().take(MAX_PROXIES) {
         if !is_proxy(address) {
@@ -155,6 +156,12 @@ mod tests {
             let expected: IpAddr = expected.parse().expect("an address");
             assert_eq!(client_address(&head, &proxies), Some(expected), "{peer} {told:?}");
         }
+        // The line before one that cannot be read may be the client's.
+        let unreadable = http::HeaderValue::from_bytes(b"\xff, 198.51.100.1").expect("a value");
+        let request = http::Request::builder().header(FORWARDED_FOR, "192.0.2.1").header(FORWARDED_FOR, unreadable);
+        let (mut head, ()) = request.body(()).expect("a request").into_parts();
+        head.extensions.insert(ConnectInfo(SocketAddr::new("10.0.0.1".parse().expect("an address"), 1)));
+        assert_eq!(client_address(&head, &proxies), "10.0.0.1".parse().ok());
     }
 
     #[test]

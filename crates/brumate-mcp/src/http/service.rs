@@ -278,7 +278,7 @@ impl Endpoint {
             return refused.response();
         }
         if readable && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return parse_errors::answer(&parse_errors::no_message(&body));
+            return parse_errors::answer(&[parse_errors::no_message(&body)]);
         }
         if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
             // The session has ended by now.

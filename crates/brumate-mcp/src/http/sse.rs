@@ -70,9 +70,10 @@ struct Session {
 }
 
 impl Session {
-    /// Refuses a message. The client waits for answers to requests on the stream.
-    fn refuse(&self, refused: &InvalidMessage) -> Response {
-        if let Some(outbox) = self.outbox.upgrade().filter(|_| refused.has_id()) {
+    /// Refuses a message, or the requests of a batch. The client waits for answers to requests on the stream.
+    fn refuse(&self, refused: &[InvalidMessage]) -> Response {
+        for refused in refused.iter().filter(|refused| refused.has_id()) {
+            let Some(outbox) = self.outbox.upgrade() else { break };
             let text = refused.to_json().into_bytes();
             let charge = self.account.charge(text.len());
             // A client that does not read its answers does not miss this one.
@@ -244,7 +245,7 @@ impl SseEndpoint {
         head.extensions.insert(self.activity.draining().clone());
         let mut message: ClientJsonRpcMessage = match serde_json::from_slice(&bytes) {
             Ok(message) => message,
-            Err(_) => return session.refuse(&parse_errors::no_message(&bytes)),
+            Err(_) => return session.refuse(&[parse_errors::no_message(&bytes)]),
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(head);

@@ -1,7 +1,7 @@
 //! Parses a line of the stdio transport: JSON text to messages, or to the error answer.
 
 use crate::exact_arguments::ExactArguments;
-use crate::incoming::{InvalidMessage, parse_error, prepare, refuse_all, unreadable};
+use crate::incoming::{InvalidMessage, NO_MESSAGE, failed_answer, parse_error, prepare, refuse_all, unreadable};
 use brumate_json::Envelopes;
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonObject, JsonRpcMessage,
@@ -72,7 +72,7 @@ fn parse_text(text: &str) -> Option<ParsedLine> {
             Err(answer) => return answer.map(ParsedLine::Invalid),
         },
     };
-    parse_message(value, prepared.exact)
+    parse_message(&prepared.text, value, prepared.exact)
 }
 
 fn message_with(mut message: ClientJsonRpcMessage, exact: Option<ExactArguments>) -> ParsedLine {
@@ -108,15 +108,22 @@ fn plain_call(line: &str) -> Option<ClientJsonRpcMessage> {
     Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(call)), id))
 }
 
-fn parse_message(value: Value, exact: Option<ExactArguments>) -> Option<ParsedLine> {
+/// Makes a message of its `text` and its `value`.
+fn parse_message(text: &str, value: Value, exact: Option<ExactArguments>) -> Option<ParsedLine> {
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).map(Value::to_string);
     let has_method = value.get("method").is_some_and(Value::is_string);
     let is_notification = has_method && value.get("id").is_none();
+    let is_answer = value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some());
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(message) => Some(message_with(message, exact)),
         // JSON-RPC forbids answers to notifications, also to malformed ones.
         Err(_) if is_notification => None,
-        Err(_) => Some(ParsedLine::Invalid(InvalidMessage::new("not a JSON-RPC 2.0 message", id))),
+        // Its id is one of the server's: whoever asked the client is told, and the client is not.
+        Err(_) if is_answer => {
+            let failed = serde_json::from_str(&failed_answer(text)?).ok()?;
+            Some(ParsedLine::Message(Box::new(failed)))
+        }
+        Err(_) => Some(ParsedLine::Invalid(InvalidMessage::new(NO_MESSAGE, id))),
     }
 }
 
@@ -243,6 +250,30 @@ mod tests {
         let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
         let [ParsedLine::Message(message)] = &parse_line(deep.as_bytes())[..] else { panic!("{deep}") };
         assert!(matches!(&**message, JsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(3))));
+    }
+
+    #[test]
+    fn answers_that_are_no_messages_are_not_answered() {
+        for broken in [
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":"failed"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"error":{"code":1,"message":"failed"}}"#,
+        ] {
+            for line in [broken.to_owned(), format!("[{broken}]")] {
+                let [ParsedLine::Message(message)] = &parse_line(line.as_bytes())[..] else { panic!("{line}") };
+                let JsonRpcMessage::Error(error) = &**message else { panic!("{line}") };
+                assert_eq!(error.id, Some(RequestId::Number(1)), "{line}");
+            }
+        }
+        // A client that echoes the error answers gets no more of them.
+        for line in [
+            r#"{"id":1.5,"method":"x"}"#,
+            r#"{"id":1e999,"method":"x"}"#,
+            r#"{"id":18446744073709551619,"method":"x"}"#,
+        ] {
+            let [answer] = &parsed(line)[..] else { panic!("{line}") };
+            assert_eq!(parsed(answer), Vec::<String>::new(), "{answer}");
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@
 
 use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
+use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
 use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
 use crate::lowlevel::ResponseBudget;
-use brumate_json::Envelopes;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcMessage,
@@ -18,26 +18,23 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Longest line, in bytes. Longer ones are answered with an error.
-const MAX_LINE_BYTES: usize = 16 << 20;
 /// Most invalid lines without an id that are answered with an error. Without it, a peer that echoes its input would cause an
 /// endless exchange.
 const MAX_ERROR_ANSWERS: usize = 1000;
 /// Most error answers that wait to be written. Nothing is read until one of them is written.
 const MAX_WAITING_ERROR_ANSWERS: usize = 64;
+/// Longest wait until one of so many error answers is written. A client that reads none of them meanwhile is gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A line-based transport over two byte streams.
 pub(super) struct LineTransport<R, W> {
-    input: BufReader<R>,
-    line: Vec<u8>,
-    /// What is known of the messages of a line that is too long, while its rest is skipped.
-    skipping: Option<Envelopes>,
+    input: BoundedLines<R>,
     received: VecDeque<ParsedLine>,
     output: Arc<OutputStream<W>>,
     in_flight: Arc<InFlight>,
@@ -86,9 +83,7 @@ where
     ) -> Self {
         let output = OutputStream { stream: Mutex::new(Some(output)), broken: CancellationToken::new() };
         Self {
-            input: BufReader::new(input),
-            line: Vec::new(),
-            skipping: None,
+            input: BoundedLines::new(input),
             received: VecDeque::new(),
             output: Arc::new(output),
             in_flight: Arc::default(),
@@ -103,47 +98,16 @@ where
         }
     }
 
-    /// Reads until `received` has a message. Returns `false` at the end of the input.
-    ///
-    /// Cancel safe: no `await` lies between taking bytes from the input and keeping them.
+    /// Reads until `received` has a message. Returns `false` at the end of the input. Cancel safe.
     async fn read(&mut self) -> io::Result<bool> {
-        loop {
-            let available = self.input.fill_buf().await?;
-            if available.is_empty() {
-                // The last line may have no newline.
-                self.end_line();
-                return Ok(!self.received.is_empty());
-            }
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let length = newline.map_or(available.len(), |index| index + 1);
-            if self.skipping.is_none() && self.line.len() + length > MAX_LINE_BYTES {
-                let mut envelopes = Envelopes::default();
-                envelopes.feed(&std::mem::take(&mut self.line));
-                self.skipping = Some(envelopes);
-            }
-            match &mut self.skipping {
-                Some(envelopes) => envelopes.feed(&available[..length]),
-                None => self.line.extend_from_slice(&available[..length]),
-            }
-            self.input.consume(length);
-            if newline.is_some() {
-                self.end_line();
-            }
-            if !self.received.is_empty() {
-                return Ok(true);
+        while self.received.is_empty() {
+            match self.input.next().await? {
+                Some(Line::Whole(line)) => self.received.extend(parse_line(&line)),
+                Some(Line::TooLong(envelopes)) => self.received.extend(too_long(envelopes, MAX_LINE_BYTES)),
+                None => return Ok(false),
             }
         }
-    }
-
-    /// Takes the line that has ended.
-    fn end_line(&mut self) {
-        match self.skipping.take() {
-            Some(envelopes) => self.received.extend(too_long(envelopes, MAX_LINE_BYTES)),
-            None => self.received.extend(parse_line(&self.line)),
-        }
-        self.line.clear();
-        // Free the memory of a long line.
-        self.line.shrink_to(64 << 10);
+        Ok(true)
     }
 
     /// Returns the next message for the server. Invalid lines and rejected requests are answered here, until there are too many answers
@@ -317,11 +281,20 @@ where
                         self.interrupt.cancel();
                         return None;
                     }
+                    () = sleep(WRITE_TIMEOUT) => {
+                        tracing::info!("the client does not read its answers");
+                        output.broken.cancel();
+                        self.interrupt.cancel();
+                        return None;
+                    }
                 }
             }
             if self.drain_phase.is_some() {
                 self.drain().await;
-                while self.error_answers.join_next().await.is_some() {}
+                let longest = self.grace.max(self.drain_timeout);
+                let written = async { while self.error_answers.join_next().await.is_some() {} };
+                // A client that does not read does not keep the connection open.
+                let _ = timeout(longest, written).await;
                 return None;
             }
             let read = tokio::select! {
@@ -345,5 +318,29 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.output.stream.lock().await.take();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends requests without a method, and reads no answer. Returns how long the transport waits.
+    async fn unread(requests: usize) -> Duration {
+        let lines: String = (0..requests).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+        let (output, _client) = tokio::io::duplex(1);
+        let second = Duration::from_secs(1);
+        let input = std::io::Cursor::new(lines.into_bytes());
+        let mut transport = LineTransport::new(input, output, second, CancellationToken::new(), second);
+        let begin = Instant::now();
+        assert!(transport.receive().await.is_none());
+        begin.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_no_error_answer_does_not_keep_the_connection() {
+        assert!(unread(1).await < Duration::from_secs(2));
+        let waited = unread(MAX_WAITING_ERROR_ANSWERS + 1).await;
+        assert!(waited >= WRITE_TIMEOUT && waited < WRITE_TIMEOUT + Duration::from_secs(2), "{waited:?}");
     }
 }

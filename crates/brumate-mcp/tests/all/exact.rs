@@ -3,7 +3,8 @@
 use crate::support::{Http, LEGACY, Pipe, read, text};
 use axum::body::Body;
 use brumate_mcp::client::{ClientError, Protocol};
-use brumate_mcp::{App, Client, Content, HttpOptions, Server, Tool, tool};
+use brumate_mcp::{App, Client, Content, Context, Error, HttpOptions, Server, Tool, tool};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -25,9 +26,25 @@ async fn double(a: i128) -> i128 {
     a * 2
 }
 
+#[tool]
+async fn same(value: Box<RawValue>) -> Box<RawValue> {
+    value
+}
+
+#[tool]
+async fn as_text(value: Box<RawValue>) -> String {
+    value.get().to_owned()
+}
+
+#[tool]
+async fn ask(context: Context) -> Result<Content, Error> {
+    context.elicit_url("Sign in", "https://example.com/sign-in").await?;
+    Ok(Content::text("asked"))
+}
+
 fn server() -> Server {
     let raw = Tool::new("raw").raw_handler(|arguments: Value, _| async move { Content::text(arguments.to_string()) });
-    Server::new("Exact").tool(add).tool(keep).tool(double).tool(raw)
+    Server::new("Exact").tool(add).tool(keep).tool(double).tool(same).tool(as_text).tool(raw)
 }
 
 async fn exercise(client: &Client) {
@@ -43,6 +60,15 @@ async fn exercise(client: &Client) {
     }
     assert_eq!(client.call("double").arg("a", 1_i64 << 60).await.unwrap().parse::<i128>().unwrap(), 1 << 61);
     let refused = client.call("double").arg("a", LARGE).await.unwrap();
+    assert!(refused.is_error && refused.text().contains("return it as a string"), "{}", refused.text());
+    let text = client.call("as_text").arg("value", vec![LARGE]).await.unwrap();
+    assert_eq!(text.text(), format!("[{LARGE}]"));
+    let value = json!([u64::MAX, 1.5, {"a": "b"}]);
+    assert_eq!(
+        client.call("same").arg("value", &value).await.unwrap().parse::<Value>().unwrap(),
+        json!({"result": value})
+    );
+    let refused = client.call("same").arg("value", vec![LARGE]).await.unwrap();
     assert!(refused.is_error && refused.text().contains("return it as a string"), "{}", refused.text());
     client.close().await;
 }
@@ -198,4 +224,19 @@ async fn answers_are_exact_or_fail_their_call() {
         let error = client.call("t").await.unwrap_err();
         assert!(matches!(error, ClientError::Protocol { code: -32700, .. }), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_broken_answer_of_a_client_fails_the_question() {
+    let mut pipe = Pipe::legacy(&Server::new("Ask").tool(ask), json!({"elicitation": {"form": {}, "url": {}}})).await;
+    let call = pipe.start("tools/call", json!({"name": "ask", "arguments": {}})).await;
+    let question = pipe.receive().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    pipe.send(json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32603}})).await;
+    let answer = pipe.receive().await;
+    assert_eq!(answer["id"], call, "{answer}");
+    assert!(answer["result"]["isError"] == true || answer.get("error").is_some(), "{answer}");
+    // Nothing else was sent.
+    assert_eq!(pipe.request("ping", json!({})).await["result"], json!({}));
+    assert!(pipe.heard.is_empty(), "{:?}", pipe.heard);
 }

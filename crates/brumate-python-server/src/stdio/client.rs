@@ -63,7 +63,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'_, R, W> {
                     self.initialize = Some((id.clone(), text.to_vec()));
                 }
                 let is_initialize = method == "initialize";
-                if self.machine.is_none() {
+                // The rest of a batch does not start a server that is given up.
+                if self.machine.is_none() && self.given_up.is_none() {
                     self.start_for(is_initialize, shutdown).await;
                 }
                 if self.machine.is_none() {

@@ -50,7 +50,7 @@ pub(super) struct Supervisor<'a, R, W> {
     backoff: Backoff,
     reports: ReportLog,
     /// The end of the server, once it is given up.
-    given_up: Option<MachineEnd>,
+    pub(super) given_up: Option<MachineEnd>,
     /// The client has closed its end, or the host is to end.
     pub(super) closing: bool,
     /// The host is to end.
@@ -350,6 +350,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
             }
         };
         self.backoff.started();
+        self.given_up = None;
         let mut machine = LiveMachine::new(started);
         if let Some((id, message)) = &self.initialize {
             machine.queue.push(message);

@@ -11,9 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _};
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use super::Sessions;
 use super::directory::{DataDir, DataDirError, lock_file, private_file};
@@ -24,7 +24,7 @@ use super::ownership::silence;
 use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
-/// Longest time that a backup waits for calls that use sessions.
+/// Longest time that a backup waits for the calls that use a session.
 pub const BACKUP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Sessions that are frozen and copied at the same time.
 const COPIED_AT_ONCE: usize = 64;
@@ -58,9 +58,9 @@ pub struct LeftOut {
 }
 
 impl Sessions {
-    /// Copies a data directory to the directory `to`, which must not exist or be empty. Waits at most `wait` for calls
-    /// that use sessions; a session that is still busy then is left out, unless its last answered state is in a file.
-    /// Until the backup is complete, the directory has `.partial` at the end of its name.
+    /// Copies a data directory to the directory `to`, which must not exist or be empty. Waits at most `wait` for
+    /// the calls that use a session. A session that is still busy then is left out, unless its last answered state is in a
+    /// file. Until the backup is complete, the directory has `.partial` at the end of its name.
     ///
     /// # Errors
     ///
@@ -114,10 +114,12 @@ impl Sessions {
         finish(&target, &records, Vec::new())
     }
 
-    /// Returns where the image that comes with the session hibernated in `file` belongs; `None` for another file.
-    pub fn private_image_of(file: &Path) -> Option<PathBuf> {
+    /// Returns the session that is hibernated in `file`, and where the image that comes with it belongs; `None` for another
+    /// file.
+    pub fn private_image_of(file: &Path) -> Option<(SessionId, PathBuf)> {
         let id = DataDir::session_of(file.file_name()?.to_str()?)?;
-        Some(file.with_file_name(DataDir::private_image_name(&id)))
+        let image = file.with_file_name(DataDir::private_image_name(&id));
+        Some((id, image))
     }
 
     /// Writes the sessions that are live and idle.
@@ -134,16 +136,18 @@ impl Sessions {
 
 /// Makes `target` a backup of `source`.
 async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<Backup, DataDirError> {
-    let busy = BusyLimit { deadline: Instant::now() + wait, wait };
     Registry::copy(source, &target.registry())?;
     let records = Registry::read(target)?;
     let mut copying = Vec::with_capacity(records.len());
-    for record in &records {
-        copying.push(copy_session(source, target, &record.id, busy));
+    for (number, record) in records.iter().enumerate() {
+        copying.push(copy_session(source, target, &record.id, wait).map_ok(move |copied| (number, copied)));
     }
-    let copies: Vec<Copied> = futures::stream::iter(copying).buffered(COPIED_AT_ONCE).try_collect().await?;
+    // Unordered: a busy session holds up no other.
+    let copies = futures::stream::iter(copying).buffer_unordered(COPIED_AT_ONCE);
+    let mut copies: Vec<(usize, Copied)> = copies.try_collect().await?;
+    copies.sort_unstable_by_key(|(number, _)| *number);
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
-    for (record, copied) in records.into_iter().zip(copies) {
+    for (record, (_, copied)) in records.into_iter().zip(copies) {
         match copied {
             Copied::Removed => Registry::forget(target, &record.id)?,
             Copied::LeftOut(reason) => {
@@ -167,13 +171,6 @@ async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<
     finish(target, &present, left_out)
 }
 
-/// Time at which a backup stops to wait for busy sessions.
-#[derive(Debug, Clone, Copy)]
-struct BusyLimit {
-    deadline: Instant,
-    wait: Duration,
-}
-
 /// Result of copying a session.
 enum Copied {
     /// The session's files are in the backup. Its record may be newer than the copied registry's.
@@ -184,23 +181,26 @@ enum Copied {
     LeftOut(String),
 }
 
-/// Copies the files of a session in a consistent state.
+/// Copies the files of a session in a consistent state. Waits at most `wait` for each of those that change it.
 async fn copy_session(
     source: &DataDir,
     target: &DataDir,
     id: &SessionId,
-    busy: BusyLimit,
+    wait: Duration,
 ) -> Result<Copied, DataDirError> {
-    let (frozen, reason) = match timeout_at(busy.deadline, freeze(source, id)).await {
-        Ok(Ok(frozen)) => (Some(frozen), String::new()),
+    let (frozen, mut reason) = match timeout(wait, freeze(source, id)).await {
+        Ok(Ok(frozen)) => (Some(frozen), "its server went on with it".to_owned()),
         Ok(Err(error)) => (None, reason_of(error)),
         Err(_) => {
-            let wait = duration_in_words(busy.wait);
+            let wait = duration_in_words(wait);
             (None, format!("a call on it was still running after {wait}; make a backup when it has ended"))
         }
     };
-    if let Some(FrozenElsewhere::Unowned(_)) = frozen {
-        await_crash_snapshot(source, id).await;
+    // A server ends a freeze that takes too long.
+    let mut is_still = matches!(frozen, Some(FrozenElsewhere::Unowned(_)));
+    if is_still && timeout(wait, await_crash_snapshot(source, id)).await.is_err() {
+        is_still = false;
+        "processes of its ended server still write it".clone_into(&mut reason);
     }
     for _ in 0..ATTEMPTS {
         let Some(present) = Registry::read_one(source, id)? else { return Ok(Copied::Removed) };
@@ -208,8 +208,8 @@ async fn copy_session(
             SessionState::Fresh | SessionState::Lost => true,
             SessionState::Live | SessionState::Hibernated => present.current_image().is_some(),
         };
-        // Without a freeze only a file of the last answered state is consistent.
-        if frozen.is_none() && !has_state {
+        // While it may change, only a file of the last answered state is consistent.
+        if !is_still && !has_state {
             return Ok(Copied::LeftOut(reason));
         }
         let opened: io::Result<Vec<(String, File)>> = needed_files(source, std::slice::from_ref(&present))
@@ -218,11 +218,9 @@ async fn copy_session(
             .collect();
         let files = match opened {
             Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => match &frozen {
-                // The file is missing for good, which is reported when the session is used.
-                Some(_) => Vec::new(),
-                None => continue,
-            },
+            // The file is missing for good, which is reported when the session is used.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_still => Vec::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(DataDirError::Io { path: source.root().to_owned(), source: error }),
         };
         // The session goes on while its files are copied.

@@ -218,7 +218,7 @@ impl Sessions {
             tokio::spawn(async move { (sessions.close_one(&slot).await, slot) })
         });
         let mut refused = Vec::new();
-        for closed in closing.buffered(WRITTEN_AT_ONCE).collect::<Vec<_>>().await {
+        for closed in closing.buffer_unordered(WRITTEN_AT_ONCE).collect::<Vec<_>>().await {
             match closed {
                 Ok((Ok(Closed::Written), _)) => {}
                 Ok((Ok(Closed::Unwritten), slot)) => unwritten.push(slot.record().id.clone()),

@@ -97,16 +97,18 @@ impl Sessions {
         slot: &Arc<Slot>,
         cancel: &CancellationToken,
     ) -> Result<SlotGuard, SessionError> {
+        let wait = OwnerWait::begin();
         let mut guard = slot.lock(cancel).await?;
-        self.acquire_lease(slot, &mut guard, Urgency::InTurn, cancel).await?;
+        self.acquire_lease(slot, &mut guard, Urgency::InTurn, wait, cancel).await?;
         Ok(guard)
     }
 
     /// Locks as [`Sessions::lock_session`] does, but without a limit on waiting calls. A running cell is killed.
     pub(super) async fn kill_and_lock_session(&self, slot: &Arc<Slot>) -> Result<SlotGuard, SessionError> {
         slot.discard_cell();
+        let wait = OwnerWait::begin();
         let mut guard = slot.lock_unbounded().await;
-        match self.acquire_lease(slot, &mut guard, Urgency::AtOnce, &CancellationToken::new()).await {
+        match self.acquire_lease(slot, &mut guard, Urgency::AtOnce, wait, &CancellationToken::new()).await {
             Err(SessionError::NotFound { .. }) | Ok(()) => Ok(guard),
             Err(error) => Err(error),
         }
@@ -124,12 +126,14 @@ impl Sessions {
         Some(guard)
     }
 
-    /// Gets the lease of a locked session, unless this server has it already.
+    /// Gets the lease of a locked session, unless this server has it already. `wait` began before the session was locked:
+    /// the time until then counts for the turns, but not as silence.
     async fn acquire_lease(
         &self,
         slot: &Arc<Slot>,
         guard: &mut SlotGuard,
         urgency: Urgency,
+        mut wait: OwnerWait,
         cancel: &CancellationToken,
     ) -> Result<(), SessionError> {
         if slot.has_lease() || matches!(**guard, MachineState::Removed) {
@@ -137,7 +141,7 @@ impl Sessions {
         }
         let id = slot.record().id.clone();
         let leases = self.inner.leases();
-        let mut wait = OwnerWait::begin();
+        wait.note_life();
         loop {
             let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
             if let Some(lease) = acquired {
@@ -240,8 +244,12 @@ impl Sessions {
         if let Some(error) = slot.not_storable() {
             return Err(error);
         }
-        // The semaphore is never closed.
-        let _place = self.inner.backups.acquire().await.ok();
+        let _place = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(SessionError::Cancelled),
+            // The semaphore is never closed.
+            place = self.inner.backups.acquire() => place.ok(),
+        };
         self.write_if_live(&slot, &guard).await?;
         Ok(Some(guard))
     }

@@ -189,34 +189,47 @@ async fn backup(settings: &Settings, sessions: &SessionSettings, to: &Path) -> R
 
 fn restore(settings: &Settings, sessions: &SessionSettings, from: &Path) -> Result<String, String> {
     let backup = Sessions::restore_backup(from, &sessions.data_dir).map_err(|error| error.to_string())?;
-    let images = take_images(&backup, &from.join(IMAGES), &settings.cache_dir);
-    let images = images.map_err(|error| format!("the images cannot be copied: {error}"))?;
-    Ok(summary(&backup, "restored", images))
+    let (images, problems) = take_images(&backup, &from.join(IMAGES), &settings.cache_dir);
+    let text = summary(&backup, "restored", images);
+    if problems.is_empty() {
+        return Ok(text);
+    }
+    Err(format!("{text}; images that cannot be used:{}", problems.concat()))
 }
 
 /// Gives each restored session the image that it began with, from the directory `images`, unless the cache has the same one. Only that
-/// session uses it. Returns the number of sessions that got one.
-fn take_images(backup: &Backup, images: &Path, cache_dir: &Path) -> Result<usize, client::Error> {
-    let mut count = 0;
-    // One session for each image, and its copy.
-    let mut taken: Vec<(&Path, PathBuf)> = Vec::new();
+/// session uses it. Returns the number of sessions that got one, and a line for each whose image cannot be used.
+fn take_images(backup: &Backup, images: &Path, cache_dir: &Path) -> (usize, Vec<String>) {
+    let (mut count, mut problems) = (0, Vec::new());
+    // One session for each image, and its copy, or why there is none.
+    let mut taken: Vec<(&Path, Result<PathBuf, String>)> = Vec::new();
     for file in &backup.files {
-        let Some(image) = Sessions::private_image_of(file).filter(|image| !image.exists()) else { continue };
+        let Some((id, image)) = Sessions::private_image_of(file) else { continue };
+        if image.exists() {
+            continue;
+        }
         // Files of a crash snapshot without a header are none of these.
         if !matches!(client::has_base(file, cache_dir), Ok(false)) {
             continue;
         }
         let same = taken.iter().find(|(other, _)| client::have_same_base(file, other).unwrap_or(false));
-        if let Some((_, first)) = same {
-            std::fs::hard_link(first, &image)?;
-        } else if client::take_image_from(images, file, &image)? {
-            taken.push((file, image));
-        } else {
-            continue;
+        let got = match same {
+            Some((_, Ok(first))) => std::fs::hard_link(first, &image).map(|()| true).map_err(|error| error.to_string()),
+            Some((_, Err(reason))) => Err(reason.clone()),
+            None => {
+                let got = client::take_image_from(images, file, &image).map_err(|error| error.to_string());
+                if got != Ok(false) {
+                    taken.push((file, got.clone().map(|_| image)));
+                }
+                got
+            }
+        };
+        match got {
+            Ok(found) => count += usize::from(found),
+            Err(reason) => problems.push(format!("\n  {id}: {reason}")),
         }
-        count += 1;
     }
-    Ok(count)
+    (count, problems)
 }
 
 /// Returns the message of a backup or a restore.

@@ -74,6 +74,24 @@ fn no_line_looks_like_ours() {
     {
         assert!(shown(&[text]).contains(MARK), "{text:?}");
     }
+    for text in [
+        "b\u{13430}rumate: x",
+        "\u{1d173}brumate: x",
+        "bru\u{1bca0}mate: x",
+        "b\u{110bd}\u{110cd}rumate: x",
+        "\u{2800}\u{2800}brumate: x",
+        "brum\u{430}te: x",
+        "\u{412}rumat\u{435}: x",
+        "br\u{3c5}m\u{3b1}te\u{2d0} x",
+        "\u{1d41b}\u{1d42b}\u{1d42e}\u{1d426}\u{1d41a}\u{1d42d}\u{1d41e}: x",
+        "\u{1d671}\u{1d681}\u{1d684}\u{1d67c}\u{1d670}\u{1d683}\u{1d674}: x",
+        "\u{212c}rumate: x",
+    ] {
+        assert!(shown(&[text]).contains(MARK), "{text:?}");
+    }
+    for text in ["\u{431}rumate", "\u{41c}\u{43e}\u{441}\u{43a}\u{432}\u{430}: x", "\u{2800}x", "\u{1d41b}: x"] {
+        assert_eq!(shown(&[text]), text);
+    }
     let padded = format!("b{}rumate: x", "\u{200b}".repeat(1000));
     assert!(shown(&[&padded]).starts_with(MARK));
     // After a prompt a person ends the line.

@@ -116,10 +116,12 @@ impl Sandbox {
 
     /// Writes the sessions to their files. Without this call, the sessions' processes write them when this program ends; completed runs
     /// are not lost.
-    pub async fn close(self) {
-        if let Some(sessions) = self.core.open_sessions() {
-            sessions.close().await;
-        }
+    ///
+    /// Returns the ids of the sessions that could not be written. Of those that the disk refused, the processes stay until
+    /// this program ends: they write the sessions then, for which the disk needs room.
+    pub async fn close(self) -> Vec<String> {
+        let Some(sessions) = self.core.open_sessions() else { return Vec::new() };
+        sessions.close().await.iter().map(ToString::to_string).collect()
     }
 }
 

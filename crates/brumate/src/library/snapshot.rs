@@ -37,6 +37,9 @@ const MAX_SESSION_BYTES: u64 = (4 << 30) + (1 << 20);
 /// Most bytes that one byte of a compressed entry unpacks to. Images of interpreters unpack to 3 to 20.
 const MAX_RATIO: u64 = 100;
 
+/// Bytes that a manifest may have, whatever it compresses to.
+const SMALL_MANIFEST_BYTES: u64 = 1 << 20;
+
 /// Most entries of a snapshot.
 const MAX_ENTRIES: usize = 3;
 
@@ -53,6 +56,12 @@ struct Manifest {
     /// The version of Brumate that wrote it.
     brumate: String,
     session: SessionSnapshot,
+}
+
+/// The version of a manifest, which may have anything else.
+#[derive(Debug, Deserialize)]
+struct Format {
+    format: u64,
 }
 
 /// Returns the files of a snapshot in a working directory.
@@ -165,7 +174,7 @@ fn unpack(from: &Path, directory: &Path, cache_dir: &Path) -> io::Result<Manifes
         }
         let name = entry.name().map_err(no_snapshot)?.into_owned();
         match (&manifest, name.strip_prefix("images/")) {
-            (None, _) if name == MANIFEST => manifest = Some(read_manifest(entry)?),
+            (None, _) if name == MANIFEST => manifest = Some(read_manifest(entry, length)?),
             (None, _) => return Err(invalid("it is not a snapshot of a session")),
             (Some(_), None) if name == SESSION => take_session(entry, &files.session)?,
             (Some(_), Some(image)) if is_image(image) && files.session.exists() => {
@@ -181,16 +190,21 @@ fn unpack(from: &Path, directory: &Path, cache_dir: &Path) -> io::Result<Manifes
     Ok(manifest)
 }
 
-/// Reads `snapshot.json`.
-fn read_manifest(entry: ZipFile<'_, impl Read>) -> io::Result<Manifest> {
+/// Reads `snapshot.json`. `length`: bytes of the archive.
+fn read_manifest(entry: ZipFile<'_, impl Read>, length: u64) -> io::Result<Manifest> {
+    let compressed = entry.compressed_size().min(length);
+    let bound = compressed.saturating_mul(MAX_RATIO).clamp(SMALL_MANIFEST_BYTES, MAX_MANIFEST_BYTES);
     let mut text = Vec::new();
     #[expect(clippy::disallowed_methods, reason = "at most `MAX_MANIFEST_BYTES`")]
-    entry.take(MAX_MANIFEST_BYTES).read_to_end(&mut text)?;
-    let format = serde_json::from_slice::<serde_json::Value>(&text).ok().and_then(|value| value["format"].as_u64());
-    match format {
-        Some(format) if format == u64::from(FORMAT) => Ok(serde_json::from_slice(&text)?),
-        Some(_) => Err(invalid("the snapshot is from a newer version of Brumate; update Brumate to restore it")),
-        None => Err(invalid("it is not a snapshot of a session")),
+    entry.take(bound + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > bound {
+        return Err(invalid("its entry `snapshot.json` is too large"));
+    }
+    // The rest is not kept: it may be anything.
+    match serde_json::from_slice::<Format>(&text) {
+        Ok(Format { format }) if format == u64::from(FORMAT) => Ok(serde_json::from_slice(&text)?),
+        Ok(_) => Err(invalid("the snapshot is from a newer version of Brumate; update Brumate to restore it")),
+        Err(_) => Err(invalid("it is not a snapshot of a session")),
     }
 }
 
@@ -209,7 +223,7 @@ fn take_session(entry: ZipFile<'_, impl Read>, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Extracts the image, unless the cache has the same one. `length`: bytes of the archive.
+/// Extracts the image, unless the cache has the same one, or this version cannot load it. `length`: bytes of the archive.
 fn take_image(
     mut entry: ZipFile<'_, impl Read>,
     length: u64,
@@ -224,7 +238,11 @@ fn take_image(
         return Ok(());
     }
     let size = entry.size();
-    client::take_image(&files.session, (&mut entry).take(size), &files.image).map_err(refused)
+    match client::take_image(&files.session, (&mut entry).take(size), &files.image) {
+        // Whether the session can do without it is checked before it is restored.
+        Err(client::Error::Outdated(_)) => Ok(()),
+        taken => taken.map_err(refused),
+    }
 }
 
 /// Returns the error for a part that the engine refuses.
@@ -247,6 +265,9 @@ mod tests {
 
     use super::*;
 
+    /// Name of an entry that becomes a second [`MANIFEST`].
+    const TWIN: &str = "snapshot.twin";
+
     fn manifest() -> Manifest {
         let session =
             SessionSnapshot { has_file: true, executions: 3, files: BTreeMap::default(), packages: Vec::new() };
@@ -264,6 +285,15 @@ mod tests {
             archive.write_all(content).unwrap();
         }
         archive.finish().unwrap();
+        // The writer refuses a name that is there already.
+        let bytes = std::fs::read(&file).unwrap();
+        let twice = bytes.windows(TWIN.len()).enumerate().filter(|(_, name)| *name == TWIN.as_bytes());
+        let places: Vec<usize> = twice.map(|(place, _)| place).collect();
+        let mut bytes = bytes.clone();
+        for place in places {
+            bytes[place..place + TWIN.len()].copy_from_slice(MANIFEST.as_bytes());
+        }
+        std::fs::write(&file, bytes).unwrap();
         let parts = tempfile::tempdir().unwrap();
         let error = unpack(&file, parts.path(), directory.path()).unwrap_err().to_string();
         let unpacked: u64 =
@@ -295,7 +325,7 @@ mod tests {
         );
         assert_eq!(refused(&[(MANIFEST, &good, true)]), "the entry `session` is missing");
         let image = format!("images/{}.image", "a5".repeat(32));
-        for name in ["images/../x.image", "images/x.image", "../session", "other", MANIFEST, &image] {
+        for name in ["images/../x.image", "images/x.image", "../session", "other", TWIN, &image] {
             assert_eq!(
                 refused(&[(MANIFEST, &good, true), (name, b"", false)]),
                 "it has an entry that does not belong to a snapshot",
@@ -319,10 +349,15 @@ mod tests {
             "the image in it is too large for its compressed size"
         );
         // What the archive says of its sizes is not believed, and a manifest ends at its bound.
-        assert_eq!(refused(&[(MANIFEST, &zeros, true)]), "it is not a snapshot of a session");
-        let many: Vec<String> = (0..50_000).map(|number| format!("{number}")).collect();
-        let mut entries: Vec<(&str, &[u8], bool)> = vec![(MANIFEST, &good, true), (SESSION, b"state", false)];
-        entries.extend(many.iter().map(|name| (name.as_str(), &b""[..], true)));
-        assert_eq!(refused(&entries), "it has an entry that does not belong to a snapshot");
+        for (bytes, compressed) in [(64 << 20, true), (2 << 20, true), (17 << 20, false)] {
+            assert_eq!(
+                refused(&[(MANIFEST, &zeros[..bytes], compressed)]),
+                "its entry `snapshot.json` is too large",
+                "{bytes}"
+            );
+        }
+        // What is small, or does not compress much, is read and not kept.
+        let list = [b"[", &b"0,".repeat(1 << 18)[..], b"0]"].concat();
+        assert_eq!(refused(&[(MANIFEST, &list, true)]), "it is not a snapshot of a session");
     }
 }

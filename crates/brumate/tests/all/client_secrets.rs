@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-const SECRET: &str = "the secret of the client";
+const SECRET: &str = "the-secret-of-the-client";
 
 /// Serves HTTP at a port of this machine. Returns its address, and the requests that came.
 fn serve(answer: impl Fn(&str, &str) -> String + Send + 'static) -> (String, Arc<Mutex<Vec<String>>>) {

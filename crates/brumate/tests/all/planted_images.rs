@@ -112,6 +112,11 @@ async fn snapshot_of_an_attacker(place: &Path) -> PathBuf {
 
 /// Writes a snapshot again, with each entry's content changed by `change`.
 fn changed_snapshot(from: &Path, to: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) {
+    rewritten(from, to, change).finish().unwrap();
+}
+
+/// Does what [`changed_snapshot`] does, and leaves the end of the archive to the caller.
+fn rewritten(from: &Path, to: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> ZipWriter<std::fs::File> {
     let mut archive = ZipArchive::new(std::fs::File::open(from).unwrap()).unwrap();
     let mut writer = ZipWriter::new(std::fs::File::create(to).unwrap());
     for index in 0..archive.len() {
@@ -122,7 +127,7 @@ fn changed_snapshot(from: &Path, to: &Path, change: impl Fn(&str, Vec<u8>) -> Ve
         writer.start_file(&*name, SimpleFileOptions::default().compression_method(method)).unwrap();
         writer.write_all(&change(&name, content)).unwrap();
     }
-    writer.finish().unwrap();
+    writer
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,6 +199,23 @@ async fn another_image_than_the_sessions_is_refused() {
     changed_snapshot(&gift, &changed, |_, content| content);
     sandbox.restore(&changed).await.unwrap();
     assert_eq!(victim.files(".session.image").len(), 1, "what was refused has left nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_entries_than_a_snapshot_has_are_refused() {
+    let (place, host) = (tempfile::tempdir().unwrap(), Host::new());
+    let sandbox = host.sandbox();
+    let session = sandbox.session().await.unwrap();
+    session.run("x = 41").await.unwrap().ok().unwrap();
+    let (file, changed) = (place.path().join("x.brumate"), place.path().join("changed.brumate"));
+    session.snapshot(&file).await.unwrap();
+    // The cache has the session's image, so images are passed over, and each would be.
+    let mut writer = rewritten(&file, &changed, |_, content| content);
+    writer.start_file(format!("images/{}.image", "a5".repeat(32)), SimpleFileOptions::default()).unwrap();
+    writer.finish().unwrap();
+    let error = sandbox.restore(&changed).await.unwrap_err();
+    assert!(error.to_string().contains("more entries than a snapshot"), "{error}");
+    sandbox.restore(&file).await.unwrap();
 }
 
 fn patch_again(image: &[u8]) -> Vec<u8> {

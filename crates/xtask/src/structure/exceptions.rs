@@ -13,8 +13,6 @@ pub(super) const FILE: &str = "crates/xtask/structure.toml";
 pub(super) struct Exceptions {
     #[serde(default)]
     pub(super) duplicate: Vec<Duplicate>,
-    #[serde(default)]
-    pub(super) large_crate: Vec<LargeCrate>,
 }
 
 /// Two files that may have lines in common.
@@ -23,15 +21,6 @@ pub(super) struct Exceptions {
 pub(super) struct Duplicate {
     pub(super) files: [String; 2],
     /// Why one piece of code does not serve both.
-    pub(super) reason: String,
-}
-
-/// A crate that may have more than its share of the code.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LargeCrate {
-    pub(super) name: String,
-    /// Why it is not divided.
     pub(super) reason: String,
 }
 

@@ -1,14 +1,12 @@
-//! Checks of the code's structure: how long files are, how large crates, which modules import which, and what is written twice.
+//! Checks of the code's structure: which modules import which, and what is written twice.
 //!
 //! | check | limit |
 //! |---|---|
-//! | lines of a Rust or Python file | 400; half of the Rust files have at most 160 |
-//! | share of a crate of all lines of `crates/` | a fifth |
 //! | cycle of files that import each other | 3 files |
 //! | a module group imports one below it in its table of `ARCHITECTURE.md` | never |
 //! | lines that stand twice outside of tests | 5 |
 //!
-//! Exceptions from the second and the last stand in `structure.toml` beside this crate's manifest, each with its reason.
+//! Exceptions from the last stand in `structure.toml` beside this crate's manifest, each with its reason.
 
 mod cycles;
 mod duplicates;
@@ -16,9 +14,8 @@ mod exceptions;
 mod imports;
 mod module_groups;
 mod modules;
-mod sizes;
 
-use crate::documents::fault::{self, Fault};
+use crate::documents::fault;
 use crate::documents::repository::Repository;
 use crate::workspace;
 use anyhow::Result;
@@ -30,7 +27,7 @@ use anyhow::Result;
 pub(crate) fn check() -> Result<()> {
     let repository = Repository::open(workspace::root())?;
     let exceptions = exceptions::read()?;
-    let mut faults: Vec<Fault> = sizes::check(&repository, &exceptions.large_crate)?;
+    let mut faults = Vec::new();
     let mut files = Vec::new();
     for name in repository.crates() {
         let modules = modules::of_crate(&repository, name)?;
@@ -42,6 +39,6 @@ pub(crate) fn check() -> Result<()> {
     let count = files.len();
     faults.extend(duplicates::check(&repository, files, &exceptions.duplicate)?);
     fault::report(faults)?;
-    println!("{count} files of Rust: sizes, imports and duplicates are sound");
+    println!("{count} files of Rust: imports and duplicates are sound");
     Ok(())
 }

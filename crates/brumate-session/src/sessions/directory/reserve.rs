@@ -1,7 +1,8 @@
 //! Reserve on the disk of a data directory. When the disk is full, it is room to remove sessions and to start.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -45,11 +46,11 @@ fn fill(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
             let zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
-            file.write_all(&zeros)
+            file.write_all_at(&zeros, 0)
         }
         other => Ok(other?),
     }

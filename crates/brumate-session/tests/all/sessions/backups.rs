@@ -5,7 +5,7 @@ use std::time::Duration;
 use brumate_session::sessions::{BACKUP_TIMEOUT, Backup, DataDirError, Durability, LOCAL_PRINCIPAL, Sessions};
 
 use super::storing::engine_with_big;
-use super::support::Host;
+use super::support::{Host, engine};
 
 /// Makes a backup beside a running server.
 async fn backup(host: &Host, to: &std::path::Path) -> Result<Backup, DataDirError> {
@@ -48,6 +48,30 @@ async fn a_backup_of_a_running_server_names_what_runs_too_long() {
 }
 
 #[tokio::test]
+async fn a_session_that_runs_too_long_keeps_no_other_out_of_a_backup() {
+    /// More than are copied at the same time.
+    const COUNT: usize = 70;
+    let host = Host::with(engine(), |settings| settings.max_live = COUNT).await;
+    for _ in 0..COUNT {
+        host.open("x = 1").await;
+    }
+    let place = tempfile::tempdir().unwrap();
+    // Writes them, so that freezing them takes no time.
+    let made = Sessions::backup(host.path(), &place.path().join("first"), BACKUP_TIMEOUT).await.unwrap();
+    assert_eq!((made.sessions, made.left_out), (COUNT, Vec::new()));
+    // A backup begins with this one.
+    let busy = Sessions::read_records(host.path()).unwrap()[0].id.to_string();
+    host.cell(Some(&busy), "x = 2").await.unwrap();
+    let running = host.begin(&busy, "loop");
+    host.until_executed(COUNT + 2).await;
+    let made = Sessions::backup(host.path(), &place.path().join("second"), Duration::from_secs(2)).await.unwrap();
+    let left_out: Vec<&str> = made.left_out.iter().map(|left_out| left_out.id.as_str()).collect();
+    assert_eq!((made.sessions, left_out), (COUNT - 1, vec![&*busy]));
+    assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &busy).await.unwrap());
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_backup_that_fails_leaves_nothing() {
     let host = Host::new().await;
     host.open("x = 1").await;
@@ -71,6 +95,15 @@ async fn a_backup_has_the_crash_snapshots_of_a_killed_server() {
     let data = host.abandon().await;
     engine.set_server_crashed(false);
     let (to, other) = (place.path().join("backup"), place.path().join("other"));
+    // A process of the killed server that never ends is not waited for for ever.
+    let written = data.path().join("sessions").join(format!("{id}.session.will-0"));
+    let lock = std::fs::File::create_new(&written).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let made = Sessions::backup(data.path(), &place.path().join("early"), Duration::from_millis(500)).await.unwrap();
+    let [left_out] = &made.left_out[..] else { panic!("{:?}", made.left_out) };
+    assert_eq!(left_out.reason, "processes of its ended server still write it");
+    drop(lock);
+    std::fs::remove_file(written).unwrap();
     assert_eq!(Sessions::backup(data.path(), &to, BACKUP_TIMEOUT).await.unwrap().left_out, []);
     Sessions::restore_backup(&to, &other).unwrap();
     let host = Host::new().await.move_to(&other).await;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brumate_test_support::cache_directory;
+use brumate_test_support::{LONG, cache_directory, seed};
 
 const PYTHON_MCP1: &str = "BRUMATE_TEST_PYTHON_MCP1";
 const PYTHON_MCP2: &str = "BRUMATE_TEST_PYTHON_MCP2";
@@ -26,6 +26,12 @@ fn run(variable: &str, script: &str, arguments: &[&str], server: &[&str]) {
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{script} {arguments:?}:\n{}", String::from_utf8_lossy(&text));
+}
+
+/// Returns arguments of a script that tries many of a kind: half of them, chosen by the seed; all in the long tier.
+fn dose() -> [String; 4] {
+    let every = if std::env::var_os(LONG).is_some() { 1 } else { 2 };
+    ["--every".to_owned(), every.to_string(), "--seed".to_owned(), seed().to_string()]
 }
 
 /// Servers over standard input and output send what they send under CPython.
@@ -65,7 +71,9 @@ fn servers_of_mcp_2_answer_as_under_cpython() {
 fn matrix(sdk: &str, mcp: &str) {
     let server =
         ["--with", mcp, "--transport", "{transport}", "--port", "{port}", "{file}", "--", "{transport}", "{port}"];
-    run(PYTHON_MCP1, "server_matrix/matrix.py", &["--sdk", sdk], &server);
+    let dose = dose();
+    let arguments: Vec<&str> = ["--sdk", sdk].into_iter().chain(dose.iter().map(String::as_str)).collect();
+    run(PYTHON_MCP1, "server_matrix/matrix.py", &arguments, &server);
 }
 
 #[test]
@@ -81,5 +89,7 @@ fn clients_work_with_a_server_of_mcp_2() {
 #[test]
 fn servers_of_pypi_work() {
     // No image is built of packages that one server has.
-    run(PYTHON_MCP1, "pypi_servers.py", &[], &["--no-learned-images"]);
+    let dose = dose();
+    let arguments: Vec<&str> = dose.iter().map(String::as_str).collect();
+    run(PYTHON_MCP1, "pypi_servers.py", &arguments, &["--no-learned-images"]);
 }
