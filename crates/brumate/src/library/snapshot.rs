@@ -8,7 +8,7 @@
 //! | `session` | the state of the hibernated session; missing when the session has run no code |
 //! | `images/NAME.image` | the image that the state is based on, if the cache has it |
 //!
-//! The file may be a stranger's. It is read in order and without the archive's directory, at most [`MAX_ENTRIES`] entries,
+//! The file may be a stranger's. It is read in order and without the archive's directory, at most `MAX_ENTRIES` entries,
 //! each up to a bound; an image is taken only if it is the one that `session` names, and the session alone uses it.
 
 use std::fs::File;
