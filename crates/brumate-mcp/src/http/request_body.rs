@@ -5,8 +5,34 @@ use super::response::{Response, refusal};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
+use http::header::EXPECT;
+use http::request::Parts;
 use http_body_util::BodyExt as _;
 use std::time::Duration;
+
+/// The most bytes of a refused request's body that are read.
+const MAX_DISCARDED: usize = 64 << 10;
+/// How long a refused request's body is read.
+const DISCARD_TIME: Duration = Duration::from_secs(1);
+
+/// Reads a refused request's body, up to a limit of size and time, and drops it. A client that sends head and body apart could lose the
+/// answer otherwise: a connection with an unread body is closed.
+pub(crate) async fn discard(head: &Parts, mut body: Body) {
+    if head.headers.contains_key(EXPECT) {
+        // The client waits before it sends a body.
+        return;
+    }
+    let read = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > MAX_DISCARDED {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIME, read).await;
+}
 
 /// The limits of a body.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use super::clients::Clients;
 use super::guard::Guard;
 use super::options::HttpOptions;
+use super::request_body::discard;
 use super::request_extensions::StatelessRequest;
 use super::request_scope::{REQUEST_SCOPE, RequestScope};
 use super::response::{Response, refusal};
@@ -220,7 +221,10 @@ impl Endpoint {
         }
         let client = match clients.authenticate(&mut head).await {
             Ok(client) => client,
-            Err(refusal) => return *refusal,
+            Err(refusal) => {
+                discard(&head, body).await;
+                return *refusal;
+            }
         };
         let principal = client.principal.as_ref();
         // Checked here, because rmcp restores a session once for all requests that wait for it, whoever sends them.
