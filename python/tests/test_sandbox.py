@@ -63,7 +63,10 @@ class Runs(unittest.TestCase):
             current.append([])
             current = current[0]
         values = [2**64 + 3, -(2**70), 10**4000, 0.1, 5e-324, -0.0, "\ud800", {"\udfff": [True, None]}]
-        result = self.box.run("import math\n[v % 10 if type(v) is int else v for v in values], math.copysign(1, values[5])", {"values": values})
+        result = self.box.run(
+            "import math\n[v % 10 if type(v) is int else v for v in values], math.copysign(1, values[5])",
+            {"values": values},
+        )
         expected = [9, 6, 0, 0.1, 5e-324, -0.0, "\\ud800", {"\\udfff": [True, None]}]
         self.assertEqual(result.value, [expected, -1.0])
         self.assertEqual(self.box.run("n", {"n": 2**64 + 3}).value, 2**64 + 3)
