@@ -28,7 +28,7 @@ _BASES = {"k": "H", "l": "I", "P": "p"}
 _MAX_WIDTH = 1_000_000
 # Directives with a year or a century. The C library here fills them up to four digits, and puts a sign before five.
 _YEARS = re.compile("%[-_0]?[EO]?[YGCFc]")
-# Those that are made of others.
+# Directives that are made of others.
 _WHOLE = re.compile("(%%|%F|%E?c)")
 _PARTS = {"%%": "%%", "%F": "%Y-%m-%d", **dict.fromkeys(("%c", "%Ec"), "%a %b %e %H:%M:%S %Y")}
 

@@ -38,7 +38,7 @@ _ref = weakref.ref
 _finalize = weakref.finalize
 _is_finalizing = sys.is_finalizing
 _frame = sys._getframe
-# What a class or a module says of itself may be code of a program; these ask the interpreter.
+# Attributes of classes and modules may run code of a program; these functions ask the interpreter.
 _bases = type.__dict__["__mro__"].__get__
 _members = type.__dict__["__dict__"].__get__
 _module_names = types.ModuleType.__dict__["__dict__"].__get__
@@ -46,7 +46,6 @@ _any_names = object.__getattribute__
 _Stream = _io._IOBase
 _TextStream = _io._TextIOBase
 _PLAIN_STREAMS = tuple([kind for kind in vars(_io).values() if type(kind) is type and _Stream in kind.__mro__])
-_OURS = os.path.dirname(__file__) + "/"
 
 
 def _places_of_libraries():
@@ -61,7 +60,7 @@ _LIBRARIES = _places_of_libraries()
 
 
 class _Known:
-    """What an interpreter has before any program runs."""
+    """Modules and attributes of the interpreter before any program runs."""
 
     modules = frozenset()
     attributes = frozenset()
@@ -450,7 +449,7 @@ class _Logging:
                 logger.level, logger.disabled, logger.propagate = level, disabled, propagate
             for logger in _loggers():
                 if id(logger) not in seen:
-                    # Those are of libraries.
+                    # Null handlers are of libraries.
                     logger.handlers[:] = _null_handlers(logger)
             manager = logging.getLogger().manager
             manager.disable = self._disable
@@ -467,7 +466,10 @@ def _loggers():
 
 
 class _Hooks:
-    """What a program may replace in `builtins`, `sys` and `warnings`: modules that are cleared may have made it."""
+    """Functions of `builtins`, `sys` and `warnings` that a program may replace.
+
+    A replacement may be defined in a module that is cleared.
+    """
 
     WARNINGS = ("showwarning", "formatwarning", "_showwarnmsg", "_showwarnmsg_impl", "_formatwarnmsg_impl", "filters")
 

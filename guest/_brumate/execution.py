@@ -57,15 +57,16 @@ def prepare():
 
 
 def execute(request_json):
-    """Runs one request; returns `{"ended": ...}` as JSON text. Never raises."""
+    """Runs one request; returns `{"ended": ..., "printed": ...}` as JSON text. Never raises."""
     try:
         interrupts.install()
         request = parse(request_json)
-        ended = _Execution(request).run()
+        execution = _Execution(request)
+        ended, printed = execution.run(), execution.printed
     except BaseException as error:
-        ended = _raised(reports.describe_safely(error))
+        ended, printed = _raised(reports.describe_safely(error)), False
     interrupts.forget()
-    return f'{{"ended":{ended}}}'
+    return f'{{"ended":{ended},"printed":{"true" if printed else "false"}}}'
 
 
 class _Execution:
@@ -82,8 +83,11 @@ class _Execution:
         # Nothing runs here afterwards: the program ends as a process does.
         self.ends = request.get("ends_program") is True and not self.session
         self.program = None
-        # What the code raised, until it is told: it keeps the frames alive, and all that is in them.
+        # Exception of the code, until it is reported: it keeps the frames alive, and their objects.
         self.error = None
+        # Text for the user about the end, until it is printed; and whether it was.
+        self.text = ""
+        self.printed = False
 
     def run(self):
         """Executes; returns `Ended` as JSON text."""
@@ -161,6 +165,8 @@ class _Execution:
         failed = self.error is not None
         if failed:
             ended = self._report(self.error)
+            if self.script and self.ends and not self.server:
+                self._print()
             if self.session:
                 interrupts.call(reports.release_memory, self.error)
             self.error = None
@@ -178,6 +184,14 @@ class _Execution:
             late = None
         streams.flush()
         return ended
+
+    def _print(self):
+        """Prints why the program ends. CPython does so before exit functions run and objects go."""
+        if not self.text:
+            return
+        text = self.text if self.text.endswith("\n") else self.text + "\n"
+        _, failure = interrupts.call(streams.write_error, text)
+        self.printed = failure is None
 
     def _last_steps(self):
         if not self.session and loops.current_loop() is not None:
@@ -202,6 +216,7 @@ class _Execution:
         if isinstance(error, SystemExit):
             status, failure = interrupts.call(reports.exit_status, error)
             if failure is None:
+                self.text = status[1]
                 return f'{{"Exited":{{"code":{status[0]},"message":{quote(status[1])}}}}}'
         if self.program is not None:
             self.program.register()
@@ -210,8 +225,9 @@ class _Execution:
             if failure is None:
                 return '{"Exited":{"code":1,"message":""}}'
         described = self._describe(error)
+        self.text = described[2]
         if self.script and not self.server and type(error) is KeyboardInterrupt:
-            # As a shell tells of a process that SIGINT ended.
+            # The status that a shell gives to a process that SIGINT ended.
             return f'{{"Exited":{{"code":{_INTERRUPTED},"message":{quote(described[2])}}}}}'
         return _raised(described)
 

@@ -23,7 +23,7 @@ def link(src, dst, *, src_dir_fd=None, dst_dir_fd=None, follow_symlinks=True):
     if b"\0" in old or b"\0" in new:
         raise ValueError("embedded null byte")
     sys.audit("os.link", src, dst, -1 if src_dir_fd is None else src_dir_fd, -1 if dst_dir_fd is None else dst_dir_fd)
-    # As CPython on Linux: without these arguments it calls link(2), which follows no symbolic link.
+    # CPython on Linux calls link(2) without these arguments, and that follows no symbolic link.
     is_linkat = src_dir_fd is not None or dst_dir_fd is not None or not follow_symlinks
     flags = _AT_SYMLINK_FOLLOW if is_linkat and follow_symlinks else 0
     directories = [_AT_FDCWD if fd is None else fd.__index__() for fd in (src_dir_fd, dst_dir_fd)]

@@ -46,7 +46,7 @@ def _show_no_empty(module):
 
     @functools.wraps(display)
     def display_(segments, text):
-        # What moves a terminal's cursor has no text.
+        # Sequences that move a terminal's cursor have no text.
         if text:
             display(segments, text)
 

@@ -13,11 +13,11 @@ from . import channel
 
 # Number of `brumate-engine`'s `libc/zone.rs`.
 _SET_ZONE = 0x42720003
-# What holds before the first change.
+# Moment before all changes.
 _EVER = -(2**62)
 # Rules are written down for these years: the host repeats the last 400.
 _FIRST_YEAR, _LAST_YEAR = 1900, 2441
-# As the host: entries, and characters of a name.
+# The host's limits: entries, and characters of a name.
 _MAX_ENTRIES, _MAX_NAME = 4096, 15
 _DIRECTORY = "/usr/share/zoneinfo/"
 # Rules of a text that names summer time and does not say when.
@@ -45,7 +45,7 @@ def tzset():
     for at, offset, is_summer, name in entries:
         block += struct.pack("<qiI16s", at, offset, is_summer, name[:_MAX_NAME].encode("ascii", "replace"))
     _ioctl(channel.descriptor(), _SET_ZONE, block)
-    # As CPython finds them out: by a day in winter and one in summer.
+    # CPython looks at a day in winter and one in summer, too.
     start = int(time.time()) // _YEAR * _YEAR
     january, july = time.localtime(start), time.localtime(start + _YEAR // 2)
     # South of the equator summer is in January.
@@ -56,7 +56,7 @@ def tzset():
 
 
 def _entries(name):
-    """What holds from when on: seconds since 1970, seconds east of UTC, whether it is summer time, and a name."""
+    """Entries of a zone: the moment since 1970, seconds east of UTC from then on, whether it is summer time, a name."""
     if not name or name in ("UTC", "UTC0"):
         return []
     data = _file(name)
@@ -65,7 +65,7 @@ def _entries(name):
     rules = _rules(name)
     if rules is not None:
         return _of_rules(rules, _FIRST_YEAR, [])
-    # As the GNU C library: UTC, by the name that the text begins with.
+    # The GNU C library takes UTC, by the name that the text begins with.
     letters = re.match("[A-Za-z]{3,}", name)
     return [(_EVER, 0, False, letters[0] if letters else "UTC")]
 
@@ -100,7 +100,7 @@ def _of_file(data):
 
 
 def _rules(text):
-    """What a text of POSIX says: standard time, and summer time with its beginning and end. None if it says nothing."""
+    """Reads a text of POSIX: standard time, and summer time with its beginning and end. None if it is no such text."""
     found = _TEXT.fullmatch(text)
     if found is None:
         return None

@@ -160,7 +160,7 @@ class _Current:
     loop = None
     # Whether it is kept for cells to come, which may await.
     kept = False
-    # What the program's own code runs in, whether it awaits or not; None until it runs.
+    # Context of the program's own code, whether it awaits or not; None until it runs.
     context = None
 
 

@@ -160,7 +160,7 @@ def image(figure, format="png", width=None, height=None, scale=1):
 def _draw_without_browser(module):
     import kaleido
 
-    # What stands in for it has no metadata of a package.
+    # The stand-in has no metadata of a package.
     module.kaleido, module._KALEIDO_AVAILABLE = kaleido, True
 
 

@@ -86,7 +86,7 @@ class Program:
         return "".join(lines).lstrip(" \t\f\\\n")[:1] == ";"
 
     def content(self):
-        """What a file with the text has in it."""
+        """Returns the content of a file with the text."""
         return self.text.encode("utf-8", "surrogatepass") if self.data is None else self.data
 
     def register(self):

@@ -1,4 +1,4 @@
-"""What kaleido offers, without a browser: pictures of plotly's figures are drawn by the sandbox.
+"""The interface of kaleido, without a browser: pictures of plotly's figures are drawn by the sandbox.
 
 The interface is that of kaleido 1.5. `write_fig_from_object` takes figures one after the other.
 """

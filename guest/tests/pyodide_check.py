@@ -85,7 +85,7 @@ def golden():
             output += ended["Raised"]["traceback"]
         elif "Exited" in ended and ended["Exited"]["message"]:
             output += ended["Exited"]["message"] + "\n"
-        # As the files have it: a script is known by its absolute path, which was shortened there.
+        # The golden files have the script's absolute path shortened.
         output = golden_cases.normalized(output.replace("/home/user/main.py", "main.py"))
         if name in ("atexit_error", "syntax_warning", "blank_line_with_error_at_end"):
             same = set(expected.split("\n")) <= set(output.split("\n"))

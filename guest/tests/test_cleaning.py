@@ -9,7 +9,7 @@ try:
 except ImportError:
     Manager = None
 
-# What is pasted: a cell, and what is left of it.
+# Pasted cells, and their text without prompts.
 PASTED = [
     (">>> 1+1\n>>> def f():\n...     return 1\n... \n>>> f()", "1+1\ndef f():\n    return 1\n\nf()\n"),
     ("    >>> x = 1\n    >>> x\n    1", "x = 1\nx\n1\n"),
@@ -21,7 +21,7 @@ PASTED = [
     ("  f(\n1)\n  x = 1 + \\\n 2", "f(\n1)\nx = 1 + \\\n 2\n"),
     ("  %%writefile a\n  x\n    y", "get_ipython().run_cell_magic('writefile', 'a', 'x\\n  y\\n')\n"),
 ]
-# What has a text in it that looks like that.
+# Cells with text in them that looks like prompts.
 TEXTS = [
     's = """\n>>> x\n... y\n   \nIn [1]: z\n"""\n!ls',
     "x = 1\n'''\n  a\n>>> b'''\n%time 1",

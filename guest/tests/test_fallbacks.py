@@ -1,4 +1,4 @@
-"""What a notebook's cell does instead of failing: forms that cannot be made, windows that are not there, live displays."""
+"""Cells that do something else instead of failing: forms that cannot be made, missing windows, live displays."""
 
 import unittest
 

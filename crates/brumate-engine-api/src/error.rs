@@ -34,8 +34,10 @@ pub enum ExitReason {
     Protocol(String),
 }
 
-/// Number of the signal that ends a process at once, on every Linux.
-const SIGKILL: i32 = 9;
+impl ExitReason {
+    /// Number of the signal that ends a process at once, on every Linux.
+    pub const SIGKILL: i32 = 9;
+}
 
 impl std::fmt::Display for ExitReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -49,7 +51,7 @@ impl std::fmt::Display for ExitReason {
             ExitReason::Exit(code) => write!(f, "it exited with status {code}"),
             ExitReason::Abort => f.write_str("it aborted"),
             ExitReason::Trap(text) => write!(f, "it crashed: {text}"),
-            ExitReason::Signal(SIGKILL) => f.write_str(
+            ExitReason::Signal(ExitReason::SIGKILL) => f.write_str(
                 "it was ended from outside (SIGKILL), for example by an administrator or for lack of memory",
             ),
             ExitReason::Signal(signal) => write!(f, "it was killed by signal {signal}"),

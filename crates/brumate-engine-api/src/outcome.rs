@@ -63,6 +63,8 @@ pub enum StopReason {
 pub struct Outcome {
     /// How it ended.
     pub ended: Ended,
+    /// Whether the text of `ended` is part of stderr: a script prints it before its exit functions run.
+    pub is_printed: bool,
     /// Set when the host interrupted the guest during this execution; `ended` is then usually a `KeyboardInterrupt`.
     pub stopped: Option<StopReason>,
     /// Output bytes dropped past [`Limits::output_bytes`](crate::Limits::output_bytes).

@@ -69,7 +69,7 @@ pub trait Session: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::hibernate`].
+    /// Fails as [`Session::hibernate`] does.
     fn measured_bytes(&self) -> BoxFuture<'_, Result<u64, EngineError>>;
 
     /// Mounts layers, and keeps the session like that.

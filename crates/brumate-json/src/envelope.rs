@@ -1,16 +1,16 @@
 //! Ids and kinds of JSON-RPC messages, read from bytes that need not be JSON.
 
 /// Longest id as JSON, in bytes. A message with a longer one has none.
-pub const MAX_ID_BYTES: usize = 4096;
+const MAX_ID_BYTES: usize = 4096;
 /// Most messages of a batch whose envelopes are kept.
-pub const MAX_ENVELOPES: usize = 256;
+const MAX_ENVELOPES: usize = 256;
 /// Longest name of a member that is compared, in bytes with its quotes.
 const MAX_NAME_BYTES: usize = 16;
 
-/// What is known of a JSON-RPC message that cannot be parsed.
+/// The known parts of a JSON-RPC message that cannot be parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope {
-    /// The id as JSON: a string or a number. `None` if there is no id or another one.
+    /// The id as JSON: a string or a number. `None` if there is no id, or if it is neither a string nor a number, or too long.
     pub id: Option<String>,
     /// Whether the message has an id at all, `null` included.
     pub has_id: bool,
@@ -21,7 +21,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Returns whether the message is a request: a method or nothing recognisable, with an id.
+    /// Returns whether the message is a request: it has an id, and it has a method or is no answer.
     pub fn is_request(&self) -> bool {
         self.has_id && (self.has_method || !self.is_answer)
     }

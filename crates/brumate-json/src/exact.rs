@@ -75,7 +75,7 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Lets serde_json read a part that is no string, and has no parts itself.
+/// Lets serde_json read a part that is neither a string nor an array nor an object.
 macro_rules! by_serde_json {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -164,13 +164,10 @@ impl<'de> Deserializer<'de> for Exact<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if !self.is_array() {
-            return serde_json::Deserializer::from_str(self.json).deserialize_seq(visitor);
+        match self.is_array() {
+            true => self.items()?.deserialize_any(visitor),
+            false => serde_json::Deserializer::from_str(self.json).deserialize_seq(visitor),
         }
-        let mut items = self.items()?;
-        let value = visitor.visit_seq(&mut items)?;
-        items.end()?;
-        Ok(value)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
@@ -187,13 +184,10 @@ impl<'de> Deserializer<'de> for Exact<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if !self.is_object() {
-            return serde_json::Deserializer::from_str(self.json).deserialize_map(visitor);
+        match self.is_object() {
+            true => self.members()?.deserialize_any(visitor),
+            false => serde_json::Deserializer::from_str(self.json).deserialize_map(visitor),
         }
-        let mut members = self.members()?;
-        let value = visitor.visit_map(&mut members)?;
-        members.end()?;
-        Ok(value)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(

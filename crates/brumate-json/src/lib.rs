@@ -12,7 +12,7 @@ mod exact;
 mod mend;
 mod splice;
 
-pub use envelope::{Envelope, Envelopes, MAX_ENVELOPES, MAX_ID_BYTES};
+pub use envelope::{Envelope, Envelopes};
 pub use exact::from_str;
-pub use mend::{Mended, is_beyond_value, mend, mend_strings};
-pub use splice::{member, members, replace_in_object};
+pub use mend::{Mended, mend, mend_strings};
+pub use splice::{member, members, object, replace_in_object};

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
+
 /// Replaces a number that is too large for a double.
 const LARGEST: &str = "1.7976931348623157e308";
 /// Deepest nesting of arrays and objects that serde_json reads.
@@ -66,7 +68,8 @@ fn mend_parts(json: &str, numbers: bool) -> Mended<'_> {
                 match number_kind(&json[at..end]) {
                     NumberKind::Fits => {}
                     NumberKind::Rounded => is_changed = true,
-                    NumberKind::OutOfRange if !numbers => is_changed = true,
+                    // Rust reads numbers that are no JSON, such as `01e999`: a broken text is not mended.
+                    NumberKind::OutOfRange if !numbers || !is_json(&json[at..end]) => is_changed = true,
                     NumberKind::OutOfRange => {
                         let sign = if bytes[at] == b'-' { "-" } else { "" };
                         replaced.push_str(&json[copied..at]);
@@ -99,13 +102,12 @@ fn mend_parts(json: &str, numbers: bool) -> Mended<'_> {
     Mended { text, is_changed, depth: deepest, has_unsafe_integer }
 }
 
-/// Returns whether a JSON number cannot be held exactly by [`serde_json::Value`] other than as the nearest double: an integer of more than
-/// 64 bits, `-0`, or a number beyond all doubles.
-pub fn is_beyond_value(number: &str) -> bool {
+/// Returns whether [`serde_json::Value`] would change a JSON number: an integer of more than 64 bits, `-0`, or a number beyond all doubles.
+pub(crate) fn is_beyond_value(number: &str) -> bool {
     number_kind(number) != NumberKind::Fits
 }
 
-/// The largest integer up to which a double holds every integer.
+/// Doubles hold all integers up to this one.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 fn is_unsafe_integer(number: &str) -> bool {
@@ -119,7 +121,7 @@ fn is_unsafe_integer(number: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberKind {
     Fits,
-    /// `Value` has a double for it that is another number, or another type.
+    /// `Value` keeps it as a double: a rounded number, or -0.0 for `-0`.
     Rounded,
     OutOfRange,
 }
@@ -139,6 +141,10 @@ fn number_kind(number: &str) -> NumberKind {
         Ok(value) if value.is_infinite() => NumberKind::OutOfRange,
         _ => NumberKind::Rounded,
     }
+}
+
+fn is_json(number: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(number).is_ok()
 }
 
 fn number_end(bytes: &[u8], at: usize) -> usize {
@@ -244,6 +250,9 @@ mod tests {
     fn broken_texts_are_no_trouble() {
         for json in ["\"", "\"\\", "\"\\u", "\"\\ud8", "-", "1e", "]]}", "\"\\ud800\\u", "\"é\\"] {
             mend(json);
+        }
+        for json in ["[01e999]", "1.e999", "-01E999", "00", "1e+999+1"] {
+            assert!(serde_json::from_str::<Value>(&mend(json).text).is_err(), "{json}");
         }
     }
 }

@@ -65,6 +65,13 @@ pub fn members(object: &str) -> Result<Vec<(String, &RawValue)>, Error> {
     Ok(members)
 }
 
+/// Writes a JSON object of names and values, which are JSON already.
+pub fn object<N: AsRef<str>, V: fmt::Display>(members: impl IntoIterator<Item = (N, V)>) -> String {
+    let members =
+        members.into_iter().map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_ref())));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
 /// Returns the text of the member of a JSON object that is reached by a path of names. Of several members with one name it is the last.
 ///
 /// ```

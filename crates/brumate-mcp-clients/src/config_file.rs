@@ -58,8 +58,8 @@ impl ConfigFile {
         ConfigFile { client, path: path.into(), state: state.into(), server: None }
     }
 
-    /// Sets what entries start, such as the absolute path of a server's file, which is one of their arguments. An entry is the same
-    /// server's if Brumate has put it there for the same. The default is the whole command line.
+    /// Sets the name by which a server is known, such as the absolute path of its file, which is one of the entry's arguments. An entry
+    /// belongs to the server if Brumate has put it there under this name. The default is the whole command line.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> ConfigFile {
         self.server = Some(server.into());
@@ -137,14 +137,11 @@ impl ConfigFile {
         let record = RecordFile::new(&self.state, &target).load()?;
         let is_its = |installed: &Installed| installed.server.is_some() && installed.server == self.server;
         let entries = record.entries.into_iter().filter(|(_, installed)| is_its(installed));
-        let mut names: Vec<String> = entries.map(|(name, _)| name).collect();
-        match (names.pop(), names.is_empty()) {
-            (Some(name), true) => Ok(name),
-            (None, _) => Err(InstallError::NoServer { file: self.path.clone() }),
-            (Some(last), false) => {
-                names.push(last);
-                Err(InstallError::SeveralEntries { file: self.path.clone(), names })
-            }
+        let names: Vec<String> = entries.map(|(name, _)| name).collect();
+        match names.as_slice() {
+            [name] => Ok(name.clone()),
+            [] => Err(InstallError::NoServer { file: self.path.clone() }),
+            _ => Err(InstallError::SeveralEntries { file: self.path.clone(), names }),
         }
     }
 

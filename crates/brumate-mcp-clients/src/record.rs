@@ -64,7 +64,7 @@ pub(crate) struct MadeRoot {
 pub(crate) struct Installed {
     /// Its command.
     pub(crate) command: String,
-    /// What it starts. Records of versions that did not tell servers apart have none.
+    /// Server that the entry starts. Records of earlier versions have none.
     #[serde(default)]
     pub(crate) server: Option<String>,
     /// The text of the value that was there before.

@@ -1,6 +1,6 @@
 //! Lines of a bounded length, which is how messages come over two streams.
 
-use brumate_json::Envelopes;
+use brumate_json::{Envelope, Envelopes};
 use std::io;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
@@ -12,7 +12,7 @@ pub(crate) enum Line {
     /// The line, with its line feed if it has one.
     Whole(Vec<u8>),
     /// The messages of a line that is longer than [`MAX_LINE_BYTES`], as far as they are known.
-    TooLong(Envelopes),
+    TooLong(Vec<Envelope>),
 }
 
 /// Reads lines of at most [`MAX_LINE_BYTES`].
@@ -58,6 +58,6 @@ impl<R: AsyncRead + Unpin> BoundedLines<R> {
 
     fn take(&mut self) -> Line {
         let line = std::mem::take(&mut self.line);
-        self.skipping.take().map_or(Line::Whole(line), Line::TooLong)
+        self.skipping.take().map_or(Line::Whole(line), |envelopes| Line::TooLong(envelopes.finish()))
     }
 }

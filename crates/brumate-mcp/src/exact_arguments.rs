@@ -28,7 +28,7 @@ impl ExactArguments {
         brumate_json::member(&self.0, &[name])
     }
 
-    /// Returns arguments as JSON: those that are as they came exactly, and those that a layer has changed as they are now.
+    /// Returns arguments as JSON. Arguments that no layer has changed are exact; the others have their new values.
     #[cfg(feature = "server")]
     pub(crate) fn merged(&self, arguments: &Value) -> String {
         let Value::Object(arguments) = arguments else { return arguments.to_string() };
@@ -39,10 +39,9 @@ impl ExactArguments {
                 serde_json::from_str::<Value>(&brumate_json::mend(exact).text).is_ok_and(|exact| exact == *value)
             };
             let exact = exact.get(name).map(|exact| exact.get()).filter(|exact| same(exact));
-            let value = exact.map_or_else(|| value.to_string(), str::to_owned);
-            format!("{}:{value}", Value::from(name.as_str()))
+            (name, exact.map_or_else(|| value.to_string(), str::to_owned))
         });
-        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        brumate_json::object(members)
     }
 }
 

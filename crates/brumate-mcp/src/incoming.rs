@@ -1,12 +1,12 @@
 //! Messages of clients before rmcp parses them: what it cannot hold is kept or mended, and what it cannot parse is answered by its id.
 
 use crate::exact_arguments::ExactArguments;
-use brumate_json::{Envelope, Envelopes, MAX_ENVELOPES, member, mend};
+use brumate_json::{Envelope, Envelopes, member, mend};
 use rmcp::model::ErrorCode;
 use serde_json::json;
 use std::borrow::Cow;
 
-/// The reason why JSON is refused that is no message.
+/// The reason in the answer to JSON that is not a JSON-RPC message.
 pub(crate) const NO_MESSAGE: &str = "not a JSON-RPC 2.0 message";
 
 /// The text of a message as rmcp can parse it.
@@ -32,7 +32,7 @@ impl InvalidMessage {
         Self { code: ErrorCode::INVALID_REQUEST, reason: format!("Invalid request: {}", reason.into()), id }
     }
 
-    /// Returns whether the sender finds the request to which the error belongs.
+    /// Returns whether the error has the id of its request.
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }
@@ -105,11 +105,9 @@ pub(crate) fn failed_answer(text: &str) -> Option<String> {
 }
 
 /// Returns the answers to all requests of a text that is refused as a whole; without any, an answer that has no id.
-pub(crate) fn refuse_all(envelopes: Envelopes, refused: &InvalidMessage) -> Vec<InvalidMessage> {
-    let found = envelopes.finish();
-    let requests = found.iter().filter(|envelope| envelope.is_request()).filter_map(|envelope| envelope.id.clone());
-    let answers: Vec<_> =
-        requests.take(MAX_ENVELOPES).map(|id| InvalidMessage { id: Some(id), ..refused.clone() }).collect();
+pub(crate) fn refuse_all(envelopes: Vec<Envelope>, refused: &InvalidMessage) -> Vec<InvalidMessage> {
+    let ids = envelopes.into_iter().filter(Envelope::is_request).filter_map(|envelope| envelope.id);
+    let answers: Vec<_> = ids.map(|id| InvalidMessage { id: Some(id), ..refused.clone() }).collect();
     if answers.is_empty() { vec![refused.clone()] } else { answers }
 }
 

@@ -130,7 +130,11 @@ impl Tool {
         R: IntoToolResult,
     {
         self.json_handler(move |arguments, context| {
-            let called = parse(arguments, &context).map(|arguments| handler(arguments, context));
+            let arguments = match exact_arguments(context.request()) {
+                Some(_) => parse(arguments, &context),
+                None => Ok(arguments),
+            };
+            let called = arguments.map(|arguments| handler(arguments, context));
             async move { called?.await.into_tool_result() }
         })
     }

@@ -18,9 +18,9 @@ const REPORT_WINDOW: Duration = Duration::from_secs(60);
 /// Longest reason that a client is told, in bytes.
 const MAX_REASON_BYTES: usize = 512;
 
-/// What Python writes above a traceback.
+/// Line that Python writes above a traceback.
 const HEADER: &str = "Traceback (most recent call last):";
-/// What Python writes above the traceback of a group.
+/// Line that Python writes above the traceback of a group.
 const GROUP_HEADER: &str = "Exception Group Traceback (most recent call last):";
 
 /// Writes reports to the log, up to a limit over all machines of a server.
@@ -69,7 +69,7 @@ impl ReportLog {
 fn report(what: &str, text: &str) -> String {
     let text = text.trim_end();
     let reason = exception_of(text);
-    // What happened may say the reason already.
+    // `what` may contain the reason already.
     let first = match what.contains(reason.trim_end_matches('.')) {
         true => what.to_owned(),
         false => format!("{what}: {reason}"),

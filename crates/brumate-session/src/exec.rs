@@ -122,13 +122,13 @@ pub enum ScriptEnd {
     Exited {
         /// Exit code, 0 to 255.
         code: u8,
-        /// Text that Python prints for the exit; may be empty.
+        /// Text that Python prints for the exit; empty if there is none, or if it is part of stderr already.
         message: String,
     },
     /// An uncaught exception ended the script.
     Raised {
-        /// CPython's traceback, with a note if a limit or a missing package caused it.
-        traceback: String,
+        /// CPython's traceback, if it is not part of stderr already, and a note if a limit or a missing package caused it.
+        text: String,
     },
     /// A limit or a cancellation stopped the script.
     Stopped {
@@ -234,7 +234,7 @@ impl Runner {
                     ExitReason::TimeLimit => ScriptEnd::Stopped { reason: StopReason::TimeLimit, text },
                     ExitReason::CpuLimit => ScriptEnd::Stopped { reason: StopReason::CpuLimit, text },
                     ExitReason::Cancelled => ScriptEnd::Stopped { reason: StopReason::Cancelled, text },
-                    // As a shell has it: 128 and the signal that would have ended a process.
+                    // 128 and the signal that would have ended a process, as a shell does.
                     ExitReason::Abort => ScriptEnd::Exited { code: ABORTED, message: text },
                     ExitReason::Trap(_) => ScriptEnd::Exited { code: SEGMENTATION_FAULT, message: text },
                     ExitReason::Signal(signal) => ScriptEnd::Exited { code: low_byte(128 + signal), message: text },
@@ -242,9 +242,12 @@ impl Runner {
                 };
             }
         };
+        // A full stderr may lack the text, or its end.
+        let is_printed = outcome.is_printed && outcome.output_dropped == 0;
         if let Some(reason) = outcome.stopped {
             let why = explain::stopped(reason, limits);
             let text = match outcome.ended {
+                _ if is_printed => why,
                 Ended::Raised { traceback: text, .. } | Ended::Exited { message: text, .. } if !text.is_empty() => {
                     format!("{}\n{why}", text.trim_end())
                 }
@@ -254,12 +257,18 @@ impl Runner {
         }
         match outcome.ended {
             Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
+            Ended::Exited { code, .. } if is_printed => {
+                ScriptEnd::Exited { code: low_byte(code), message: String::new() }
+            }
             Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
             Ended::Raised { ename, evalue, traceback } => {
+                let hint = explain::script_hint(&ename, &evalue, &missing, limits);
                 let traceback = traceback.trim_end_matches('\n');
                 ScriptEnd::Raised {
-                    traceback: match explain::script_hint(&ename, &evalue, &missing, limits) {
+                    text: match hint {
+                        Some(hint) if is_printed => hint,
                         Some(hint) => format!("{traceback}\n{hint}"),
+                        None if is_printed => String::new(),
                         None => traceback.to_owned(),
                     },
                 }

@@ -26,6 +26,7 @@ use state::FakeSessionState;
 pub fn outcome(ended: Ended, stopped: Option<StopReason>) -> Outcome {
     Outcome {
         ended,
+        is_printed: false,
         stopped,
         output_dropped: 0,
         peak_memory_bytes: 0,

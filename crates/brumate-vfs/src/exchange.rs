@@ -192,7 +192,7 @@ impl Vfs {
     /// Gives a regular file another name. Makes the directories above it.
     ///
     /// # Errors
-    /// Those of [`Vfs::linkat`].
+    /// Fails as [`Vfs::linkat`] does.
     pub fn link_file(&mut self, old: &[u8], new: &[u8]) -> Result<(), Errno> {
         self.make_parents(new)?;
         self.linkat(at::FDCWD, old, at::FDCWD, new, 0)

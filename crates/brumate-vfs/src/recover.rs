@@ -34,7 +34,7 @@ pub struct Piece {
     pub bytes: Vec<u8>,
     /// The file ends after them.
     pub last: bool,
-    /// It is another name of this file, which was given before; there are no bytes then.
+    /// Name of an earlier file that this is a link to; there are no bytes then.
     pub link_to: Option<String>,
 }
 

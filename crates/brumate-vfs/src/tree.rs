@@ -162,7 +162,7 @@ impl Vfs {
     /// Gives a file another name (a hard link).
     ///
     /// # Errors
-    /// Those of `linkat(2)`; `EXDEV` between mounts and for files of layers, `EPERM` in a host directory.
+    /// Fails as `linkat(2)` does; also `EXDEV` between mounts and for files of layers, `EPERM` in a host directory.
     pub fn linkat(
         &mut self,
         old_dirfd: i32,

@@ -44,7 +44,7 @@ mod tests {
         for (end, status) in [
             (ScriptEnd::Exited { code: 0, message: text() }, 0),
             (ScriptEnd::Exited { code: 42, message: text() }, 42),
-            (ScriptEnd::Raised { traceback: text() }, 1),
+            (ScriptEnd::Raised { text: text() }, 1),
             (ScriptEnd::InstallError { text: text() }, 1),
             (ScriptEnd::Stopped { reason: StopReason::TimeLimit, text: text() }, 124),
             (ScriptEnd::Stopped { reason: StopReason::CpuLimit, text: text() }, 124),

@@ -178,7 +178,7 @@ def _run(code, name, argv, line, streams):
     from .. import ending
     from . import state
 
-    # Whatever is `__main__` at the end is the program's.
+    # The `__main__` at the end is the program's.
     main, own = sys.modules.pop("__main__", None), _forget_own_modules()
     directory, environment = state.directory(), dict(os.environ)
     saved = sys.argv, sys.orig_argv, sys.path[:], sys.stdin
@@ -226,7 +226,7 @@ def _call(code, name, streams):
         module.__builtins__ = builtins
         sys.modules["__main__"] = module
         if code is None:
-            # As `runpy.run_module`, which takes the module away before its exit functions run.
+            # `runpy.run_module` would take the module away before its exit functions run.
             try:
                 _, spec, code = runpy._get_module_details(name, runpy._Error)
             except runpy._Error as error:

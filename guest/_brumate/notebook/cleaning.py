@@ -1,4 +1,4 @@
-"""What a cell loses before it is read: prompts of a session that was pasted, and the indentation that all of it has.
+"""Removes prompts of a pasted session from a cell, and the indentation that all of the cell has.
 
 IPython's own look for prompts anywhere, and dedent text inside of strings. Here strings, the bodies of cell magics and
 blank lines stay as they are.

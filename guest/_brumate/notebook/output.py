@@ -122,7 +122,7 @@ class DisplayHook(_DisplayHook):
 
     def write_format_data(self, format_dict, md_dict=None):
         if any(form is not None for form in format_dict.values()):
-            # What of its forms failed was told.
+            # Its forms that failed were reported.
             self.shell.errors.showing_failed = False
         _flush()
         _emit("ExecuteResult", encoded(format_dict))

@@ -57,7 +57,7 @@ impl Machine {
     /// Returns the bytes of the file that [`Machine::hibernate`] would write. Writes nothing to the disk.
     ///
     /// # Errors
-    /// Those of [`Machine::hibernate`].
+    /// Fails as [`Machine::hibernate`] does.
     pub(super) async fn measure(&mut self) -> Result<u64, Error> {
         let payload = File::from(memory_file("session")?);
         self.snapshot(&payload).await?;

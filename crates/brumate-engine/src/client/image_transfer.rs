@@ -10,8 +10,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
-
 use super::error::Error;
 use super::images::{self, Images};
 use super::session_file;
@@ -76,7 +74,7 @@ pub fn has_base(session: &Path, cache_dir: &Path) -> Result<bool, Error> {
 /// Returns whether two hibernated sessions began with the same image.
 ///
 /// # Errors
-/// Those of [`has_base`].
+/// Fails as [`has_base`] does.
 pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, Error> {
     Ok(session_file::base_of(session)? == session_file::base_of(other)?)
 }
@@ -86,7 +84,7 @@ pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// [`Error::Image`] when it is another image, or damaged, [`Error::Outdated`] when this version cannot load it; others when a
-/// file cannot be read or written. What was copied is removed.
+/// file cannot be read or written. The copy is removed then.
 pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(), Error> {
     let base = session_file::base_of(session)?;
     let mut copy = File::create_new(to)?;
@@ -108,7 +106,7 @@ pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(),
 /// file `to`. Returns whether it was there.
 ///
 /// # Errors
-/// Those of [`take_image`].
+/// Fails as [`take_image`] does.
 pub fn take_image_from(images: &Path, session: &Path, to: &Path) -> Result<bool, Error> {
     let base = session_file::base_of(session)?;
     let entries = match std::fs::read_dir(images) {
@@ -116,9 +114,7 @@ pub fn take_image_from(images: &Path, session: &Path, to: &Path) -> Result<bool,
         entries => entries?,
     };
     for entry in entries.take(MAX_CARRIED) {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(image) = rustix::fs::open(entry?.path(), flags, Mode::empty()) else { continue };
-        let image = File::from(image);
+        let Ok(image) = images::open_regular(&entry?.path()) else { continue };
         if file::header(&image).is_ok_and(|header| header.id == base) {
             take_image(session, &image, to)?;
             return Ok(true);

@@ -169,16 +169,22 @@ impl Images {
 /// `InvalidData` when it is damaged or another image, `Unsupported` when this version cannot load it; others when it cannot
 /// be read.
 pub(crate) fn private(path: &Path, id: &[u8; 32]) -> std::io::Result<Verified> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(std::io::ErrorKind::InvalidData.into());
-    }
+    let file = open_regular(path)?;
     let header = file::verify_content(&file, id)?;
     if header.runtime != runtime() {
         return Err(std::io::ErrorKind::Unsupported.into());
     }
     Ok(Verified { file: Arc::new(file), header })
+}
+
+/// Opens a regular file that somebody else may have made. A link is not followed.
+///
+/// # Errors
+/// `InvalidData` when it is no regular file; others of the system.
+pub(super) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
 fn name(key: &[u8; 32]) -> String {

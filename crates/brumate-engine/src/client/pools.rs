@@ -60,9 +60,9 @@ impl SandboxShared {
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 // Entries without a zygote, which nobody uses at present.
                 pools.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|pool| pool.is_some()));
-            }
-            if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
-                return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
+                if pools.len() >= MAX_IMAGES {
+                    return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
+                }
             }
             pools.entry(wanted.clone()).or_default().clone()
         };

@@ -339,7 +339,7 @@ impl Session {
     /// Returns the bytes of the file that [`Session::hibernate`] would write. Takes about as long, and writes nothing.
     ///
     /// # Errors
-    /// Those of [`Session::hibernate`].
+    /// Fails as [`Session::hibernate`] does.
     pub async fn measured_bytes(&self) -> Result<u64, Error> {
         let mut state = self.ready().await?;
         let size = state.machine.measure().await;

@@ -28,7 +28,7 @@ struct Head {
     files: Vec<u8>,
     /// Changed pages: number of the first, how many.
     runs: Vec<(u32, u32)>,
-    /// As [`SavedState::zone`].
+    /// Local time; see [`SavedState::zone`].
     #[serde(deserialize_with = "super::or_default")]
     zone: Zone,
 }

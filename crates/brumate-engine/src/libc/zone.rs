@@ -68,12 +68,12 @@ impl Zone {
             && self.0.iter().all(|entry| entry.offset.unsigned_abs() <= MAX_OFFSET.unsigned_abs() && entry.has_name())
     }
 
-    /// Returns what holds at a moment; `None` for UTC.
+    /// Returns the entry that is in force at a moment; `None` for UTC.
     pub(super) fn at(&self, seconds: i64) -> Option<&Entry> {
         self.0.get(self.index(seconds))
     }
 
-    /// Returns the index of what holds at a moment. After the last entry the years repeat, if the rules go on.
+    /// Returns the index of the entry that is in force at a moment. After the last entry the years repeat, if the rules go on.
     fn index(&self, seconds: i64) -> usize {
         let mut seconds = seconds;
         if let Some(last) = self.0.last().filter(|last| last.at > FOR_EVER)
@@ -105,17 +105,13 @@ impl Zone {
             return local - offset(*index);
         }
         // Said to be the other time: the nearest offset of that.
-        if let (Some(summer), false) = (summer, valid.is_empty()) {
-            let here = valid[0];
+        if let (Some(summer), Some(&here)) = (summer, valid.first()) {
             let others = (1..=2).flat_map(|step| [here.checked_sub(step), here.checked_add(step)]).flatten();
             let other = others.filter_map(|index| self.0.get(index)).find(|entry| entry.is_summer == summer);
             return local - other.map_or_else(|| offset(here), |entry| i64::from(entry.offset));
         }
-        match (valid.first(), summer) {
-            (Some(index), _) => local - offset(*index),
-            (None, Some(true)) => local - offset(after),
-            (None, _) => local - offset(before),
-        }
+        // This local time is skipped.
+        local - offset(if summer == Some(true) { after } else { before })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
 #[derive(serde::Deserialize)]
 struct ExecuteReply {
     ended: Ended,
+    printed: bool,
 }
 
 impl Worker {
@@ -31,9 +32,9 @@ impl Worker {
             // Cannot fail: it was decoded from a request.
             drop(serde_json::to_string(&*request));
         }
-        let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}}}"#;
-        if let Ok(ExecuteReply { ended }) = serde_json::from_str(answer) {
-            let outcome = Box::new(self.outcome(ended, cpu_time(), false));
+        let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}},"printed":false}"#;
+        if let Ok(reply) = serde_json::from_str(answer) {
+            let outcome = Box::new(self.outcome(reply, cpu_time(), false));
             encode(&FromMachine::Done { outcome, listed: None }, 0)?;
         }
         Ok(())
@@ -58,7 +59,7 @@ impl Worker {
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;
         let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
-        let mut outcome = self.outcome(executed.ended, before, cpu_limit);
+        let mut outcome = self.outcome(executed, before, cpu_limit);
         let except = request.mode.keeps_names().then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
         if matches!(request.mode, ExecuteMode::Script | ExecuteMode::Server) {
@@ -70,9 +71,10 @@ impl Worker {
     }
 
     /// Returns the outcome of an execution. `before` is the CPU time when it began.
-    pub(super) fn outcome(&self, ended: Ended, before: Duration, cpu_limit: bool) -> Outcome {
+    fn outcome(&self, reply: ExecuteReply, before: Duration, cpu_limit: bool) -> Outcome {
         Outcome {
-            ended,
+            ended: reply.ended,
+            is_printed: reply.printed,
             stopped: cpu_limit.then_some(StopReason::CpuLimit),
             output_dropped: self.lock_output().end(),
             peak_memory_bytes: self.machine.memory_bytes(),

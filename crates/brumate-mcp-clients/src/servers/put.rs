@@ -13,7 +13,7 @@ pub(crate) struct NewEntry<'a> {
     pub(crate) client: Client,
     pub(crate) name: &'a str,
     pub(crate) entry: &'a Entry,
-    /// What it starts.
+    /// Server that the entry starts.
     pub(crate) server: &'a str,
     /// Whether it may take the place of an entry that starts something else.
     pub(crate) may_replace: bool,
@@ -40,8 +40,8 @@ pub(crate) fn put(text: Option<&str>, new: &NewEntry<'_>, record: &Record) -> Re
     let old = servers(&document, client).and_then(|servers| servers.node.member(name));
     let known = record.entries.get(name);
     // With one of these twice it is unknown what the entry starts.
-    for (old, key) in old.into_iter().flat_map(|old| ["type", "command", "args", "env"].map(|key| (old, key))) {
-        only_one(&old.node, key)?;
+    if let Some(old) = old {
+        ["type", "command", "args", "env"].into_iter().try_for_each(|key| only_one(&old.node, key))?;
     }
     let same = old.is_some_and(|old| new.is_same(old, known));
     if old.is_some() && !may_replace && !(same && known.is_some()) {

@@ -161,7 +161,7 @@ fn what_was_approved_for_another_server_goes_with_it() {
     let value: serde_json::Value = serde_json::from_str(&home.text()).expect("JSON");
     let expected = serde_json::json!({"command": "/usr/bin/brumate", "args": ["run", "f.py"], "env": {"A": "1"}});
     assert_eq!(value["mcpServers"]["github"], expected);
-    // What is approved for this one goes when it becomes another's.
+    // Approvals of this server go when the entry becomes another server's.
     home.write(home.text().replace("\"env\"", "\"autoApprove\": [\"*\"], \"env\""));
     assert_eq!(home.install("github", &entry("g.py", &[])).expect("it was named").action(), Action::Replaced);
     assert!(!home.text().contains("autoApprove") && !home.text().contains("\"A\""), "{}", home.text());

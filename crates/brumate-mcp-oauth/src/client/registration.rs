@@ -10,7 +10,7 @@ use serde_json::json;
 use url::Url;
 
 /// Returns who the client is to an authorization server: as it was told, as it was registered before, by its document,
-/// or by a new registration. `server` is the one that [`IssuerPin`](super::issuer::IssuerPin) has chosen, and `kept` is of it.
+/// or by a new registration. `server` is the one that [`IssuerPin`](super::issuer::IssuerPin) has chosen, and `kept` is the identity stored for that server.
 pub(super) async fn identify(
     config: &OAuth,
     outbound: &Outbound,

@@ -120,7 +120,7 @@ impl OAuthClient {
     }
 }
 
-/// Returns what is believed of a client that was stored without a word about it.
+/// Returns the default for clients that older versions have stored: they count as self-registered.
 fn unchecked() -> bool {
     true
 }

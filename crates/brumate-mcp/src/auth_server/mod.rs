@@ -290,7 +290,7 @@ impl fmt::Debug for AuthServerInner {
 }
 
 impl AuthServerInner {
-    /// Returns a client: one that the provider knows, or one with a metadata document. `address` is whose request it is.
+    /// Returns a client: one that the provider knows, or one with a metadata document. `address` is the address of the request's sender.
     async fn client(&self, id: &str, address: Option<IpAddr>) -> Result<Option<OAuthClient>, OAuthError> {
         if let Some(client) = self.provider.client(id).await? {
             return Ok(Some(client));

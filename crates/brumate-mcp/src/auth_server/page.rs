@@ -14,7 +14,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:30em;marg
 
 /// Where an answer goes.
 pub(super) struct Destination {
-    /// What people see: the host, or the scheme of an application.
+    /// Text on the page: the host, or the scheme of an application.
     pub(super) shown: String,
     /// A sentence for people, if it is no host on the internet.
     pub(super) warning: Option<&'static str>,
@@ -23,7 +23,7 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Reads a redirect URI. Of a scheme of an application's own, what follows names no host, whatever it looks like.
+    /// Reads a redirect URI. Only `http` and `https` URIs name a host. For other schemes only the scheme is shown.
     pub(super) fn of(uri: &str) -> Self {
         let Ok(url) = Url::parse(uri) else {
             return Self { shown: "nowhere".to_owned(), warning: None, source: "'none'".to_owned() };
@@ -105,7 +105,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Returns whether a character is a control character, or invisible, or changes the direction of writing. Joiners are letters' own.
+/// Returns whether a character is a control character, or invisible, or changes the direction of writing. Joiners are not hidden: some scripts need them.
 pub(super) fn is_hidden(character: char) -> bool {
     let is_format = matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
         | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');

@@ -26,13 +26,13 @@ struct Bucket {
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// Lets `burst` requests of one through at once, and as many again in `period`.
+    /// Lets `burst` requests of each key through at once, and as many again in `period`.
     pub(super) fn new(burst: u32, period: Duration) -> Self {
         let burst = f64::from(burst);
         Self { burst, rate: burst / period.as_secs_f64(), buckets: Mutex::default() }
     }
 
-    /// Counts a request of one at `now`. Returns whether it is let through.
+    /// Counts a request of the key `one` at `now`. Returns whether it is let through.
     pub(super) fn admits(&self, one: K, now: Instant) -> bool {
         let mut buckets = lock(&self.buckets);
         let left = |bucket: &Bucket| {

@@ -27,15 +27,15 @@ pub(super) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 
 /// Returns the text of a message as rmcp can parse it.
 pub(super) fn prepared(text: &str) -> Cow<'_, str> {
-    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        return failed(text, error).map_or(text.into(), Cow::Owned);
-    }
     let mended = mend(text);
     if mended.is_too_deep() {
         return failed(text, "arrays and objects are nested more than 127 deep").map_or(text.into(), Cow::Owned);
     }
     if !mended.is_changed {
         return text.into();
+    }
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return failed(text, error).map_or(text.into(), Cow::Owned);
     }
     let exact = PLACES.iter().find_map(|place| {
         let content = member(text, &[place, &["structuredContent"][..]].concat())?;
@@ -54,7 +54,7 @@ pub(super) fn prepared(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text of a message as rmcp can parse it; of an answer that is no message, that of its failure.
+/// Returns the text of a message as rmcp can parse it. An answer that is no message becomes an error for its call.
 #[cfg(feature = "client-http")]
 pub(super) fn readable(text: &str) -> Cow<'_, str> {
     let prepared = prepared(text);
@@ -80,9 +80,10 @@ fn failure(envelope: Envelope, reason: &str) -> Option<String> {
     })
 }
 
-/// Returns the messages in place of those of a line that cannot be read: `reason` says why.
-pub(super) fn fail_all(envelopes: Envelopes, reason: &str) -> Vec<ServerJsonRpcMessage> {
-    let failures = envelopes.finish().into_iter().filter_map(|envelope| failure(envelope, reason));
+/// Returns an error with `reason` for each call that a line which cannot be read would have answered. Requests of the server are replaced
+/// by requests that the client refuses.
+pub(super) fn fail_all(envelopes: Vec<Envelope>, reason: &str) -> Vec<ServerJsonRpcMessage> {
+    let failures = envelopes.into_iter().filter_map(|envelope| failure(envelope, reason));
     failures.filter_map(|failure| serde_json::from_str(&failure).ok()).collect()
 }
 
@@ -142,8 +143,7 @@ mod tests {
         for nothing in ["", "oops", r#"{"jsonrpc":"2.0","method":"notifications/message","params":{]}"#] {
             assert!(read(nothing.as_bytes()).is_none(), "{nothing}");
         }
-        let mut long = Envelopes::default();
-        long.feed(br#"{"jsonrpc":"2.0","result":{"x":""},"id":3}"#);
+        let long = Envelopes::read(br#"{"jsonrpc":"2.0","result":{"x":""},"id":3}"#);
         assert!(matches!(&fail_all(long, "too long")[..], [ServerJsonRpcMessage::Error(_)]));
     }
 

@@ -160,8 +160,7 @@ async fn send(
     arguments: &[(String, Box<RawValue>)],
     options: &RequestOptions,
 ) -> Result<TaskOrResult<CallToolResult>, ClientError> {
-    let members = arguments.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
-    let json = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    let json = brumate_json::object(arguments.iter().map(|(name, value)| (name, value)));
     let mended = brumate_json::mend(&json);
     let arguments = serde_json::from_str(&mended.text).map_err(|error| ClientError::InputRequest(error.to_string()))?;
     let exact = mended.is_changed.then(|| ExactArguments::new(&json));

@@ -50,14 +50,13 @@ fn messages(line: &[u8]) -> Vec<ServerJsonRpcMessage> {
     if !line.starts_with(b"[") {
         return read(line).into_iter().collect();
     }
-    // What is no UTF-8 becomes U+FFFD.
+    // Bytes that are not UTF-8 become U+FFFD.
     let text = String::from_utf8_lossy(line);
     match serde_json::from_str::<Vec<&RawValue>>(&text) {
         Ok(batch) => batch.into_iter().filter_map(|message| read(message.get().as_bytes())).collect(),
         Err(error) => {
-            let mut envelopes = Envelopes::default();
-            envelopes.feed(text.as_bytes());
-            fail_all(envelopes, &format!("the server's messages cannot be parsed: {error}"))
+            let reason = format!("the server's messages cannot be parsed: {error}");
+            fail_all(Envelopes::read(text.as_bytes()), &reason)
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The most sessions of one principal, or of all clients without one, that a new session leaves alone. Beyond, it ends the one that is
-/// idle longest, if that is at least a minute.
+/// The most sessions of one principal, or of all clients without one. A new one beyond ends the session that is idle longest, if it is
+/// idle for [`IDLE_SESSION_KEPT_FOR`] or more.
 pub(crate) const MAX_IDLE_SESSIONS: usize = 512;
 
 /// How long a session is kept though its principal has more than [`MAX_IDLE_SESSIONS`].

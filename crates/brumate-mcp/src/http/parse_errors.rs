@@ -20,7 +20,7 @@ pub(crate) fn says_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
 }
 
-/// Returns a body as rmcp can parse it. What differs is noted in the request's extensions. An answer that is no message becomes an error
+/// Returns a body as rmcp can parse it. Exact arguments are put into the request's extensions. An answer that is no message becomes an error
 /// for the request that waits for it.
 ///
 /// # Errors
@@ -33,9 +33,7 @@ pub(crate) fn prepared(head: &mut Parts, body: Bytes) -> Result<Bytes, Vec<Inval
     if text.trim_ascii_start().starts_with('[') {
         let batch = |_| InvalidMessage::new("a batch: over HTTP each message has a request of its own", None);
         let refused = parsed.map_or_else(|error| parse_error(error, None), batch);
-        let mut envelopes = Envelopes::default();
-        envelopes.feed(text.as_bytes());
-        return Err(refuse_all(envelopes, &refused));
+        return Err(refuse_all(Envelopes::read(text.as_bytes()), &refused));
     }
     let prepared = match parsed {
         Ok(IgnoredAny) => prepare(&text),
@@ -44,7 +42,10 @@ pub(crate) fn prepared(head: &mut Parts, body: Bytes) -> Result<Bytes, Vec<Inval
     let refused = |answer: Option<InvalidMessage>| vec![answer.unwrap_or_else(|| parse_error("no message", None))];
     let PreparedMessage { text: mended, exact } = prepared.map_err(refused)?;
     let is_broken = || serde_json::from_str::<ClientJsonRpcMessage>(&mended).is_err();
-    if member(&mended, &["method"]).is_none()
+    // Other messages are not read once more.
+    let may_be_answer = ["\"result\"", "\"error\""].iter().any(|name| mended.contains(name));
+    if may_be_answer
+        && member(&mended, &["method"]).is_none()
         && is_broken()
         && let Some(failed) = failed_answer(&mended)
     {
@@ -123,7 +124,7 @@ mod tests {
         let failed = prepared_text(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603}}"#).unwrap();
         let failed: ClientJsonRpcMessage = serde_json::from_str(&failed).unwrap();
         assert!(matches!(failed, ClientJsonRpcMessage::Error(_)), "{failed:?}");
-        // What can be parsed stays, and so does what is no answer.
+        // Messages that can be parsed stay, and so do messages that are not answers.
         for same in
             [r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#, r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#]
         {

@@ -35,7 +35,7 @@ impl Network {
         (bits <= most).then_some(Self { address, bits })
     }
 
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let differs = u32::from(own) ^ u32::from(other);
@@ -140,7 +140,7 @@ mod tests {
             ("203.0.113.9", &["198.51.100.1"][..], "203.0.113.9"),
             ("10.0.0.1", &[], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
-            // What the client itself has put before is not believed.
+            // Addresses that the client itself has put before are not believed.
             ("10.0.0.1", &["192.0.2.1, 198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1", &["192.0.2.1", "198.51.100.1, 10.0.0.2"], "198.51.100.1"),
             ("10.0.0.1", &["192.0.2.1, nonsense"], "10.0.0.1"),

@@ -240,27 +240,28 @@ impl Endpoint {
         }
         let method = head.method.clone();
         accept(&mut head.headers, &method, *json);
-        let (running, body) = match method {
+        // rmcp has one answer for both: a body that it cannot parse, and a body that is not declared as JSON.
+        let readable = method == Method::POST && parse_errors::says_json(&head.headers);
+        let mut body = match method {
             Method::POST => match clients.receive(&client, &mut head, body).await {
-                Ok(body) => {
-                    let body = match parse_errors::says_json(&head.headers) {
-                        true => match parse_errors::prepared(&mut head, body) {
-                            Ok(body) => body,
-                            Err(refused) => return parse_errors::answer(&refused),
-                        },
-                        false => body,
-                    };
-                    if let Some(refusal) = clients.refuse_tool(&client, &body) {
-                        return refusal;
-                    }
-                    (Some(activity.begin()), body)
-                }
+                Ok(body) => body,
                 Err(refusal) => return *refusal,
             },
-            _ => (None, Bytes::new()),
+            _ => Bytes::new(),
         };
-        // rmcp has one answer for both: a body that it cannot parse, and a body that is not declared as JSON.
-        let readable = running.is_some() && parse_errors::says_json(&head.headers);
+        if readable {
+            body = match parse_errors::prepared(&mut head, body) {
+                Ok(body) => body,
+                Err(refused) => return parse_errors::answer(&refused),
+            };
+        }
+        let running = match method {
+            Method::POST => match clients.refuse_tool(&client, &body) {
+                Some(refusal) => return refusal,
+                None => Some(activity.begin()),
+            },
+            _ => None,
+        };
         head.extensions.insert(activity.draining().clone());
         if *stateless {
             head.extensions.insert(StatelessRequest);

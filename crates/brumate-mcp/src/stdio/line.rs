@@ -2,7 +2,7 @@
 
 use crate::exact_arguments::ExactArguments;
 use crate::incoming::{InvalidMessage, NO_MESSAGE, failed_answer, parse_error, prepare, refuse_all, unreadable};
-use brumate_json::Envelopes;
+use brumate_json::{Envelope, Envelopes};
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonObject, JsonRpcMessage,
     Request, RequestId,
@@ -26,7 +26,7 @@ pub(super) enum ParsedLine {
 /// Parses a line: one message, or a batch. Empty lines, unknown notifications and broken ones give nothing.
 pub(super) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
-    // What is no UTF-8 becomes U+FFFD.
+    // Bytes that are not UTF-8 become U+FFFD.
     let text = String::from_utf8_lossy(line);
     if !text.starts_with('[') {
         return parse_text(&text).into_iter().collect();
@@ -39,17 +39,15 @@ pub(super) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
         Ok(batch) => return batch.into_iter().filter_map(|message| parse_text(message.get())).collect(),
         Err(error) => parse_error(error, None),
     };
-    let mut envelopes = Envelopes::default();
-    envelopes.feed(text.as_bytes());
-    invalid(envelopes, &refused)
+    invalid(Envelopes::read(text.as_bytes()), &refused)
 }
 
 /// Returns the answers to a line of more than `limit` bytes.
-pub(super) fn too_long(envelopes: Envelopes, limit: usize) -> Vec<ParsedLine> {
+pub(super) fn too_long(envelopes: Vec<Envelope>, limit: usize) -> Vec<ParsedLine> {
     invalid(envelopes, &InvalidMessage::new(format!("the message is longer than {limit} bytes"), None))
 }
 
-fn invalid(envelopes: Envelopes, refused: &InvalidMessage) -> Vec<ParsedLine> {
+fn invalid(envelopes: Vec<Envelope>, refused: &InvalidMessage) -> Vec<ParsedLine> {
     refuse_all(envelopes, refused).into_iter().map(ParsedLine::Invalid).collect()
 }
 

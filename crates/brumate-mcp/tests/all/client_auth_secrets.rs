@@ -158,7 +158,7 @@ async fn a_clients_secret_goes_to_its_issuer_alone() {
     let person = |registration| servers.oauth().registration(registration);
     let program = || ClientCredentials::secret(id, secret);
     let refused = "nothing was sent there";
-    // It is not said whose the secret is, or it is another's.
+    // The secret's issuer is not set, or it is another one.
     names(&servers, &[other]);
     for registration in [registered(), registered().issuer(own)] {
         let error = connect(&servers, person(registration)).await.unwrap_err().to_string();
@@ -192,7 +192,7 @@ async fn a_clients_secret_goes_to_its_issuer_alone() {
     assert!(!has_seen(&thief, secret) && has_seen(&servers, secret));
 }
 
-/// What an authorization server has given to a client that registered itself stays with it, too.
+/// Registrations and tokens of an authorization server stay with it.
 #[tokio::test]
 async fn another_issuer_gets_a_registration_of_its_own() {
     let (servers, other) = (Servers::start(Behaviour::default()).await, Servers::start(Behaviour::default()).await);

@@ -52,7 +52,7 @@ async fn exercise(client: &Client) {
     assert_eq!(result.text(), (LARGE + i128::from(u64::MAX)).to_string());
     let refused = client.call("add").arg("a", 1).arg("b", LARGE).await.unwrap();
     assert!(refused.is_error && refused.text().contains("18446744073709551619 is out of range"), "{}", refused.text());
-    // What would be rounded is refused.
+    // Numbers that would be rounded are refused.
     for tool in ["keep", "raw"] {
         assert!(!client.call(tool).arg("value", u64::MAX).await.unwrap().is_error);
         let refused = client.call(tool).arg("value", vec![LARGE]).await.unwrap();
@@ -165,7 +165,7 @@ async fn over_http_too() {
         }
     };
     let path = data(&mut line).await;
-    // Those that cannot be parsed.
+    // Answers that cannot be parsed.
     for (request, wanted) in requests().into_iter().skip(2) {
         let mut post = connect().await;
         let head = format!(

@@ -262,7 +262,7 @@ impl State {
         }
     }
 
-    /// What the secrets of this authorization server have in them, and those of others have not.
+    /// Text that all secrets of this authorization server contain, and secrets of others do not.
     pub(crate) fn tag(&self) -> String {
         format!("of-{}", self.issuer.rsplit(':').next().unwrap_or_default())
     }

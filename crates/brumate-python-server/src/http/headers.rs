@@ -27,8 +27,7 @@ pub(super) fn is_of_the_host(name: &HeaderName) -> bool {
 
 /// Returns the headers that `Connection` of an application's response says are for one connection only (RFC 9110, 7.6.1).
 ///
-/// It is not for requests. Behind the host there is no further connection but the application itself, to which the headers are addressed:
-/// a client could take `Host`, or what a proxy has added, from a request.
+/// Do not use it for requests: their headers are for the application. A client could take away `Host`, or a header of a proxy.
 pub(super) fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()

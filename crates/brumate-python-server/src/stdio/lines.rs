@@ -25,7 +25,7 @@ pub(super) enum Line {
 pub(super) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// What is known of the messages of a line that is too long, while its rest is skipped.
+    /// Known parts of the messages of a line that is too long, while its rest is skipped.
     skipping: Option<Envelopes>,
 }
 

@@ -274,7 +274,7 @@ mod tests {
     async fn a_server_cannot_stop_the_clock_for_ever() {
         let mut requests = Requests::new(LIMIT);
         requests.begin(id("a"), CALL).unwrap();
-        // What nobody is asked for does not stop it.
+        // A request that asks nobody does not stop the clock.
         requests.begin_of_server(id("ping"), false).unwrap();
         assert_eq!(requests.next_deadline(), Some(Instant::now() + LIMIT));
         // One question after the other, and none is answered.

@@ -23,7 +23,7 @@ fn answer_bytes(bytes: u64) -> usize {
     usize::try_from(bytes.saturating_add(bytes / 3 + ENVELOPE)).unwrap_or(usize::MAX)
 }
 
-/// Refuses a cursor for a list that has one page: no answer had it.
+/// Refuses every cursor: the list has one page, so no answer has given one out.
 pub(super) fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         Some(_) => Err(ErrorData::invalid_params("unknown cursor: list from the beginning, without one", None)),

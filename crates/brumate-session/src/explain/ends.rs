@@ -5,9 +5,6 @@ use brumate_engine_api::{ExitReason, Limits};
 use super::{CPU_TIMEOUT, GRACE, MAX_CONCURRENT, MEMORY, TIMEOUT, exited, memory, signal_name};
 use crate::units::format_duration;
 
-/// Number of the signal that ends a process at once.
-const SIGKILL: i32 = 9;
-
 /// Says why a machine ended, and names the limit if it was one.
 pub(super) fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
     let unmoved =
@@ -36,7 +33,7 @@ pub(super) fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
              limit. Give the server more memory, or lower the limits of each run ({MEMORY}) and of their number \
              ({MAX_CONCURRENT})."
         ),
-        ExitReason::Signal(SIGKILL) => {
+        ExitReason::Signal(ExitReason::SIGKILL) => {
             "The machine was ended from outside (SIGKILL), for example by the system's out-of-memory killer or an administrator; it had \
              reached none of its limits. Run the code again; if that happens again, the system's log says who ended it \
              (`journalctl -k`, or the events of the container)."

@@ -20,7 +20,7 @@ use super::directory::{DataDir, DataDirError, lock_file, private_file};
 use super::error::duration_in_words;
 use super::id::SessionId;
 use super::lease::{FrozenElsewhere, LeaseRequestError, freeze};
-use super::ownership::silence;
+use super::ownership::refusal;
 use super::record::{SessionRecord, SessionState};
 use super::registry::Registry;
 
@@ -103,7 +103,7 @@ impl Sessions {
         let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
         for name in needed_files(&source, &records) {
             match open(&source, &name).and_then(|file| copy(&file, &target, &name)) {
-                // It is reported when its session is used.
+                // A missing file is reported when its session is used.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 copied => copied.map_err(failed)?,
             }
@@ -120,17 +120,6 @@ impl Sessions {
         let id = DataDir::session_of(file.file_name()?.to_str()?)?;
         let image = file.with_file_name(DataDir::private_image_name(&id));
         Some((id, image))
-    }
-
-    /// Writes the sessions that are live and idle.
-    pub(super) async fn write_idle(&self) {
-        let slots: Vec<_> = self.slots().values().filter(|slot| slot.has_lease()).cloned().collect();
-        for slot in slots {
-            let Some(guard) = slot.try_lock() else { continue };
-            if let Err(error) = self.write_if_live(&slot, &guard).await {
-                tracing::warn!(session = ?slot.record().id, %error, "a session is missing in a backup");
-            }
-        }
     }
 }
 
@@ -238,13 +227,9 @@ async fn copy_session(
 
 /// Returns why a session's server has not frozen it.
 fn reason_of(error: LeaseRequestError) -> String {
-    let (process, reason) = match error {
-        LeaseRequestError::Refused { process, reason } => (process, reason),
-        LeaseRequestError::Silent { process } => (process, silence()),
-    };
-    match process {
-        Some(process) => format!("its server (process {process}): {reason}"),
-        None => reason,
+    match refusal(error) {
+        (Some(process), reason) => format!("its server (process {process}): {reason}"),
+        (None, reason) => reason,
     }
 }
 

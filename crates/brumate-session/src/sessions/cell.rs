@@ -100,14 +100,11 @@ impl Sessions {
     /// [`SessionError::NotFound`]; [`SessionError::OwnedElsewhere`] when the server that has the session does not answer.
     pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
         let slot = self.find(principal, id).await?;
-        if slot.has_lease() && slot.interrupt() {
-            return Ok(true);
+        if slot.has_lease() {
+            return Ok(slot.interrupt());
         }
         let id = slot.record().id.clone();
-        let elsewhere = match slot.has_lease() {
-            true => Ok(false),
-            false => self.inner.leases().interrupt(&id).await,
-        };
+        let elsewhere = self.inner.leases().interrupt(&id).await;
         // A cell of this server may wait for the session.
         if matches!(elsewhere, Ok(true)) || slot.interrupt() {
             return Ok(true);

@@ -29,7 +29,6 @@ impl Sessions {
         self.store_lost().await.map_err(|error| failed(error.to_string()))?;
         self.remove_unneeded_files().await.map_err(|error| failed(error.to_string()))?;
         self.sweep().await;
-        self.inner.directory.keep_reserve();
         Ok(())
     }
 
@@ -123,7 +122,7 @@ impl Sessions {
         self.inner.directory.keep_reserve();
     }
 
-    /// Writes to the registry what makes room on the disk. When the disk is full, the write gets the reserve.
+    /// Does a write to the registry that frees disk space. When the disk is full, the write gets the reserve.
     pub(super) async fn with_reserve<F>(&self, write: impl Fn() -> F) -> Result<(), SessionError>
     where
         F: Future<Output = Result<(), SessionError>>,

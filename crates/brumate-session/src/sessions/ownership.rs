@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::directory::DataDir;
 use super::error::{SessionError, duration_in_words};
 use super::id::SessionId;
-use super::lease::{Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, SILENCE_LIMIT, Urgency};
+use super::lease::{
+    Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, RETRY_INTERVAL, SILENCE_LIMIT, Urgency,
+};
 use super::live::DiskCheck;
 use super::record::{ImageFile, SessionRecord, SessionState};
 use super::registry::{CommitSync, RecordParts};
 use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
-/// Time between attempts to reach the owner of a session: a killed server takes a moment to end.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Time between attempts to take a session that its owner has released for this server or another one.
 const TURN_INTERVAL: Duration = Duration::from_millis(2);
 /// Milliseconds of use after which the time of the last use is stored again.
@@ -90,7 +90,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Slot::lock`]; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
+    /// Fails as [`Slot::lock`] does; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
     /// sign of life for [`SILENCE_LIMIT`]; [`SessionError::NotFound`] when it has removed it.
     pub(super) async fn lock_session(
         &self,
@@ -261,15 +261,20 @@ impl Sessions {
 
 /// Returns the error for a session that another server owns and does not release.
 pub(super) fn owned_elsewhere_error(id: SessionId, error: LeaseRequestError) -> SessionError {
-    let (process, reason) = match error {
-        LeaseRequestError::Refused { process, reason } => (process, reason),
-        LeaseRequestError::Silent { process } => (process, silence()),
-    };
+    let (process, reason) = refusal(error);
     SessionError::OwnedElsewhere { id, process, reason }
 }
 
+/// Returns the process that does not release a session, if it is known, and the reason for the user.
+pub(super) fn refusal(error: LeaseRequestError) -> (Option<u32>, String) {
+    match error {
+        LeaseRequestError::Refused { process, reason } => (process, reason),
+        LeaseRequestError::Silent { process } => (process, silence()),
+    }
+}
+
 /// Returns the reason for a server that hangs, and what to do.
-pub(super) fn silence() -> String {
+fn silence() -> String {
     let limit = duration_in_words(SILENCE_LIMIT);
     format!(
         "it has not answered for {limit}; if it hangs, end that process, and the session is as it was last answered"
@@ -309,14 +314,6 @@ impl LeaseRequestHandler for RequestHandler {
     fn interrupt(&self, id: &SessionId) -> bool {
         let slot = self.sessions().and_then(|sessions| sessions.slots().get(id).cloned());
         slot.is_some_and(|slot| slot.interrupt())
-    }
-
-    fn flush(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if let Some(sessions) = self.sessions() {
-                sessions.write_idle().await;
-            }
-        })
     }
 }
 

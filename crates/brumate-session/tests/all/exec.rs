@@ -57,7 +57,7 @@ async fn every_end_is_told_apart() {
     assert_eq!(end(Script::exiting(258, "bye")).await, ScriptEnd::Exited { code: 2, message: "bye".to_owned() });
     assert_eq!(end(Script::dying(ExitReason::Exit(3))).await, ScriptEnd::Exited { code: 3, message: String::new() });
     assert!(
-        matches!(end(Script::raising("ValueError", "no")).await, ScriptEnd::Raised { traceback } if traceback.ends_with("ValueError: no"))
+        matches!(end(Script::raising("ValueError", "no")).await, ScriptEnd::Raised { text } if text.ends_with("ValueError: no"))
     );
     assert!(matches!(
         end(Script::dying(ExitReason::TimeLimit)).await,

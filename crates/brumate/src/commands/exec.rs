@@ -61,9 +61,9 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     }
     let ScriptReport { end, new_files, copied, .. } = end?;
     match &end {
-        ScriptEnd::Exited { message, .. } if message.is_empty() => {}
+        ScriptEnd::Exited { message: text, .. } | ScriptEnd::Raised { text } if text.is_empty() => {}
         ScriptEnd::Exited { message, .. } => print_guest(message.trim_end_matches('\n')),
-        ScriptEnd::Raised { traceback: text }
+        ScriptEnd::Raised { text }
         | ScriptEnd::Stopped { text, .. }
         | ScriptEnd::Killed { text }
         | ScriptEnd::InstallError { text } => print_guest(text),

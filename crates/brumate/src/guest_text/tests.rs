@@ -1,4 +1,4 @@
-//! What guests write, and what is shown of it.
+//! Text of guests, and the text that is shown.
 
 use super::*;
 

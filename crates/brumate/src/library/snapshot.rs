@@ -274,7 +274,7 @@ mod tests {
         Manifest { format: FORMAT, brumate: "0.1.0".to_owned(), session }
     }
 
-    /// What unpacking an archive of these entries says; `true`: compressed.
+    /// Returns the error of unpacking an archive of these entries; `true`: compressed.
     fn refused(entries: &[(&str, &[u8], bool)]) -> String {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("x.brumate");
@@ -348,7 +348,7 @@ mod tests {
             refused(&[(MANIFEST, &good, true), (SESSION, b"state", false), (&image, &zeros, true)]),
             "the image in it is too large for its compressed size"
         );
-        // What the archive says of its sizes is not believed, and a manifest ends at its bound.
+        // Sizes in the archive's headers are not believed, and a manifest ends at its bound.
         for (bytes, compressed) in [(64 << 20, true), (2 << 20, true), (17 << 20, false)] {
             assert_eq!(
                 refused(&[(MANIFEST, &zeros[..bytes], compressed)]),
@@ -356,7 +356,7 @@ mod tests {
                 "{bytes}"
             );
         }
-        // What is small, or does not compress much, is read and not kept.
+        // A small manifest, or one that compresses little, is read and not kept.
         let list = [b"[", &b"0,".repeat(1 << 18)[..], b"0]"].concat();
         assert_eq!(refused(&[(MANIFEST, &list, true)]), "it is not a snapshot of a session");
     }

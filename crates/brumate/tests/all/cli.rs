@@ -223,6 +223,35 @@ fn scripts_end_with_the_status_of_a_process() {
 }
 
 #[test]
+fn a_script_says_why_it_ends_before_its_exit_functions_run() {
+    let exit = "import atexit, sys\natexit.register(print, 'bye', file=sys.stderr)\n";
+    for (options, end, status, first) in [
+        (vec![], "1/0", 1, "ZeroDivisionError: division by zero\nbye\n"),
+        (vec![], "sys.exit('why')", 1, "why\nbye\n"),
+        (vec![], "raise KeyboardInterrupt", 130, "KeyboardInterrupt\nbye\n"),
+        // A text for which there was no room in stderr is not lost.
+        (vec!["--output-limit", "10KB"], "print('x' * 20_000, file=sys.stderr)\n1/0", 1, "division by zero\n"),
+        // CPython overflows its stack here as well.
+        (vec![], DEEP, 139, "RecursionError: "),
+    ] {
+        let (found, stdout, stderr) = exec(&options, &format!("{exit}{end}"), &[]);
+        assert_eq!((found, stdout.as_str()), (Some(status), ""), "{end}: {stderr}");
+        assert_eq!(stderr.matches(first).count(), 1, "{end}: {stderr}");
+    }
+}
+
+/// Fails, and its objects cannot be freed.
+const DEEP: &str = "
+import numpy
+value = numpy.array(0, dtype=object)
+for _ in range(100_000):
+    outer = numpy.empty((), dtype=object)
+    outer[()] = value
+    value = outer
+repr(value)
+";
+
+#[test]
 fn a_script_lies_where_its_directory_is_granted() {
     let directory = tempfile::tempdir().unwrap();
     let inner = directory.path().join("inner");

@@ -1,4 +1,4 @@
-//! What `brumate client` sends to the authorization server that a server names.
+//! Requests of `brumate client` to the authorization server that a server names.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

@@ -199,7 +199,7 @@ async fn what_is_no_session_is_refused() {
     assert!(matches!(&error, Error::Outdated(reason) if reason.contains("another format")), "{error}");
 }
 
-/// What a session has of its local time, its locks and its links.
+/// Returns a session's local time, locks and links.
 const PLACE: &str = "import fcntl, time, os
 other = open('/tmp/locked')
 try:

@@ -46,7 +46,7 @@ impl Host {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What a run of another process with this cache shows.
+    /// Returns the output of a run in another process with this cache.
     fn shown_by_another_process(&self) -> String {
         let script = self.data.path().join("show.py");
         std::fs::write(&script, "import sys\nprint(sys.copyright[:9])").unwrap();

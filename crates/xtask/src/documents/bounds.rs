@@ -16,7 +16,7 @@ const LEDGER: &str = "docs/bounds.toml";
 const PREFIXES: [&str; 2] = ["MAX_", "MIN_"];
 const PARTS: [&str; 6] = ["LIMIT", "TIMEOUT", "QUEUE", "PATIENCE", "INBOX", "GUARANTEED"];
 
-/// What stands above the tables.
+/// Text above the tables.
 const HEADER: &str = "\
 # Bounds
 

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 /// The generated file.
 pub(crate) const PATH: &str = "docs/untrusted.md";
-/// What the code does not say.
+/// Source of the document, beside the code.
 const LEDGER: &str = "docs/untrusted.toml";
 
 /// Paths by which a source file uses a decompressor or a reader of archives or pictures.
@@ -33,7 +33,7 @@ const READERS: [&str; 13] = [
 /// A checksum of the same library, which unpacks nothing.
 const CHECKSUM: &str = "flate2::Crc";
 
-/// What stands above the tables.
+/// Text above the tables.
 const HEADER: &str = "\
 # What others wrote
 
@@ -58,13 +58,13 @@ struct Group {
     row: Vec<Row>,
 }
 
-/// What the ledger says of one source.
+/// Row of the ledger: one source.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
     /// Who wrote what.
     source: String,
-    /// What the host does with it.
+    /// Action of the host.
     does: String,
     /// Source files that do it.
     at: Vec<String>,

@@ -178,6 +178,7 @@ fn from_machine() -> Vec<FromMachine> {
         let new_files = vec![FileInfo { path: "/tmp/a".to_owned(), size: 1, modified: 2, stamp: 3 }];
         let outcome = Outcome {
             ended,
+            is_printed: true,
             stopped,
             output_dropped: 1 << 40,
             peak_memory_bytes: 5,

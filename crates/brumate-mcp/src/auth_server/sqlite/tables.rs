@@ -48,7 +48,7 @@ pub(super) const LAYOUT: Layout = Layout {
     ",
 };
 
-/// What finds the clients to remove. Databases that were made without it get it when they are opened.
+/// Index that finds the clients to remove. Databases without it get it when they are opened.
 pub(super) const INDEXES: &str = "CREATE INDEX IF NOT EXISTS tokens_client ON tokens (client)";
 
 const CODE: &str = "code";

@@ -1,4 +1,4 @@
-//! What clients that nobody has checked can make the authorization server show, send, fetch and keep.
+//! Clients that nobody has checked: the bounds of showing, sending, fetching and keeping for them.
 
 use super::world::{BACK, ISSUER, RESOURCE, World, browser, directory, encode, parameter, request, serve};
 use crate::support::{Http, read};

@@ -16,8 +16,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::directory::{DataDir, lock_file, private_file};
 use super::super::id::SessionId;
-use super::socket::{self, Connection, LeaseListener, LeaseReply, LeaseRequest};
-use super::{Lease, LeaseHold, LeaseRequestError, Leases, OwnerWait, Urgency};
+use super::socket::{self, Connection, LeaseListener, LeaseRequest};
+use super::{Lease, LeaseHold, LeaseRequestError, Leases, OwnerWait, RETRY_INTERVAL, Urgency};
 
 /// Most bytes of a server's name.
 const MAX_NAME_BYTES: u64 = 64;
@@ -25,8 +25,6 @@ const MAX_NAME_BYTES: u64 = 64;
 const RESERVED: &str = "next ";
 /// Time for which a session is reserved. A server that gets a session takes it in a few milliseconds.
 const RESERVATION: Duration = Duration::from_secs(1);
-/// Time between two attempts to reach the owner of a session: a killed server takes a moment to end.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Leases of one server.
 pub(crate) struct LocalLeases {
@@ -132,14 +130,15 @@ impl LocalLeases {
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
+    /// Sends a request to the owner of a session. Returns whether there is one and it had something to do.
     async fn ask(
         &self,
         id: &SessionId,
         request: LeaseRequest,
         wait: &mut OwnerWait,
-    ) -> Result<LeaseReply, LeaseRequestError> {
+    ) -> Result<bool, LeaseRequestError> {
         let asked = ask_owner(&self.leases.join(id.as_str()), &self.servers, request, wait).await?;
-        Ok(asked.map_or(LeaseReply::Done { did: false }, |(reply, _)| reply))
+        Ok(asked.is_some_and(|(did, _)| did))
     }
 }
 
@@ -149,12 +148,12 @@ async fn ask_owner(
     servers: &Path,
     request: LeaseRequest,
     wait: &mut OwnerWait,
-) -> Result<Option<(LeaseReply, Connection)>, LeaseRequestError> {
+) -> Result<Option<(bool, Connection)>, LeaseRequestError> {
     let owner = File::open(path).ok().and_then(|file| name_in(&file));
     match owner {
         Some(name) if name.starts_with(RESERVED) => Ok(None),
         Some(name) => socket::ask(servers, &name, &request, wait).await.map(Some),
-        // It is being taken, or a backup has it.
+        // A server is taking the session, or a backup holds it.
         None if is_locked(path) => Err(LeaseRequestError::Silent { process: None }),
         None => Ok(None),
     }
@@ -189,10 +188,7 @@ pub(crate) async fn freeze(directory: &DataDir, id: &SessionId) -> Result<Frozen
             return Ok(FrozenElsewhere::Unowned(file));
         }
         match ask_owner(&path, &servers, LeaseRequest::Freeze { session: id.to_string() }, &mut wait).await {
-            Ok(Some((LeaseReply::Done { did: true }, connection))) => return Ok(FrozenElsewhere::ByOwner(connection)),
-            Ok(Some((LeaseReply::Refused { process, reason }, _))) => {
-                return Err(LeaseRequestError::Refused { process, reason });
-            }
+            Ok(Some((true, connection))) => return Ok(FrozenElsewhere::ByOwner(connection)),
             Ok(_) => {}
             Err(error @ LeaseRequestError::Refused { .. }) => return Err(error),
             Err(error) if wait.is_over() => return Err(error),
@@ -228,20 +224,14 @@ impl Leases for LocalLeases {
             let waited_ms = u64::try_from(wait.waited().as_millis()).unwrap_or(u64::MAX);
             let server = Some(self.name.clone());
             let request = LeaseRequest::Release { session: id.to_string(), urgency, server, waited_ms };
-            match self.ask(id, request, wait).await? {
-                LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
-                _ => Ok(()),
-            }
+            self.ask(id, request, wait).await.map(drop)
         })
     }
 
     fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>> {
         Box::pin(async move {
             let request = LeaseRequest::Interrupt { session: id.to_string() };
-            match self.ask(id, request, &mut OwnerWait::begin()).await? {
-                LeaseReply::Refused { process, reason } => Err(LeaseRequestError::Refused { process, reason }),
-                reply => Ok(matches!(reply, LeaseReply::Done { did: true })),
-            }
+            self.ask(id, request, &mut OwnerWait::begin()).await
         })
     }
 }

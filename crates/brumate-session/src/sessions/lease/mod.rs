@@ -22,7 +22,7 @@ use super::id::SessionId;
 
 pub(crate) use local::{FrozenElsewhere, LocalLeases, freeze};
 pub(crate) use socket::LeaseListener;
-pub(crate) use wait::{OwnerWait, SILENCE_LIMIT};
+pub(crate) use wait::{OwnerWait, RETRY_INTERVAL, SILENCE_LIMIT};
 
 /// Right of one server to run and change a session. Dropping it releases the session.
 pub(crate) struct Lease(Box<dyn LeaseHold>);
@@ -117,7 +117,4 @@ pub(crate) trait LeaseRequestHandler: Send + Sync {
     /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it. The error is a
     /// reason for the user.
     fn freeze<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Frozen>, String>>;
-
-    /// Writes the sessions that are live and idle.
-    fn flush(&self) -> BoxFuture<'_, ()>;
 }

@@ -63,8 +63,6 @@ pub(super) enum LeaseRequest {
     Freeze { session: String },
     /// Interrupts the running cell of a session.
     Interrupt { session: String },
-    /// Writes the live sessions.
-    Flush,
 }
 
 /// Line with a request.
@@ -80,7 +78,7 @@ struct RequestLine<R> {
 /// Reply to a [`LeaseRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
-pub(super) enum LeaseReply {
+enum LeaseReply {
     /// The request has arrived.
     Accepted {
         process: u32,
@@ -229,10 +227,6 @@ async fn work_on(request: LeaseRequest, handler: &dyn LeaseRequestHandler) -> Re
         LeaseRequest::Interrupt { session } => {
             Ok((SessionId::parse(&session).is_some_and(|id| handler.interrupt(&id)), None))
         }
-        LeaseRequest::Flush => {
-            handler.flush().await;
-            Ok((true, None))
-        }
     }
 }
 
@@ -242,17 +236,18 @@ pub(crate) struct Connection {
     _writer: OwnedWriteHalf,
 }
 
-/// Sends a request to a server and waits for its last reply. `wait` bounds the silence of the server.
+/// Sends a request to a server and waits for its last reply: whether there was something to do. `wait` bounds the silence of
+/// the server.
 ///
 /// # Errors
 ///
-/// [`LeaseRequestError::Silent`] when the server has ended, or gives no sign of life in time.
+/// [`LeaseRequestError::Refused`]; [`LeaseRequestError::Silent`] when the server has ended, or gives no sign of life in time.
 pub(super) async fn ask(
     directory: &Path,
     name: &str,
     request: &LeaseRequest,
     wait: &mut OwnerWait,
-) -> Result<(LeaseReply, Connection), LeaseRequestError> {
+) -> Result<(bool, Connection), LeaseRequestError> {
     let process = process_of(name);
     let silent = |_| LeaseRequestError::Silent { process };
     let opened = File::open(directory).map_err(silent)?;
@@ -278,7 +273,8 @@ pub(super) async fn ask(
         match reply {
             LeaseReply::Accepted { signs: false, .. } => deadline = Instant::now() + UNSIGNED_LIMIT,
             LeaseReply::Accepted { signs: true, .. } | LeaseReply::Working => deadline = wait.deadline(),
-            last => return Ok((last, Connection { _reader: reader, _writer: writer })),
+            LeaseReply::Done { did } => return Ok((did, Connection { _reader: reader, _writer: writer })),
+            LeaseReply::Refused { process, reason } => return Err(LeaseRequestError::Refused { process, reason }),
         }
     }
 }

@@ -7,6 +7,9 @@ use tokio::time::Instant;
 /// Longest time without a sign of life from the owner of a session. Then a call that waits for the session fails.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 
+/// Time between two attempts to reach the owner of a session: a killed server takes a moment to end.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Wait of one call for a session that other servers own, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnerWait {

@@ -15,32 +15,28 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn read(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let read = Self::connect(&directory.registry(), flags).and_then(|connection| {
+        Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| {
             // A file that was just made has no tables.
-            if Self::version(&connection)? == 0 { Ok(Vec::new()) } else { all(&connection) }
-        });
-        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+            if Self::version(connection)? == 0 { Ok(Vec::new()) } else { all(connection) }
+        })
     }
 
     /// Reads one session as [`Registry::read`] does; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn read_one(directory: &DataDir, id: &SessionId) -> Result<Option<SessionRecord>, DataDirError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let read = Self::connect(&directory.registry(), flags).and_then(|connection| one(&connection, id));
-        read.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+        Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| one(connection, id))
     }
 
     /// Reads the registry as [`Registry::read`] does, after an integrity check by SQLite.
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn check(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -58,7 +54,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn copy(directory: &DataDir, to: &Path) -> Result<(), DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -74,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn replace(directory: &DataDir, record: &SessionRecord) -> Result<(), DataDirError> {
         Self::edit(directory, |connection| {
             put(connection, record)?;
@@ -88,15 +84,25 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::open`].
+    /// Fails as [`Registry::open`] does.
     pub(crate) fn forget(directory: &DataDir, id: &SessionId) -> Result<(), DataDirError> {
         let sql = "DELETE FROM sessions WHERE id = ?1";
         Self::edit(directory, |connection| connection.execute(sql, [id.as_str()]).map(drop))
     }
 
     fn edit(directory: &DataDir, change: impl FnOnce(&Connection) -> rusqlite::Result<()>) -> Result<(), DataDirError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let changed = Self::connect(&directory.registry(), flags).and_then(|connection| change(&connection));
-        changed.map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
+        Self::with(directory, OpenFlags::SQLITE_OPEN_READ_WRITE, change)
+    }
+
+    /// Opens the registry of a directory with `access`, and does `work`.
+    fn with<T>(
+        directory: &DataDir,
+        access: OpenFlags,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DataDirError> {
+        let connection = Self::connect(&directory.registry(), access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+        connection
+            .and_then(|connection| work(&connection))
+            .map_err(|error| DataDirError::Registry { path: directory.root().to_owned(), reason: error.to_string() })
     }
 }

@@ -162,7 +162,7 @@ async fn links_in_a_backup_are_not_followed() {
     for copied in std::fs::read_dir(other.join("sessions")).unwrap() {
         assert_ne!(std::fs::read(copied.unwrap().path()).unwrap(), b"secret");
     }
-    // What would never end is refused as well.
+    // A file without an end is refused as well.
     std::fs::remove_file(file).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     assert!(Sessions::restore_backup(&to, &place.path().join("third")).is_err());

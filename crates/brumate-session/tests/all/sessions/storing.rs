@@ -162,7 +162,7 @@ async fn a_small_change_needs_no_room_for_the_file_that_it_replaces() {
     FREE.store((1 << 20) + 5_000, Ordering::SeqCst);
     host.engine.set_max_session_bytes(5_000);
     assert!(host.cell(Some(&id), "x = 1").await.unwrap().success);
-    // What would be larger than the old file and what is free is refused.
+    // A state that is larger than the old file and the free space together is refused.
     FREE.store((1 << 20) + 100, Ordering::SeqCst);
     let report = host.cell(Some(&id), "big").await.unwrap();
     assert!(!report.success && report.rolled_back, "{report:?}");

@@ -97,7 +97,7 @@ impl Launcher for ProgramLauncher {
 fn machine_end(end: &ScriptEnd) -> MachineEnd {
     let text = match end {
         ScriptEnd::Exited { message: text, .. }
-        | ScriptEnd::Raised { traceback: text }
+        | ScriptEnd::Raised { text }
         | ScriptEnd::Stopped { text, .. }
         | ScriptEnd::Killed { text }
         | ScriptEnd::InstallError { text } => text,

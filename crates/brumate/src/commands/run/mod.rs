@@ -75,7 +75,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Res
     let (end, signalled) = Signals::listen()?.guard(&shutdown, work).await;
     let end = end?;
     if !end.text.is_empty() {
-        // What the server says is log, as what it prints.
+        // Text of the server is log, like its output.
         let mut text = GuestText::default();
         print_line((text.next(&end.text) + &text.finish()).trim_end_matches('\n'));
     }

@@ -284,6 +284,7 @@ fn outcome() -> Outcome {
     let (peak_memory_bytes, cpu) = (u64::MAX, Duration::MAX);
     Outcome {
         ended: Ended::Returned(None),
+        is_printed: true,
         stopped: None,
         output_dropped: u64::MAX,
         peak_memory_bytes,

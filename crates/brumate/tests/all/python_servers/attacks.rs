@@ -271,7 +271,7 @@ fn requests_for_sessions_that_cannot_start_cost_little() {
     assert!(!log.contains('\x1b') && !log.lines().any(|line| line.starts_with("brumate: forged")), "{log}");
 }
 
-/// What a program may write to harm whoever looks at it.
+/// Text that a program may write to harm its reader.
 const HARMFUL: &str = r#"
 import sys
 for text in ("\x1b]0;title\x07", "\x1b]52;c;aGk=\x07", "\x1b[2J\x1b[1A", "\x9b1A", "\x08\x0c", "\r", "\u202e"):

@@ -1,4 +1,4 @@
-//! What is known of each session: a counter in memory and the same one in a file, which cells raise.
+//! Model of each session: a counter in memory and the same one in a file, which cells raise.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ os.replace('new', 'count')
 n = kept + 1
 print(n)";
 
-/// What a call has done to a session.
+/// Effect of a call on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// It was answered: the counter has this value.
