@@ -107,8 +107,11 @@ impl Sessions {
                     && let Some(place) = self.try_live_place().await
                 {
                     let session = live.session.fork().await?;
-                    let id = child.record().id.clone();
-                    self.enable_crash_recovery(&id, &*session).await;
+                    self.enable_crash_recovery(child, &*session).await;
+                    if !child.has_crash_recovery() {
+                        let image = self.write_image(child, &*session).await?;
+                        self.adopt_image(child, image, SessionState::Live).await?;
+                    }
                     *to = MachineState::Live(LiveMachine::new(session, place));
                 } else {
                     let image = self.write_image(child, &*live.session).await?;
@@ -131,17 +134,16 @@ impl Sessions {
             record.packages.clear();
             record.clone()
         };
-        self.enable_crash_recovery(&record.id, &*session).await;
+        self.enable_crash_recovery(child, &*session).await;
         if let Err(error) = self.note_files(child, &*session).await {
             tracing::warn!(%error, "the files of a session cannot be listed");
         }
         let record = SessionRecord { files: child.record().files.clone(), ..record };
-        match self.inner.settings.durability {
-            Durability::Cell => {
-                let image = self.write_image(child, &*session).await?;
-                self.adopt_image(child, image, SessionState::Live).await?;
-            }
-            Durability::Shutdown => self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await?,
+        if self.inner.settings.durability == Durability::Cell || !child.has_crash_recovery() {
+            let image = self.write_image(child, &*session).await?;
+            self.adopt_image(child, image, SessionState::Live).await?;
+        } else {
+            self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await?;
         }
         *to = MachineState::Live(LiveMachine::new(session, place));
         Ok(())
