@@ -15,19 +15,34 @@ macro_rules! client {
             super::super::run(stringify!($module), stringify!($case), super::super::$client);
         }
     };
+    (long: $module:ident, $case:ident, $name:ident, $client:ident) => {
+        #[test]
+        #[ignore = "long tier"]
+        fn $name() {
+            super::super::super::run(stringify!($module), stringify!($case), super::super::super::$client);
+        }
+    };
 }
 
-/// The cases of each module in the order of its file. They run with both clients, those after `once` with the newer one.
+/// The cases of each module. They run with both clients. What those after `server` ask of the server is the same for both clients:
+/// they run with the newer one, and with the older one in the long tier. Those after `once` are about the server alone.
 macro_rules! cases {
-    ($($module:ident: $($case:ident)* $((once: $($single:ident)+))?;)+) => {
+    ($($module:ident: $($case:ident)* $((server: $($same:ident)+))? $((once: $($single:ident)+))?;)+) => {
         $(mod $module {
             /// Every case that is run.
-            pub(super) const CASES: &[&str] = &[$(stringify!($case),)* $($(stringify!($single)),+)?];
+            pub(super) const CASES: &[&str] = &[$(stringify!($case),)* $($(stringify!($same),)+)? $($(stringify!($single)),+)?];
 
             $(mod $case {
                 client!($module, $case, mcp2, MCP2);
                 client!($module, $case, mcp1, MCP1);
             })*
+            $($(mod $same {
+                client!($module, $same, mcp2, MCP2);
+
+                mod long_tier {
+                    client!(long: $module, $same, mcp1, MCP1);
+                }
+            })+)?
             $($(mod $single {
                 client!($module, $single, mcp2, MCP2);
             })+)?
@@ -43,33 +58,38 @@ macro_rules! cases {
 }
 
 cases! {
-    session_cases: transcript failing_first_cell restart durable killed sleeping forks fresh_names tools_together two_servers
-        blank_session;
-    cell_cases: long_cell over_the_limit out_of_memory stopping leaving long_output questions thinking nobody_to_ask;
-    file_cases: traversal files uploads inputs natural_order nothing_of_ours (once: ranges);
-    figure_cases: figures figures_once large_figure;
-    contract_cases: identity schemas answers ids results errors state missing_sessions expired clearing walls installing magics;
+    session_cases: transcript failing_first_cell restart durable forks fresh_names tools_together two_servers blank_session
+        (server: killed sleeping);
+    cell_cases: stopping questions nobody_to_ask (server: long_cell over_the_limit out_of_memory leaving long_output thinking);
+    file_cases: files uploads inputs (server: traversal natural_order nothing_of_ours) (once: ranges);
+    figure_cases: figures (server: figures_once large_figure);
+    contract_cases: identity schemas answers ids results errors state missing_sessions expired clearing
+        (server: walls installing magics);
     contract_file_cases: resource_types other_names ways_out list_changed;
-    output_cases: history displays ready figures_of_each_library saved_figures content_blocks bounded_text readable_displays
-        several_values programs_and_tasks;
+    output_cases: history displays content_blocks bounded_text
+        (server: ready figures_of_each_library saved_figures readable_displays several_values programs_and_tasks);
     package_cases: pinned (once: email_validator ways bundled conflicts offline stateless overriding constrained told distribution);
-    package_session_cases: sessions installing (once: undone recorded drawn_keys);
+    package_session_cases: sessions (server: installing) (once: undone recorded drawn_keys);
     package_policy_cases: (once: policy locking credentials);
     storage_cases: (once: quota full_disk backups);
-    analyst_cases: afternoon;
+    analyst_cases: (server: afternoon);
     random_cases: (once: crowd killed_under_load);
 }
 
-/// Cases that a module defines.
+/// Cases that a module defines, in the order of their names.
 fn written(source: &str) -> Vec<&str> {
     let definitions = source.lines().filter_map(|line| line.strip_prefix("async def "));
-    definitions.filter_map(|line| line.strip_suffix("(setup: Setup) -> None:")).collect()
+    let mut cases: Vec<&str> = definitions.filter_map(|line| line.strip_suffix("(setup: Setup) -> None:")).collect();
+    cases.sort_unstable();
+    cases
 }
 
 #[test]
 fn no_case_is_forgotten() {
     for (module, source, cases) in MODULES {
-        assert_eq!(written(source), *cases, "{module}");
+        let mut cases = cases.to_vec();
+        cases.sort_unstable();
+        assert_eq!(written(source), cases, "{module}");
     }
 }
 
