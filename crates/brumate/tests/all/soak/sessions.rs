@@ -82,10 +82,18 @@ impl Soak {
         soak
     }
 
-    /// Makes a session. `None` if the server was killed, or the disk is full.
+    /// Makes a session. `None` if the server was killed or told to end, or the disk is full.
     fn open(&self, place: &Place) -> Option<Arc<Model>> {
-        let answer = place.server.lock().unwrap().cell("", "n = 0")?;
-        Some(Arc::new(Model::new(answer["session_info"]["session_id"].as_str()?)))
+        let mut server = place.server.lock().unwrap();
+        let answer = server.cell("", "n = 0")?;
+        let id = answer["session_info"]["session_id"].as_str()?;
+        if answer["success"] == true {
+            return Some(Arc::new(Model::new(id)));
+        }
+        // The session was made, and its cell was interrupted.
+        let call = server.call("clear_session", &json!({"session_id": id}));
+        let _ = server.answer(call);
+        None
     }
 
     fn pick(&self, random: &mut Random) -> (usize, Arc<Model>) {
