@@ -3,7 +3,7 @@
 mod app;
 mod authenticate;
 mod authority;
-mod budget;
+pub(crate) mod budget;
 mod charged_message;
 mod clients;
 mod connections;

@@ -164,6 +164,8 @@ mod log_level;
 pub mod lowlevel;
 mod media;
 mod message;
+#[cfg(any(feature = "client", feature = "server"))]
+mod numbers;
 #[cfg(feature = "server")]
 mod principal;
 #[cfg(feature = "server")]
@@ -192,6 +194,8 @@ mod tasks;
 mod template;
 #[cfg(feature = "server")]
 mod tool;
+#[cfg(feature = "server")]
+mod watchdog;
 
 #[cfg(feature = "server")]
 pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};

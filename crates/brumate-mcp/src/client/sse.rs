@@ -3,7 +3,7 @@
 use super::body::{MAX_MESSAGE, events, media_type};
 use super::error::ClientError;
 use super::error_sources::of_credentials;
-use super::http::{HttpBackend, challenges};
+use super::http::{HttpBackend, challenges, http_error};
 use crate::error::causes;
 use crate::exact_arguments::to_json;
 use bytes::Bytes;
@@ -84,7 +84,7 @@ impl Transport<RoleClient> for SseTransport {
             if status.is_success() {
                 return Ok(());
             }
-            Err(io::Error::other(format!("HTTP {status}")))
+            Err(io::Error::other(http_error(response).await))
         }
     }
 

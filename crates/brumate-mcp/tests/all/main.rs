@@ -18,6 +18,7 @@ mod exact;
 mod http;
 mod interop;
 mod layers;
+mod limits;
 mod listing;
 mod log;
 mod macros;
