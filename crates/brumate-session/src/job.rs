@@ -81,6 +81,7 @@ impl Runner {
             () = revoked.cancelled() => return Err(RunError::Revoked),
             preparation = preparer.prepare(spec, &execute.code, &local, inference) => preparation?,
         };
+        let mut execute = execute;
         let PreparedMachine { mut machine, dependencies, installation } = match preparation {
             Preparation::Ready(prepared) => prepared,
             Preparation::InstallError(error) => return Ok(JobOutcome::InstallError { error }),
@@ -89,6 +90,7 @@ impl Runner {
                 return Ok(JobOutcome::Ran { dependencies: Vec::new(), end, copied: CopyReport::default() });
             }
         };
+        execute.packages = installation.bundled().map(str::to_owned).collect();
         permit.start(self.limits().cpu);
         Phases::start(phases);
         let stop = KillOnDrop(machine.interrupt_handle());

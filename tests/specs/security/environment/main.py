@@ -82,7 +82,7 @@ def files():
 def tree():
     # Nothing but the interpreter, its home and its devices.
     top = set(os.listdir("/"))
-    assert top <= {"tmp", "dev", "proc", "lib", "home", "workspace"}, top
+    assert top <= {"tmp", "dev", "proc", "lib", "usr", "home", "workspace"}, top
     assert set(os.listdir("/lib")) <= {"python3.14", "brumate"}, os.listdir("/lib")
     assert os.listdir("/home") == ["user"] and os.listdir("/home/user") == ["main.py"] and os.listdir("/tmp") == []
     print(sorted(os.listdir("/dev")), os.listdir("/proc"))
