@@ -71,7 +71,7 @@ class Finder:
         if name in _POOL_MODULES:
             return _Spec(name, _Pools)
         if name == semaphores.MODULE:
-            return _Spec(name, semaphores.Loader(path))
+            return semaphores.find_spec(path)
         if name == "trio":
             # Trio itself raises an error of a class that code which only tries it does not catch.
             return _refuse(name, NO_TRIO)

@@ -80,12 +80,23 @@ class SemLock:
         self._held = 0
 
 
-class Loader:
-    """Loads `multiprocessing.synchronize`. Elsewhere the module in C stays missing: libraries that find it take
-    processes for possible."""
+def find_spec(path):
+    """Finds `multiprocessing.synchronize`, over these semaphores.
 
-    def __init__(self, path):
-        self._found = PathFinder.find_spec(MODULE, path)
+    The module in C stays missing elsewhere: libraries that find it take processes for possible.
+    """
+    spec = PathFinder.find_spec(MODULE, path)
+    if spec is not None:
+        spec.loader = _Loader(spec.loader)
+    return spec
+
+
+class _Loader:
+    def __init__(self, loader):
+        self._loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
 
     def create_module(self, spec):
         return None
@@ -96,7 +107,7 @@ class Loader:
         before = sys.modules.get(_IN_C)
         sys.modules[_IN_C] = stand_in
         try:
-            self._found.loader.exec_module(module)
+            self._loader.exec_module(module)
         finally:
             if before is None:
                 del sys.modules[_IN_C]

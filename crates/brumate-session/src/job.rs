@@ -55,7 +55,7 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, start } = job;
+        let Job { spec, mut execute, imports, inference, input, principal, phases, sink, local, start } = job;
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -81,7 +81,6 @@ impl Runner {
             () = revoked.cancelled() => return Err(RunError::Revoked),
             preparation = preparer.prepare(spec, &execute.code, &local, inference) => preparation?,
         };
-        let mut execute = execute;
         let PreparedMachine { mut machine, dependencies, installation } = match preparation {
             Preparation::Ready(prepared) => prepared,
             Preparation::InstallError(error) => return Ok(JobOutcome::InstallError { error }),
