@@ -211,9 +211,3 @@ def test_rubbish_is_no_certificate():
     import certifi
 
     context.load_verify_locations(certifi.where())
-
-
-def test_long_conditions_compile():
-    compile("if 0: pass\n" + "elif 1: pass\n" * 3000, "long", "exec")
-    with raises((RecursionError, MemoryError)):
-        compile("-" * 1_000_000 + "1", "deep", "exec")

@@ -22,7 +22,7 @@ use brumate_vfs::{EXECUTABLE, Vfs};
 
 /// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
 /// that recursion in C ends cleanly long before the native stack does.
-const C_STACK: u32 = 8 << 20;
+const C_STACK: u32 = 2 << 20;
 
 /// Reference count of an immortal object where pointers have 32 bits (`_Py_IMMORTAL_INITIAL_REFCNT` of CPython 3.14).
 const IMMORTAL: u32 = 5 << 28;
