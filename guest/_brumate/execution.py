@@ -16,6 +16,7 @@ from . import (
     loops,
     notebook,
     on_demand,
+    packages,
     pristine,
     recursion,
     reports,
@@ -111,6 +112,7 @@ class _Execution:
     def _guest(self):
         """Everything that runs as the guest: interruptible, and what it raises is the guest's result."""
         request = self.request
+        packages.ask_for(request.get("packages") or [])
         home = space.open_space(request, self.session, script=self.script and not self.server)
         code = request["code"]
         if request.get("source_bytes") is True:

@@ -18,6 +18,7 @@ WORKSPACE = "/workspace"
 
 _Module = type(sys)
 _FileFinder = importlib.machinery.FileFinder
+_FileLoader = importlib.machinery.SourceFileLoader
 
 
 class Space:
@@ -66,6 +67,9 @@ class Space:
                 raise ValueError("globals_json: not a JSON object")
             names.update(extra)
         names["__name__"] = "__main__"
+        if script:
+            named = name[:1] != "<"
+            names["__loader__"] = _FileLoader("__main__", name) if named else importlib.machinery.BuiltinImporter
         if not cell:
             names["__file__"] = name
         else:

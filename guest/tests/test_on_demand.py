@@ -128,6 +128,26 @@ class OnDemand(unittest.TestCase):
                     self.run_code("import od_one")
         self.assertEqual(install.call_count, 1)
 
+    def test_code_that_a_library_makes_from_a_text_is_the_librarys(self):
+        self.has = {"od_one": "", "od_two": "", "od_three": ""}
+        self.library(
+            "od_library",
+            """
+            exec("def declared():\\n    import od_one\\ndef other():\\n    import od_two")
+
+            def tries():
+                try:
+                    exec("import od_one")
+                except ImportError:
+                    pass
+        """,
+            ["od_one"],
+        )
+        self.run_code("import od_library; od_library.tries()")
+        self.assertEqual(self.asked, [])
+        self.run_code("import od_library; od_library.other(); od_library.declared(); exec('import od_three')")
+        self.assertEqual(self.asked, [("od_two", ("od_one",)), ("od_one", ("od_one",)), ("od_three", ())])
+
     def test_a_library_gets_what_it_declares_and_needs(self):
         self.has = {"od_one": "", "od_two": "", "od_three": "", "od_four": ""}
         requires = ['od-one>=1; extra == "feature"', "od_two", "od-three ; extra == 'test'", "od-probe"]

@@ -31,6 +31,8 @@ def test_processes():
             start()
     with raises(OSError, error="ENOSYS"):
         os.waitpid(-1, 0)
+    with multiprocessing.Lock() as held:
+        assert held
 
 
 def test_environments():

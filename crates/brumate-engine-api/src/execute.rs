@@ -27,6 +27,9 @@ pub struct Execute {
     /// Names the server in the code. Only [`ExecuteMode::Server`] uses it.
     #[serde(default)]
     pub server: ServerTarget,
+    /// Names of the bundle's packages that the code needs. Entry points of others are hidden from it.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
+    pub packages: Vec<String>,
     /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
     /// representation it has.
     pub rich: bool,

@@ -55,7 +55,7 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, start } = job;
+        let Job { spec, mut execute, imports, inference, input, principal, phases, sink, local, start } = job;
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -89,6 +89,7 @@ impl Runner {
                 return Ok(JobOutcome::Ran { dependencies: Vec::new(), end, copied: CopyReport::default() });
             }
         };
+        execute.packages = installation.bundled().map(str::to_owned).collect();
         permit.start(self.limits().cpu);
         Phases::start(phases);
         let stop = KillOnDrop(machine.interrupt_handle());

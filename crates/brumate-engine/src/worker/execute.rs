@@ -15,6 +15,14 @@ struct ExecuteReply {
     printed: bool,
 }
 
+/// Returns the arguments that a program is started with, as its `sys.orig_argv` has them.
+fn command_line(request: &Execute) -> impl Iterator<Item = &str> {
+    let script = matches!(request.mode, ExecuteMode::Script | ExecuteMode::Server);
+    let name = (script && request.argv.is_empty()).then_some(&request.file_name[..]);
+    let arguments = if script { &request.argv[..] } else { &[] };
+    ["python"].into_iter().chain(name).chain(arguments.iter().map(String::as_str))
+}
+
 impl Worker {
     /// Runs the request code path once so that its pages are resident.
     pub(super) fn warm_up(&mut self) -> Result<(), WireError> {
@@ -45,7 +53,9 @@ impl Worker {
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
-        self.machine.host().account.refused = false;
+        let host = self.machine.host();
+        host.account.refused = false;
+        host.vfs.process_mut().set_command_line(command_line(request));
         let since = self.machine.host().vfs.last_change();
         let before = cpu_time();
         crate::signals::arm(number);

@@ -88,6 +88,13 @@ pub struct Installation {
     pub packages: Vec<InstalledPackage>,
 }
 
+impl Installation {
+    /// Returns the names of the packages that the bundle has.
+    pub(crate) fn bundled(&self) -> impl Iterator<Item = &str> {
+        self.packages.iter().filter(|package| package.layer.is_none()).map(|package| &package.name[..])
+    }
+}
+
 /// One package of an [`Installation`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledPackage {

@@ -28,7 +28,7 @@ use crate::signals::Signals;
 /// File name of a script from standard input.
 const STDIN_NAME: &str = "<stdin>";
 /// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
-const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
+const RESERVED: [&str; 4] = ["dev", "lib", "proc", "usr"];
 /// Most events that wait for the output. Then the script waits.
 const EVENT_QUEUE: usize = 16;
 
@@ -275,6 +275,7 @@ mod tests {
             (format!("{host}:/"), "sandbox's root"),
             (format!("{host}://lib"), "/lib belongs to the interpreter"),
             (format!("{host}:/lib/python3.14/extra"), "/lib belongs to the interpreter"),
+            (format!("{host}:/usr/share"), "/usr belongs to the interpreter"),
             (format!("{host}:/dev:ro"), "/dev belongs to the interpreter"),
             (format!("{host}/missing:/data"), "cannot use"),
             (format!("{}:/data", file.display()), "is not a directory"),
