@@ -33,6 +33,8 @@ _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Ends of the path of `importlib.util`.
 _ASKING = ("importlib/util.py", "importlib.util>")
+# Ends of the path of `runpy`.
+_RUNNING = ("/runpy.py", "<frozen runpy>")
 # Of pandas: how it imports what it may lack.
 _PANDAS_HELPER = "import_optional_dependency"
 
@@ -110,9 +112,9 @@ def _importing_frames():
         file = _file_of(frame)
         if _root(file):
             frames.append(frame)
-        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)):
+        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or _runs_a_module(frame):
             return frames
-        elif _asks(frame):
+        elif _asks(frame) and not _runs_a_module(frame.f_back):
             return None
         frame = frame.f_back
     return frames or None
@@ -131,6 +133,11 @@ def _file_of(frame):
 def _asks(frame):
     """Whether a frame is that of `importlib.util.find_spec`: a question about what there is."""
     return frame.f_code.co_name == "find_spec" and frame.f_code.co_filename.endswith(_ASKING)
+
+
+def _runs_a_module(frame):
+    """Whether a frame is that of `runpy`, which looks for a module in order to run it: the user has named it."""
+    return frame is not None and frame.f_code.co_filename.endswith(_RUNNING)
 
 
 def asker(frame):

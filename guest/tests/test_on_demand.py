@@ -91,6 +91,19 @@ class OnDemand(unittest.TestCase):
         self.assertIsNone(found["four"])
         self.assertEqual([name for name, _ in self.asked], ["od_one", "od_two", "od_three"])
 
+    def test_a_module_that_is_run_is_imported(self):
+        import runpy
+
+        self.has["runnable"] = "ran = __name__"
+        self.assertEqual(runpy.run_module("runnable")["ran"], "runnable")
+        self.assertEqual(self.asked, [("runnable", ())])
+        with self.assertRaises(ImportError):
+            runpy.run_module("nowhere.inner")
+        self.assertEqual(self.asked[1:], [("nowhere", ())])
+        # Asking whether it is there is not.
+        self.assertIsNone(importlib.util.find_spec("asked_only"))
+        self.assertEqual(len(self.asked), 2)
+
     def test_what_nobody_has_is_asked_for_once(self):
         found = self.run_code("""
             errors = []

@@ -19,6 +19,9 @@ pub struct Execute {
     /// `sys.argv`; empty = `[file_name]`.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub argv: Vec<String>,
+    /// Working directory; empty: the guest's home, or that of the session.
+    #[serde(default)]
+    pub directory: String,
     /// Extra environment variables.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub env: Vec<(String, String)>,
@@ -73,6 +76,8 @@ pub enum ExecuteMode {
     Snippet,
     /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     Script,
+    /// As `python -m` would run the module whose name is the code: a [`Script`](ExecuteMode::Script) otherwise.
+    Module,
     /// As a server of messages (MCP or HTTP): the file is run as a script, and its server reads and writes the pipes
     /// of [`MachineSpec::messages`](crate::MachineSpec::messages).
     Server,

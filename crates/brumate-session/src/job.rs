@@ -29,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) execute: Execute,
     /// Top-level modules that an image may be built of.
     pub(crate) imports: BTreeSet<String>,
+    /// Requirements besides those of every run.
+    pub(crate) requirements: Vec<String>,
     pub(crate) inference: Inference,
     pub(crate) input: InputForwarder,
     pub(crate) principal: String,
@@ -55,7 +57,8 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, mut execute, imports, inference, input, principal, phases, sink, local, start } = job;
+        let Job { spec, mut execute, imports, requirements, inference, input, principal, phases, sink, local, start } = job;
+        let dependencies = [&self.settings.dependencies[..], &requirements].concat();
         let phases = phases.as_ref();
         let mut permit = tokio::select! {
             biased;
@@ -71,7 +74,7 @@ impl Runner {
         let preparer = MachinePreparer {
             engine: &*self.engine,
             packages: &self.packages,
-            dependencies: &self.settings.dependencies,
+            dependencies: &dependencies,
             limits: self.limits(),
             events: &events,
         };

@@ -41,7 +41,8 @@ impl Runner {
         let principal = request.principal;
         let phases = request.phases;
         let (sink, local, start) = (None, LocalModules::default(), None);
-        let job = Job { spec, execute, imports, inference, input, principal, phases, sink, local, start };
+        let requirements = Vec::new();
+        let job = Job { spec, execute, imports, requirements, inference, input, principal, phases, sink, local, start };
 
         let (events, mut received) = run_events();
         let mut collector = OutputCollector::new(self.limits());

@@ -5,13 +5,14 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 20] = [
+const MODES: [(&str, &[&str]); 21] = [
     ("stdio", &["general", "run", "server", "packages"]),
     ("pipe", &["general", "run", "server", "packages"]),
     ("streamable-http", &["general", "run", "server", "packages", "http"]),
     ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
     ("sse", &["general", "run", "server", "packages", "http"]),
     ("exec", &["general", "run", "packages"]),
+    ("test", &["general", "run", "packages"]),
     ("run", &["general", "run", "packages", "http"]),
     ("dev", &["general", "run", "packages"]),
     ("install", &["general", "run", "packages"]),

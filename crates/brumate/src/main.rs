@@ -98,6 +98,7 @@ fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
             Mode::Stdio => commands::stdio::run(settings).await,
             Mode::Pipe => commands::pipe::run(settings).await,
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
+            Mode::Test(arguments) => commands::suite::run(settings, arguments).await,
             Mode::Run(arguments) => commands::run::run(settings, arguments).await,
             Mode::Dev(arguments) => commands::dev::run(arguments, matches).await,
             Mode::Install(arguments) => commands::install::run(settings, arguments, matches).await,

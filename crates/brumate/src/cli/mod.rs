@@ -16,8 +16,8 @@ mod packages;
 mod python_server;
 
 pub(crate) use arguments::{
-    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
-    SessionsAction, SessionsArgs, TokenArgs, WarmupArgs,
+    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, GrantOptions, HealthArgs,
+    LockArgs, ManArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -40,6 +40,16 @@ Exit status:
   139  for exec: the interpreter crashed
   143  terminated (SIGTERM)
 Any other status of exec is the status of the script.";
+
+/// Exit statuses of `test`.
+const TEST_EXIT_STATUS: &str = "\
+Exit status:
+  0 to 5  that of pytest: 0 all passed, 1 tests failed, 2 interrupted, 3 internal error, 4 wrong arguments, 5 no tests
+  2       also: invalid command line, or there is no project
+  124     the tests reached the time limit or the CPU limit (`--timeout`, `--cpu-timeout`)
+  125     a package of the project cannot be installed, or the sandbox failed
+  130     interrupted (SIGINT)
+  137     the tests were killed (memory limit)";
 
 /// The last line of the help.
 const MORE_HELP: &str =
@@ -67,9 +77,12 @@ pub(crate) enum Mode {
     /// Serve a language package, such as Python's `brumate`, over the socket at standard input
     #[command(hide = true)]
     Pipe,
-    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, or `-` for standard input
+    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, `-` for standard input, `-m` for a module
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
+    /// Run the tests of a Python project with pytest in the sandbox: `brumate test [path] [-- arguments]`
+    #[command(after_help = TEST_EXIT_STATUS)]
+    Test(Box<TestArgs>),
     /// Run an MCP server that is written in Python in the sandbox: `brumate run server.py`
     Run(Box<RunArgs>),
     /// Run an MCP server under the Inspector, and start it again when its file changes: `brumate dev server.py`

@@ -34,6 +34,7 @@ mod mounts;
 mod notebook;
 mod on_demand;
 mod planted_images;
+mod project_tests;
 mod python_package;
 mod python_servers;
 mod random_stops;
