@@ -120,8 +120,8 @@ class _Allowance:
         self.entries = MAX_ENTRIES
         self.bytes = min(MAX_BYTES, max(SMALL, os.path.getsize(archive) * MAX_RATIO))
 
-    def take(self, size):
-        self.entries -= 1
+    def take(self, size, entries=1):
+        self.entries -= entries
         self.bytes -= size
         if self.entries < 0:
             raise BuildError(f"the archive has more than {MAX_ENTRIES} entries")
@@ -137,9 +137,7 @@ def _unpack_tar(archive, directory):
     with tarfile.open(archive, "r:*") as tar:
         for member in tar:
             allowance.take(member.size if member.isreg() else 0)
-            if member.issym() or member.islnk():
-                # A copy is what every installer makes of a link; one that leads elsewhere is an error.
-                tarfile.data_filter(member, directory)
+            # `data` refuses what leads out of the directory, links among it, and devices.
             tar.extract(member, directory, filter="data")
 
 
@@ -153,17 +151,15 @@ def _unpack_zip(archive, directory):
             if (entry.external_attr >> 16) & 0o170000 == 0o120000:
                 raise BuildError(f"the archive has a link: {entry.filename!r}")
             target = os.path.join(directory, *parts)
+            allowance.take(0)
             if entry.is_dir():
-                allowance.take(0)
                 os.makedirs(target, exist_ok=True)
                 continue
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with unpacked.open(entry) as source, open(target, "wb") as file:
                 # The size that the directory states is not believed.
-                allowance.take(0)
                 while piece := source.read(1 << 16):
-                    allowance.entries += 1
-                    allowance.take(len(piece))
+                    allowance.take(len(piece), entries=0)
                     file.write(piece)
 
 
@@ -228,8 +224,8 @@ def _static_metadata(root):
     dynamic = {field.strip().lower() for field in headers.get_all("Dynamic", [])}
     if version < (2, 2) or dynamic & {"requires-dist", "requires-python", "provides-extra", "version", "name"}:
         return None
-    # The description is no part of what is resolved.
-    return str(text).partition("\n\n")[0] + "\n"
+    # The description is no part of what is resolved. Line ends are "\n": the file was read as text.
+    return text.partition("\n\n")[0] + "\n"
 
 
 def _has_compiled_sources(root):

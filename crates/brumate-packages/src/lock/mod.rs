@@ -230,7 +230,9 @@ fn read_package(package: &Package, directory: &Path) -> Result<LockedPackage, St
                 .filter(|(_, wheel, _)| wheel.priority().is_some())
                 .min_by_key(|(_, wheel, _)| (wheel.priority(), std::cmp::Reverse(wheel.build.clone())));
             let from_source = || package.sdist.as_ref().and_then(|file| source(file, &name, directory));
-            best.map(of_wheel).or_else(from_source).ok_or("it has no wheel for the sandbox, and no source distribution")?
+            best.map(of_wheel)
+                .or_else(from_source)
+                .ok_or("it has no wheel for the sandbox, and no source distribution")?
         }
     };
     if let Ok(wheel) = file_name.parse::<WheelFileName>() {

@@ -242,3 +242,66 @@ fn reject(
     }
     wheel.is_some_and(|wheel| wheel.priority().is_none()).then_some(Rejection::OtherPlatforms)
 }
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::index::MetadataFile;
+
+    /// The versions that are chosen, best first, of a project with these files.
+    fn chosen(files: &[&str], no_sources: Option<Rejection>) -> (Vec<String>, Candidates) {
+        let name = DistributionName::new("a").expect("a name");
+        let file = |filename: &&str| IndexFile {
+            filename: (*filename).to_owned(),
+            url: Url::parse("https://files.example/").expect("a URL"),
+            sha256: None,
+            size: None,
+            requires_python: None,
+            yanked: None,
+            uploaded: None,
+            metadata: MetadataFile::Absent,
+            origin: Arc::new(Origin::Direct),
+            known: None,
+        };
+        let listing = Listing { files: files.iter().map(file).collect(), offline: false };
+        let python = PYTHON_FULL_VERSION.parse().expect("a version");
+        let rules = SelectionRules {
+            python: &python,
+            exclude_newer: None,
+            pinned: &BTreeSet::new(),
+            hashes: &[],
+            forbidden: &|_| None,
+            no_sources,
+        };
+        let candidates = Candidates::new(&name, listing, &rules);
+        let (mut found, mut range) = (Vec::new(), Versions::full());
+        while let Some((version, file)) = candidates.choose(&range, Prerelease::IfNecessary) {
+            found.push(file.filename.clone());
+            range = range.intersection(&Versions::singleton(version.clone()).complement());
+        }
+        (found, candidates)
+    }
+
+    #[test]
+    fn source_distributions_are_taken_where_no_wheel_fits() {
+        let files = [
+            "a-4.0.tar.gz",
+            "a-4.0-cp314-cp314-win_amd64.whl",
+            "a-3.0.zip",
+            "a-3.0.tar.bz2",
+            "a-2.0.tar.gz",
+            "a-2.0-py3-none-any.whl",
+            "a-1.0.tar.bz2",
+        ];
+        // Version 4 most likely has compiled parts.
+        assert_eq!(chosen(&files, None).0, ["a-3.0.zip", "a-2.0-py3-none-any.whl", "a-4.0.tar.gz"]);
+        for rejection in [Rejection::SourceOnly, Rejection::NotBuilt] {
+            let (found, candidates) = chosen(&files, Some(rejection.clone()));
+            assert_eq!(found, ["a-2.0-py3-none-any.whl"]);
+            let rejected: Vec<_> = candidates.rejected(&Versions::full()).map(|(_, rejection)| rejection).collect();
+            assert_eq!(rejected, [&Rejection::OtherPlatforms, &rejection, &Rejection::SourceOnly]);
+        }
+    }
+}

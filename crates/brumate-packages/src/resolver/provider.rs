@@ -35,7 +35,10 @@ impl fmt::Display for UnusableReason {
             Self::Python(required) => write!(formatter, "needs Python {required}"),
             Self::Impossible(requirement) => write!(formatter, "requires `{requirement}`, which nothing can meet"),
             Self::Compiled(parts) => {
-                write!(formatter, "comes as source code and has compiled parts ({parts}), which the sandbox cannot build")
+                write!(
+                    formatter,
+                    "comes as source code and has compiled parts ({parts}), which the sandbox cannot build"
+                )
             }
             Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),
         }

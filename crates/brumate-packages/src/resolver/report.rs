@@ -252,7 +252,9 @@ fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
              a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
-        Rejection::NotBuilt => Some("to have it built from source code, leave out `--only-binary`, also in pip's and uv's settings"),
+        Rejection::NotBuilt => {
+            Some("to have it built from source code, leave out `--only-binary`, also in pip's and uv's settings")
+        }
         // A withdrawn version is not needed if another one can be used.
         Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,

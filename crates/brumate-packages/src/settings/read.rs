@@ -311,7 +311,9 @@ mod tests {
         assert_eq!(holds(&[("UV_NO_BUILD_PACKAGE", "rich x")]), [true, false]);
         let root = tempfile::tempdir().expect("temporary directory");
         let file = root.path().join("uv.toml");
-        for (text, expected) in [("no-build = true", true), ("no-build-package = ['rich']", true), ("offline = true", false)] {
+        for (text, expected) in
+            [("no-build = true", true), ("no-build-package = ['rich']", true), ("offline = true", false)]
+        {
             std::fs::write(&file, text).expect("written");
             let found = with_root(&[("UV_CONFIG_FILE", &file.display().to_string())], root.path()).expect("valid");
             let rich = DistributionName::new("rich").expect("a name");

@@ -35,7 +35,8 @@ impl Packages {
             }
         }
         let requirements: Vec<Requirement> = requests.iter().map(|request| request.requirement.clone()).collect();
-        let set = RequirementSet { requests, constraints, pre: request.pre, no_deps: request.no_deps };
+        let (pre, no_deps) = (request.pre, request.no_deps);
+        let set = RequirementSet { requests, constraints, pre, no_deps, ..RequirementSet::default() };
         let kept = self.with_pinned(&set, &present, request.upgrade);
         let outcome = match self.install_set(kept, event_sink).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => {

@@ -40,18 +40,22 @@ const MAX_BUILD_REQUIREMENTS: usize = 64;
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
 /// Characters of a reason that a build gives.
 const MAX_REASON: usize = 1000;
-/// Last lines of a build's output in an error, and characters of each.
+/// Last lines of a build's output in an error.
 const MAX_LINES: usize = 12;
+/// Characters of one of these lines.
 const MAX_LINE: usize = 200;
 /// Last bytes of a build's output that are kept.
 const MAX_LOG: usize = 16 << 10;
-/// Failed builds that are remembered, and for how long: a repetition costs nothing.
+/// Failed builds that are remembered: a repetition costs nothing.
 const MAX_FAILED: usize = 256;
+/// Time for which a failed build is remembered.
 const FAILED_AGE: Duration = Duration::from_secs(600);
 
-/// Kinds of files in the cache. Raise the numbers when builds of the same source distribution change.
+/// Kind of source distributions in the cache.
 const SOURCE: DerivedKind = DerivedKind::new("source", 1);
+/// Kind of what a source distribution says of itself. Raise the number when `Inspected` changes.
 const INSPECTED: DerivedKind = DerivedKind::new("inspected", 1);
+/// Kind of records of builds. Raise the number when builds of the same source distribution change.
 const BUILT: DerivedKind = DerivedKind::new("built", 1);
 
 /// Time of every file in a built wheel, as build backends read it: the first that ZIP can express.
@@ -240,7 +244,8 @@ impl Packages {
                 None => return Ok(None),
                 Some(BuildStep::Requires(more)) => requires.extend(more),
                 Some(BuildStep::Wheel { file_name, sha256 }) => {
-                    let (Ok(name), Ok(hash)) = (file_name.parse::<WheelFileName>(), sha256.parse()) else {
+                    let (Ok(name), Ok(hash)) = (file_name.parse::<WheelFileName>(), sha256.parse::<Sha256Hash>())
+                    else {
                         return Ok(None);
                     };
                     let cache = self.cache().await.map_err(local)?.clone();
@@ -258,7 +263,8 @@ impl Packages {
         if requires.len() > MAX_BUILD_REQUIREMENTS {
             return Err(cannot(format!("it requires more than {MAX_BUILD_REQUIREMENTS} packages")));
         }
-        let requirements: Result<Vec<Requirement>, _> = requires.iter().map(|text| text.parse()).collect();
+        let requirements: Result<Vec<Requirement>, _> =
+            requires.iter().map(|text| text.parse::<Requirement>()).collect();
         let requirements = requirements.map_err(|error| cannot(error.to_string()))?;
         let set = RequirementSet {
             requests: requirements.into_iter().map(PackageRequest::from).collect(),
@@ -269,7 +275,7 @@ impl Packages {
             self.check_requirements(&set)?;
             let resolution = self.search(&set, Arc::new(|_| {})).await?;
             self.check_resolution(&set, &resolution)?;
-            Ok(resolution)
+            Ok::<_, PackageError>(resolution)
         };
         resolved.await.map_err(|error| match error {
             PackageError::Index(error) => error,
@@ -304,7 +310,7 @@ impl Packages {
         Ok(wheel)
     }
 
-    async fn record<T: DeserializeOwned>(
+    async fn record<T: DeserializeOwned + Send + 'static>(
         &self,
         hash: Sha256Hash,
         kind: &'static DerivedKind,
@@ -329,9 +335,8 @@ impl Packages {
     ) -> Result<(), PackageError> {
         let cache = self.cache().await?.clone();
         let text = serde_json::to_vec(record).map_err(PackageError::internal)?;
-        let write = move || {
-            cache.replace_derived(&hash, kind, |output: &mut dyn Write| output.write_all(&text)).map(drop)
-        };
+        let write =
+            move || cache.replace_derived(&hash, kind, |output: &mut dyn Write| output.write_all(&text)).map(drop);
         let written = tokio::task::spawn_blocking(write).await.map_err(PackageError::internal)?;
         written.map_err(PackageError::internal)
     }
@@ -340,7 +345,7 @@ impl Packages {
 /// Machine that builds one source distribution.
 struct BuildRun {
     machine: Box<dyn Machine>,
-    /// File names of the layers that are mounted.
+    /// Layers that are mounted.
     mounted: Vec<Layer>,
     time: Duration,
     output: String,
@@ -382,8 +387,7 @@ impl BuildRun {
             error => failed(source, BuildProblem::Requirements(error.to_string())),
         })?;
         packages.inner.engine.prepare(&installation.wheels).await.map_err(|error| unavailable(source, &error))?;
-        let new: Vec<Layer> =
-            installation.layers.into_iter().filter(|layer| !self.mounted.contains(layer)).collect();
+        let new: Vec<Layer> = installation.layers.into_iter().filter(|layer| !self.mounted.contains(layer)).collect();
         self.machine.mount(&new).await.map_err(|error| unavailable(source, &error))?;
         self.mounted.extend(new);
         Ok(())
@@ -440,8 +444,8 @@ impl BuildRun {
         let fail = |reason: String, output: &str| {
             failed(source, BuildProblem::Failed { reason: cut(&reason), output: last_lines(output) })
         };
-        let wheel: WheelFileName =
-            name.parse().map_err(|error| fail(format!("it made no wheel: {error}"), &self.output))?;
+        let wheel = name.parse::<WheelFileName>();
+        let wheel = wheel.map_err(|error| fail(format!("it made no wheel: {error}"), &self.output))?;
         if wheel.name != source.name || wheel.version != source.version {
             return Err(fail(format!("it made the wheel `{wheel}` of another package or version"), &self.output));
         }
@@ -469,10 +473,7 @@ impl BuildRun {
     }
 }
 
-async fn new_writer(
-    cache: Cache,
-    name: WheelFileName,
-) -> Result<brumate_packages::cache::WheelWriter, IndexError> {
+async fn new_writer(cache: Cache, name: WheelFileName) -> Result<brumate_packages::cache::WheelWriter, IndexError> {
     tokio::task::spawn_blocking(move || cache.writer_without_hash(&name)).await.map_err(local)?.map_err(local)
 }
 
@@ -487,7 +488,7 @@ fn key(hash: Sha256Hash, backend: &Resolution) -> Sha256Hash {
         .iter()
         .map(|package| {
             let content = match &package.origin {
-                Origin::Bundle(key) => key,
+                Origin::Bundle(key) => key.as_str(),
                 _ => package.sha256.as_deref().unwrap_or(&package.file_name),
             };
             format!("{} {} {content}\n", package.name, package.version)
@@ -533,4 +534,110 @@ fn last_lines(output: &str) -> String {
 fn cut(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).take(MAX_REASON).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brumate_packages::Bundle;
+    use brumate_packages::policy::{Policy, PolicyLayer, RuleOrigin};
+
+    use super::*;
+    use crate::packages::PackageSettings;
+    use crate::testing::{FakeEngine, Script, outcome};
+
+    const STATIC: &str = r#"{"requires": [], "metadata": "Metadata-Version: 2.2\nName: acme\nVersion: 1.0\n"}"#;
+
+    fn code(call: &str) -> String {
+        format!("import _brumate.building\n_brumate.building.{call}")
+    }
+
+    /// An engine that finds `inspected` in `acme-1.0.tar.gz`, whose build plays `build`.
+    fn engine(inspected: &str, build: Script) -> FakeEngine {
+        FakeEngine::default()
+            .on(&code("inspect(\"acme-1.0.tar.gz\")"), Script::returning(inspected))
+            .on(&code("requirements()"), Script::returning(r#"{"requires": []}"#))
+            .on(&code("build()"), build)
+    }
+
+    /// Installs `acme`, a source distribution in a directory, under `rules`. Returns the error.
+    async fn install(engine: &Arc<FakeEngine>, rules: &str) -> (Packages, tempfile::TempDir, String) {
+        let place = tempfile::tempdir().unwrap();
+        let links = place.path().join("links");
+        std::fs::create_dir(&links).unwrap();
+        std::fs::write(links.join("acme-1.0.tar.gz"), b"the archive").unwrap();
+        let mut settings = PackageSettings::new(place.path().join("cache"));
+        settings.sources.find_links = vec![links.display().to_string()];
+        settings.sources.offline = true;
+        settings.policy = Policy::new([PolicyLayer::from_toml(rules, RuleOrigin::CommandLine).unwrap()]);
+        let bundle = Arc::new(Bundle::new([]).unwrap());
+        let packages = Packages::new(Arc::clone(engine) as Arc<dyn brumate_engine_api::Engine>, bundle, settings);
+        let error = again(&packages).await;
+        (packages, place, error)
+    }
+
+    async fn again(packages: &Packages) -> String {
+        let request = PackageRequest::from("acme".parse::<Requirement>().unwrap());
+        packages.install(vec![request], &|_| {}).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_build_that_takes_too_long_is_said_once() {
+        let interrupted =
+            Ended::Raised { ename: "KeyboardInterrupt".to_owned(), evalue: String::new(), traceback: String::new() };
+        let build = Script::ending_with(Ok(outcome(interrupted, Some(StopReason::CpuLimit))));
+        let engine = Arc::new(engine(STATIC, build.stdout("still\u{7} here\n")));
+        let (packages, _place, error) = install(&engine, "").await;
+        let expected = "`acme 1.0` comes as source code and its build failed: it took longer than 120 s. Use another version, \
+                        or have the operator add a wheel (--find-links).\nThe last lines of its build:\nstill here";
+        assert_eq!(error, expected);
+        let made = engine.made();
+        assert_eq!(again(&packages).await, expected);
+        assert_eq!(engine.made(), made, "it is not built again");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_a_build_answers_is_not_believed() {
+        for (inspected, build, part) in [
+            (STATIC, r#"{"name": "../acme-1.0-py3-none-any.whl"}"#, "it made no wheel"),
+            (STATIC, r#"{"name": "acme-2.0-py3-none-any.whl"}"#, "of another package or version"),
+            (STATIC, r#"{"name": "acme-1.0-cp314-cp314-linux_x86_64.whl"}"#, "has compiled parts"),
+            (STATIC, r#"{"error": "a\nb", "compiled": true}"#, "has compiled parts (a b)"),
+            (STATIC, "3", "its answer"),
+            (r#"{"requires": ["!"]}"#, "{}", "what its build requires cannot be had: `!` is not a valid requirement"),
+            (r#"{"requires": ["nowhere"]}"#, "{}", "what its build requires cannot be had"),
+        ] {
+            let engine = Arc::new(engine(inspected, Script::returning(build)));
+            let (_, _place, error) = install(&engine, "").await;
+            assert!(error.contains(part), "{build}: {error}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_policy_holds_for_source_distributions_and_for_what_builds_them() {
+        let engine = Arc::new(engine(r#"{"requires": ["setuptools"]}"#, Script::silent()));
+        for (text, part, machines) in [
+            ("deny = ['acme']", "`deny` has `acme`", 0),
+            ("max-wheel-size = 3", "max-wheel-size", 0),
+            ("allow = ['acme']", "`setuptools`", 1),
+        ] {
+            let before = engine.made();
+            let (_, _place, error) = install(&engine, text).await;
+            assert!(error.contains(part), "{text}: {error}");
+            assert_eq!(engine.made() - before, machines, "{text}");
+        }
+    }
+
+    #[test]
+    fn output_is_kept_within_bounds() {
+        let mut output = String::new();
+        for number in 0..10_000 {
+            keep_end(&mut output, &format!("line {number} é\n"));
+        }
+        assert!(output.len() <= 2 * MAX_LOG);
+        let lines = last_lines(&output);
+        assert_eq!(lines.lines().count(), MAX_LINES);
+        assert!(lines.ends_with("line 9999 é"), "{lines}");
+        assert_eq!(last_lines(&"x".repeat(1000)).len(), MAX_LINE);
+        assert_eq!(cut(&format!(" a\u{1b}[2J{}", "b".repeat(MAX_REASON))).chars().count(), MAX_REASON);
+    }
 }

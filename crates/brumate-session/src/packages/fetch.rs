@@ -61,9 +61,9 @@ impl Packages {
         pre: bool,
         events: &broadcast::Sender<PackageEvent>,
     ) -> Result<Installation, PackageError> {
-        let (cache, resolver) = (self.cache().await?, &self.building_resolver(pre).await?);
+        let (cache, resolver) = (self.cache().await?, self.building_resolver(pre).await?);
         let fetched: Vec<(InstalledPackage, Option<Layer>)> = stream::iter(resolution.packages)
-            .map(|package| self.get(package, cache, resolver, events))
+            .map(|package| self.get(package, cache, &resolver, events))
             .buffered(FETCHED_AT_ONCE)
             .try_collect()
             .await?;
