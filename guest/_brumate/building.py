@@ -1,6 +1,7 @@
-"""Source distributions become wheels (PEP 517), in a machine of their own that has nothing but the archive and the backend.
+"""Source distributions become wheels (PEP 517), in a machine that has nothing but the archive and the backend.
 
-The host calls `inspect`, mounts what the build requires, calls `requirements`, mounts what that names, and calls `build`.
+The host calls `inspect`, mounts what the build requires, calls `requirements`, mounts what that names, and calls
+`build`.
 The archive comes through standard input. What these functions return is believed by nobody: code of the distribution
 may have changed it.
 """
@@ -52,7 +53,7 @@ class Compiled(BuildError):
 
 
 def inspect(name):
-    """Unpacks the archive `name` from standard input. Returns what its build requires, and its metadata if that is static."""
+    """Unpacks the archive `name` from standard input. Returns what its build requires, and its static metadata."""
     return _answer(_inspect, name)
 
 
@@ -171,7 +172,9 @@ def _root():
         return os.path.join(SOURCE, found[0])
     if _is_project(SOURCE):
         return SOURCE
-    raise BuildError("the archive is no source distribution: it has no directory with a `pyproject.toml` or a `setup.py`")
+    raise BuildError(
+        "the archive is no source distribution: it has no directory with a `pyproject.toml` or a `setup.py`"
+    )
 
 
 def _is_project(directory):
@@ -326,4 +329,18 @@ def _compiled_parts(error):
     return None
 
 
-_COMPILERS = ("cc", "gcc", "g++", "c++", "clang", "clang++", "cmake", "make", "ninja", "meson", "cargo", "rustc", "swig")
+_COMPILERS = (
+    "cc",
+    "gcc",
+    "g++",
+    "c++",
+    "clang",
+    "clang++",
+    "cmake",
+    "make",
+    "ninja",
+    "meson",
+    "cargo",
+    "rustc",
+    "swig",
+)

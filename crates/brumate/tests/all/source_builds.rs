@@ -186,7 +186,14 @@ fn hostile_builds_end_as_an_error() {
 }
 
 /// Projects whose newest release is a source distribution in pure Python, and a module of each.
-const PUBLISHED: &[(&str, &str)] = &[("fpdf", "fpdf"), ("langdetect", "langdetect"), ("ta", "ta"), ("odfpy", "odf")];
+const PUBLISHED: &[(&str, &str)] = &[
+    ("docopt", "docopt"),
+    ("fpdf", "fpdf"),
+    ("langdetect", "langdetect"),
+    ("odfpy", "odf"),
+    ("ta", "ta"),
+    ("wikipedia", "wikipedia"),
+];
 
 #[test]
 #[ignore = "needs the network: the long tier"]
