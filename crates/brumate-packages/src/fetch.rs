@@ -17,7 +17,8 @@ impl Resolver {
     /// Returns the verified wheel of `package` from `cache`, or downloads it. `progress` receives the number of
     /// downloaded bytes.
     ///
-    /// A source distribution is built. A wheel without a known hash is downloaded each time, because it cannot be found in the cache.
+    /// A source distribution is built. A wheel without a known hash is downloaded each time, because it cannot be found
+    /// in the cache.
     ///
     /// # Errors
     ///
