@@ -65,6 +65,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "keyring_provider",
             "constraint",
             "exclude_newer",
+            "only_binary",
             "offline",
             "only_bundled",
             "allow_urls",

@@ -58,6 +58,8 @@ variables! {
     CONSTRAINT = "BRUMATE_CONSTRAINT" since "0.1.0";
     /// Latest upload time of packages (`--exclude-newer`).
     EXCLUDE_NEWER = "BRUMATE_EXCLUDE_NEWER" since "0.1.0";
+    /// Packages that are not built from source code, separated by commas (`--only-binary`).
+    ONLY_BINARY = "BRUMATE_ONLY_BINARY" since "0.1.0";
     /// `true`: no network (`--offline`).
     OFFLINE = "BRUMATE_OFFLINE" since "0.1.0";
     /// `true`: only the packages inside the binary (`--only-bundled`).

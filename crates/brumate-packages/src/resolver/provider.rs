@@ -23,6 +23,8 @@ pub(crate) enum UnusableReason {
     Impossible(String),
     /// Its metadata cannot be read.
     Unreadable(String),
+    /// It comes as source code with these compiled parts.
+    Compiled(String),
 }
 
 impl fmt::Display for UnusableReason {
@@ -32,6 +34,12 @@ impl fmt::Display for UnusableReason {
             Self::Offline => formatter.write_str("is not in the cache, and the network is off"),
             Self::Python(required) => write!(formatter, "needs Python {required}"),
             Self::Impossible(requirement) => write!(formatter, "requires `{requirement}`, which nothing can meet"),
+            Self::Compiled(parts) => {
+                write!(
+                    formatter,
+                    "comes as source code and has compiled parts ({parts}), which the sandbox cannot build"
+                )
+            }
             Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),
         }
     }

@@ -15,7 +15,8 @@ use crate::resolver::package::{Package, Priorities};
 use crate::resolver::provider::{SearchFailure, SolverTypes, UnusableReason, positive};
 use crate::resolver::ranges::Versions;
 use crate::resolver::requirements::{self, Constraints, Dependency};
-use crate::resolver::{MAX_DISTRIBUTIONS, MAX_STEPS, same_file};
+use crate::resolver::{MAX_DISTRIBUTIONS, MAX_FAILED_BUILDS, MAX_STEPS, same_file};
+use crate::source::BuildProblem;
 
 /// Conflicts after which a package is decided at another time; uv's number.
 const CONFLICTS: usize = 5;
@@ -46,6 +47,8 @@ pub(crate) struct Search<'a> {
     raise: Vec<Id<Package>>,
     lower: Vec<Id<Package>>,
     tried: HashMap<DistributionName, usize>,
+    /// Source distributions with compiled parts.
+    failed_builds: usize,
 }
 
 impl<'a> Search<'a> {
@@ -73,6 +76,7 @@ impl<'a> Search<'a> {
             raise: Vec::new(),
             lower: Vec::new(),
             tried: HashMap::new(),
+            failed_builds: 0,
         }
     }
 
@@ -180,6 +184,18 @@ impl<'a> Search<'a> {
                     Ok(metadata) => metadata,
                     Err(IndexError::Malformed { reason, .. }) => {
                         self.state.add_unavailable(id, widened, UnusableReason::Unreadable(reason));
+                        return Ok(());
+                    }
+                    Err(IndexError::Build(error)) => {
+                        self.failed_builds += 1;
+                        let BuildProblem::Compiled(parts) = &error.problem else {
+                            return Err(IndexError::Build(error).into());
+                        };
+                        if self.failed_builds >= MAX_FAILED_BUILDS {
+                            return Err(IndexError::Build(error).into());
+                        }
+                        // Older versions may be in pure Python, or have a wheel.
+                        self.state.add_unavailable(id, widened, UnusableReason::Compiled(parts.clone()));
                         return Ok(());
                     }
                     Err(error) => return Err(error.into()),

@@ -43,6 +43,7 @@ mod same_numbers;
 mod science;
 mod security;
 mod soak;
+mod source_builds;
 mod support;
 mod tenants;
 mod tiers;

@@ -16,7 +16,8 @@ use crate::{process, workspace};
 ///
 /// Others are ignored because another test starts them in a process of its own. Those never run by themselves.
 const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) \
-    | test(=real_wheels::popular_wheels_are_accepted) | (test(/::long_tier::/) - package(brumate-fuzz))";
+    | test(=real_wheels::popular_wheels_are_accepted) | test(=source_builds::published_source_distributions_install) \
+    | (test(/::long_tier::/) - package(brumate-fuzz))";
 
 /// The fuzz targets on mutations, an hour each (`BRUMATE_FUZZ_SECONDS`), two at a time.
 const FUZZ: &str = "package(brumate-fuzz) & test(/::long_tier::/)";
