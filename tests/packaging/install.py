@@ -76,7 +76,9 @@ def python_package(dist, home, bounds):
     if done.returncode == 0 or f'pip install brumate-bundle=={number}' not in done.stderr:
         raise SystemExit(f'without its packages the program says {done.stderr!r}')
     run(python, '-m', 'pip', 'install', '--quiet', '--no-index', wheels[1], home=home)
-    output, _ = run(home / 'venv/bin/brumate', 'exec', '-', home=other, input='import numpy; print(numpy.arange(3).sum())')
+    output, _ = run(
+        home / 'venv/bin/brumate', 'exec', '-', home=other, input='import numpy; print(numpy.arange(3).sum())'
+    )
     expect(output, '3', 'the program of the Python package, started from a shell')
     return ', '.join(times)
 

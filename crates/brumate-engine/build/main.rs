@@ -18,6 +18,7 @@
 mod compact;
 mod contents;
 mod entry;
+#[allow(dead_code, reason = "others read marks")]
 mod mark;
 mod pack;
 mod usual;

@@ -5,7 +5,8 @@
 //! embeds the frames unpacks the image once, into its cache, and maps it.
 //!
 //! The order of the image is the order of the archives. The order in the frames is another: a source file is followed by its bytecode,
-//! which repeats most of its text, and native modules come last. What may be shipped apart comes after what the program always has. So a frame begins with a table that says where its pieces belong.
+//! which repeats most of its text, and native modules come last. What may be shipped apart comes after what the program always has. So a
+//! frame begins with a table that says where its pieces belong.
 //!
 //! ```text
 //! frame (after decompression)   count: u32, (offset: u32, length: u32) × count, the pieces' bytes
@@ -121,7 +122,11 @@ impl Pack {
         let class = if name.ends_with(".so") { Class::Native } else { Class::Text };
         if let Some(source) = source_of(&name) {
             let beside = Order { part, class, archive, path: source.clone(), is_bytecode: true };
-            return self.sources.get(&source).map_or(beside, |order| Order { part, is_bytecode: true, ..order.clone() });
+            return self.sources.get(&source).map_or(beside, |order| Order {
+                part,
+                is_bytecode: true,
+                ..order.clone()
+            });
         }
         let order = Order { part, class, archive, path: name.clone(), is_bytecode: false };
         if name.ends_with(".py") {

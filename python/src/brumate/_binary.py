@@ -48,7 +48,7 @@ def find_binary() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment variables for a process of the binary: this process's, and where the binary's packages are.
+    """Returns the environment variables of a process of the binary: this one's, and where the binary's packages are.
 
     The binary finds them itself where pip puts them. Elsewhere, as in a directory on `PYTHONPATH`, only Python does.
     """

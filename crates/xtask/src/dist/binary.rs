@@ -57,7 +57,8 @@ pub(super) fn build(architecture: Architecture) -> Result<PathBuf> {
     second.env("BRUMATE_BUNDLE", "compact");
     process::run(&mut second)?;
     let mut whole = std::fs::read(directory.join(target).join("dist/brumate"))?;
-    whole.extend(std::fs::read(&bundle).with_context(|| format!("{}", bundle.display()))?);
+    let missing = || format!("{} is missing: remove {} and start again", bundle.display(), directory.display());
+    whole.extend(std::fs::read(&bundle).with_context(missing)?);
     let path = directory.join(format!("whole-{}", architecture.name()));
     write_program(&path, &whole)?;
     Ok(path)
@@ -81,7 +82,10 @@ pub(super) fn bundle_start(whole: &[u8]) -> Result<usize> {
     let (program, frames) = (&whole[..start], &whole[start..end]);
     ensure!(Sha256::digest(frames)[..] == mark.sha256, "the bundle file at its end is damaged");
     let knows_it = program.windows(mark.sha256.len()).any(|bytes| bytes == mark.sha256);
-    ensure!(knows_it, "the bundle file at its end is another one than the program was built with: remove target/dist-build");
+    ensure!(
+        knows_it,
+        "the bundle file at its end is another one than the program was built with: remove target/dist-build"
+    );
     Ok(start)
 }
 

@@ -127,7 +127,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             check_size(path, MAX_PROGRAM_BYTES, "a package of the program: move files of the core to the packages")?;
         }
         for path in &packages {
-            check_size(path, MAX_PYPI_BYTES, "a file on PyPI: take modules out of COMPILED, or packages out of runtime/")?;
+            check_size(
+                path,
+                MAX_PYPI_BYTES,
+                "a file on PyPI: take modules out of COMPILED, or packages out of runtime/",
+            )?;
         }
         made.extend(programs.into_iter().chain(packages));
         made.extend([

@@ -60,7 +60,8 @@ pub(super) fn program(release: &Release, out: &Path) -> Result<PathBuf> {
 
 /// Makes the package with the program's packages.
 pub(super) fn bundle(release: &Release, out: &Path) -> Result<PathBuf> {
-    let own = json!({"description": format!("The {} packages of Brumate, for its WebAssembly machine", release.packages)});
+    let own =
+        json!({"description": format!("The {} packages of Brumate, for its WebAssembly machine", release.packages)});
     of_platform(release, out, "bundle-linux", own, (BUNDLE_FILE, release.bundle_file(), false))
 }
 
@@ -73,8 +74,7 @@ fn of_platform(
     (file, bytes, executable): (&str, &[u8], bool),
 ) -> Result<PathBuf> {
     let arch = release.architecture.node();
-    let platform =
-        json!({"name": format!("@brumate/{kind}-{arch}"), "os": ["linux"], "cpu": [arch], "files": [file]});
+    let platform = json!({"name": format!("@brumate/{kind}-{arch}"), "os": ["linux"], "cpu": [arch], "files": [file]});
     let manifest = merged(&merged(&common(release), platform), own);
     let name = format!("brumate-{kind}-{arch}-{}.tgz", release.version);
     package(release, out, &name, &manifest, (file, bytes, executable))

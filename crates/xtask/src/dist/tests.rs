@@ -83,7 +83,10 @@ fn the_npm_package_of_the_program_requires_that_of_its_packages() {
     let manifest = |files: &BTreeMap<String, Vec<u8>>| -> serde_json::Value {
         serde_json::from_slice(&files["package/package.json"]).unwrap()
     };
-    assert_eq!((&program["package/brumate"][..], &bundle["package/brumate.bundle"][..]), (&b"a program"[..], &b"packages"[..]));
+    assert_eq!(
+        (&program["package/brumate"][..], &bundle["package/brumate.bundle"][..]),
+        (&b"a program"[..], &b"packages"[..])
+    );
     let bundle = manifest(&bundle);
     assert_eq!(manifest(&program)["dependencies"], serde_json::json!({bundle["name"].as_str().unwrap(): "1.2.3"}));
     assert_eq!(bundle["name"], "@brumate/bundle-linux-arm64");

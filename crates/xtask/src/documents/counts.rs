@@ -78,7 +78,8 @@ fn numbers(text: &str) -> Vec<(Range<usize>, usize)> {
         let before = text[..at].trim_end();
         let before = before.strip_suffix("other").unwrap_or(before).trim_end();
         let start = before.trim_end_matches(|sign: char| sign.is_ascii_digit()).len();
-        let is_whole = !before[..start].ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, ',' | '.' | '-'));
+        let is_whole =
+            !before[..start].ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, ',' | '.' | '-'));
         if let Ok(number) = before[start..].parse()
             && is_whole
             && number >= SMALLEST

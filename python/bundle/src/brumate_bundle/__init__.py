@@ -1,4 +1,4 @@
-"""The packages of Brumate, as one file. The program `brumate` of the same version reads it; Python does not import anything from it."""
+"""The packages of Brumate, as one file, which the program `brumate` of the same version reads."""
 
 from pathlib import Path
 

@@ -166,18 +166,14 @@ fn places(program: &Path) -> Vec<PathBuf> {
     // An environment of Python: bin/brumate.
     for lib in ["lib", "lib64"] {
         let entries = std::fs::read_dir(root.join(lib)).into_iter().flatten().filter_map(Result::ok);
-        let is_python = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3"))
-        };
-        let mut pythons: Vec<PathBuf> =
-            entries.map(|entry| entry.path()).filter(is_python).take(MAX_PYTHONS).collect();
+        let is_python =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3"));
+        let mut pythons: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_python).take(MAX_PYTHONS).collect();
         pythons.sort();
-        for (python, packages) in pythons.iter().flat_map(|python| {
-            ["site-packages", "dist-packages"].map(|packages| (python, packages))
-        }) {
-            let package = python.join(packages).join(PYTHON_PACKAGE);
-            // The error lists them: not those of each Python that has no such package.
-            places.extend(package.is_dir().then(|| package.join(NAME)));
+        for python in pythons {
+            let packages = ["site-packages", "dist-packages"].map(|name| python.join(name).join(PYTHON_PACKAGE));
+            // The error lists all places: not each Python without the package.
+            places.extend(packages.into_iter().filter(|package| package.is_dir()).map(|package| package.join(NAME)));
         }
     }
     places
@@ -248,7 +244,9 @@ mod tests {
         let mark = Mark { sha256: [1; 32], length: 5 };
         let text = error(find_from(mark, &program, &program, None));
         let install = format!("`pip install brumate-bundle=={}`", env!("CARGO_PKG_VERSION"));
-        for part in ["are missing", "bin/brumate.bundle", &install, "npm install @brumate/bundle-linux-", "BRUMATE_BUNDLE_FILE"] {
+        for part in
+            ["are missing", "bin/brumate.bundle", &install, "npm install @brumate/bundle-linux-", "BRUMATE_BUNDLE_FILE"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
@@ -260,7 +258,10 @@ mod tests {
         let (mark, frame) = written(&path, b"", b"frames");
         let foreign = Mark { sha256: [1; 32], ..mark };
         let text = error(find_from(foreign, &program, &program, None));
-        assert!(text.contains("brumate.bundle: it is the bundle file of another version") && text.contains("pip"), "{text}");
+        assert!(
+            text.contains("brumate.bundle: it is the bundle file of another version") && text.contains("pip"),
+            "{text}"
+        );
 
         // Frames that are not those of the mark, or not as long.
         let found = find_from(mark, &program, &program, None).unwrap();
@@ -276,7 +277,9 @@ mod tests {
         let long = Mark { length: u64::MAX, ..mark };
         for content in [&b""[..], &bytes[..bytes.len() - 1], &long.to_bytes(), &bytes[bytes.len() - MARK_BYTES..]] {
             std::fs::write(&path, content).unwrap();
-            assert!(error(find_from(mark, &program, &program, None)).contains("it is no bundle file, or it is cut off"));
+            assert!(
+                error(find_from(mark, &program, &program, None)).contains("it is no bundle file, or it is cut off")
+            );
         }
         std::fs::remove_file(&path).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

@@ -149,12 +149,7 @@ pub(crate) fn open(root: &Path, named: Option<&Path>) -> Result<(), OpenError> {
 }
 
 /// Unpacks the bundle into a new file with this name in a directory of the cache.
-fn unpack_to(
-    name: &Path,
-    directory: &OwnedFd,
-    packed: &Packed,
-    named: Option<&Path>,
-) -> Result<Unpacked, UnpackError> {
+fn unpack_to(name: &Path, directory: &OwnedFd, packed: &Packed, named: Option<&Path>) -> Result<Unpacked, UnpackError> {
     let bundle_file = bundle_file::find(packed.apart.as_ref(), named)?;
     let beside = name.parent().unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new().prefix(UNPACKING).tempfile_in(beside)?;
