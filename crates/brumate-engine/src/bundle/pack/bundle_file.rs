@@ -226,7 +226,7 @@ mod tests {
         let path = |name: &str| root.path().join(name);
         let (mark, frame) = written(&path("whole/brumate"), b"\x7fELF, a program", b"frames");
         let found = find_from(mark, &path("whole/brumate"), &path("whole/brumate"), Some(&path("none"))).unwrap();
-        assert_eq!((found.start, found.frame(&frame).unwrap()), (16, b"frames".to_vec()));
+        assert_eq!((found.start, found.frame(&frame).unwrap()), (15, b"frames".to_vec()));
         std::fs::create_dir(path("bin")).unwrap();
         std::fs::write(path("bin/brumate"), "a program").unwrap();
         let program = path("bin/brumate");
