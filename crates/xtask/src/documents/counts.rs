@@ -80,7 +80,7 @@ fn numbers(text: &str) -> Vec<(Range<usize>, usize)> {
         let start = before.trim_end_matches(|sign: char| sign.is_ascii_digit()).len();
         let is_whole =
             !before[..start].ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, ',' | '.' | '-'));
-        if let Ok(number) = before[start..].parse()
+        if let Ok(number) = before[start..].parse::<usize>()
             && is_whole
             && number >= SMALLEST
         {
