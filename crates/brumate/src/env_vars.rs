@@ -20,6 +20,8 @@ macro_rules! variables {
 variables! {
     /// Directory for compiled modules (`--cache-dir`).
     CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
+    /// File with the packages of a program that is handed out without them.
+    BUNDLE_FILE = "BRUMATE_BUNDLE_FILE" since "0.1.0";
     /// CPU time limit of a run (`--cpu-timeout`).
     CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
     /// `true`: no pictures in answers of `run_python_code` (`--no-figures`).

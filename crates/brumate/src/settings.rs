@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) runner: RunnerSettings,
     pub(crate) packages: PackageSettings,
     pub(crate) cache_dir: PathBuf,
+    /// File with the packages of a program that is handed out without them.
+    pub(crate) bundle_file: Option<PathBuf>,
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
     /// Idle time after which ready interpreters end. `None`: never.
@@ -127,6 +129,7 @@ impl Settings {
             runner,
             packages,
             cache_dir,
+            bundle_file: environment.bundle_file.clone(),
             require_jail: options.require_jail,
             ready,
             ready_timeout,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from ._binary import find_binary
+from ._binary import environment, find_binary
 from ._errors import SandboxError, of_kind
 
 #: Version of the protocol; the binary says its own first.
@@ -65,6 +65,7 @@ class Process:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
+                env=environment(),
                 start_new_session=True,
             )
         self._socket = ours

@@ -130,6 +130,11 @@ impl Lock {
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
     }
 
+    /// Returns the number of packages: of wheels.
+    pub(crate) fn packages(&self) -> usize {
+        self.files.iter().filter(|entry| entry.kind == FileKind::Wheel).count()
+    }
+
     /// Returns the lock as text below `header`. Entries are sorted by kind, then by file.
     pub(crate) fn render(&self, header: &str) -> String {
         let mut out = format!("{header}version = {}\n", self.version);
