@@ -42,6 +42,12 @@ def find_binary() -> str:
     )
 
 
+def without_usage(messages: str) -> str:
+    """Returns what the binary says of wrong options, without the usage of its command line."""
+    text = messages.partition("\n\nUsage: ")[0].partition("\n\nFor more information, ")[0]
+    return text.removeprefix("error: ").removeprefix("brumate: ").strip()
+
+
 def _schemes() -> list[str]:
     user = sysconfig.get_preferred_scheme("user")
     return [sysconfig.get_default_scheme(), user]

@@ -16,7 +16,9 @@ use tokio::sync::mpsc;
 use super::output_directory::OutputDirectory;
 use super::print_error;
 use super::run_events::for_each_output;
-use super::source_file::{MAX_SCRIPT_BYTES, SourceFile, modules_beside, path_in_mounts, read_file, source};
+use super::source_file::{
+    MAX_SCRIPT_BYTES, SourceFile, modules_beside, modules_outside, path_in_mounts, read_file, source,
+};
 use crate::bounded_file::read_bounded;
 use crate::cli::ExecArgs;
 use crate::exit_status;
@@ -27,6 +29,8 @@ use crate::signals::Signals;
 
 /// File name of a script from standard input.
 const STDIN_NAME: &str = "<stdin>";
+/// Names of standard input as a file.
+const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
 const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
 /// Most events that wait for the output. Then the script waits.
@@ -126,16 +130,19 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 /// Makes the request of a script from the command line.
 fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let from_stdin = arguments.file() == Path::new("-");
+    // The descriptor may be a socket, which cannot be opened by this name.
+    let is_stdin_device = STDIN_DEVICES.iter().any(|device| arguments.file() == Path::new(device));
     let mounts: Vec<Mount> = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
-    let SourceFile { code, is_bytes, name } = match from_stdin {
+    let SourceFile { code, is_bytes, name } = match from_stdin || is_stdin_device {
         true => {
             let bytes =
                 read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
-            source(bytes, STDIN_NAME.to_owned())
+            let name = if from_stdin { STDIN_NAME.into() } else { arguments.file().to_string_lossy() };
+            source(bytes, name.into_owned())
         }
         false => read_file(arguments.file())?,
     };
-    let granted = if from_stdin { None } else { path_in_mounts(arguments.file(), &mounts) };
+    let granted = if from_stdin || is_stdin_device { None } else { path_in_mounts(arguments.file(), &mounts) };
     let mut request = ScriptRequest::new(code, granted.as_ref().unwrap_or(&name));
     request.source_bytes = is_bytes;
     request.mounts = mounts;
@@ -147,6 +154,8 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     }
     if granted.is_some() {
         request.local = modules_beside(arguments.file(), &request.code);
+    } else if !from_stdin && !is_stdin_device {
+        request.absent_modules = modules_outside(arguments.file(), &request.code);
     }
     request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
     if let Some(directory) = &arguments.output_dir {
