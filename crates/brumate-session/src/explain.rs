@@ -246,7 +246,8 @@ pub(crate) fn script_hint(
 /// Returns a note for a file that a script did not find, unless it is in one of the `granted` directories.
 pub(crate) fn file_hint(ename: &str, evalue: &str, granted: &[String]) -> Option<String> {
     let is_missing = match ename {
-        "FileNotFoundError" => true,
+        // Programs have another message.
+        "FileNotFoundError" => evalue.contains("No such file or directory"),
         "sqlite3.OperationalError" | "OperationalError" => evalue == "unable to open database file",
         _ => false,
     };
@@ -503,6 +504,7 @@ mod tests {
             ("FileNotFoundError", "[Errno 44] No such file or directory: '/data/a.csv'", false),
             ("sqlite3.OperationalError", "unable to open database file", true),
             ("sqlite3.OperationalError", "no such table: t", false),
+            ("FileNotFoundError", "[Errno 44] no such program: this sandbox starts no processes: 'git'", false),
             ("ValueError", "No such file or directory", false),
         ] {
             let told = file_hint(name, message, &granted);
