@@ -1,5 +1,7 @@
 //! Requests to run code, and what the guest's parser finds in a source text.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
@@ -52,6 +54,9 @@ pub struct Execute {
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded (PEP 263).
     #[serde(default)]
     pub source_bytes: bool,
+    /// Wall-clock time of this execution instead of [`Limits::wall`](crate::Limits::wall). The server keeps it: the machine is not told.
+    #[serde(skip)]
+    pub wall: Option<Duration>,
 }
 
 /// Names the server in a program, and its transport. Only [`ExecuteMode::Server`] uses it.

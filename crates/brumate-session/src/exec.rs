@@ -1,6 +1,6 @@
 //! Scripts with arguments, standard input and an exit status, as a shell runs them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::execution::execute_request;
-use crate::explain;
+use crate::explain::{self, CodeContext};
 use crate::globals::Globals;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
@@ -41,6 +41,8 @@ pub struct ScriptRequest {
     pub is_module: bool,
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded.
     pub source_bytes: bool,
+    /// Modules that the script cannot import, with the reasons; an error about one of them gets its reason as a note.
+    pub absent_modules: BTreeMap<String, String>,
     /// File name in tracebacks.
     pub file_name: String,
     /// `sys.argv`.
@@ -208,6 +210,9 @@ impl Runner {
         let learned = if request.image.is_some() { BTreeSet::new() } else { imports.clone() };
         let built = request.image.filter(|image| self.engine.has_image(image));
         let image = built.unwrap_or_else(|| self.image_for(&imports));
+        let granted: Vec<String> = request.mounts.iter().map(|mount| mount.guest.clone()).collect();
+        let absent = request.absent_modules;
+        let context = CodeContext::of_script(&execute.code);
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
         let job = Job {
@@ -246,10 +251,16 @@ impl Runner {
             RunEnd::Completed { outcome, .. } => NewFiles::beyond(outcome, &temporary, MAX_NAMED_FILES),
             RunEnd::MachineExited { .. } => NewFiles::default(),
         };
-        Ok(ScriptReport { end: self.script_end(end), new_files, copied })
+        Ok(ScriptReport { end: self.script_end(end, context, &absent, &granted), new_files, copied })
     }
 
-    fn script_end(&self, end: RunEnd) -> ScriptEnd {
+    fn script_end(
+        &self,
+        end: RunEnd,
+        context: CodeContext,
+        absent: &BTreeMap<String, String>,
+        granted: &[String],
+    ) -> ScriptEnd {
         let limits = self.limits();
         let (outcome, missing) = match end {
             RunEnd::Completed { outcome, missing } => (outcome, missing),
@@ -292,7 +303,11 @@ impl Runner {
             }
             Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
             Ended::Raised { ename, evalue, traceback } => {
-                let hint = explain::script_hint(&ename, &evalue, &missing, limits);
+                let absent = explain::module_of(&ename, &evalue).and_then(|module| absent.get(&module));
+                let hint = absent
+                    .map(|reason| format!("({reason})"))
+                    .or_else(|| explain::script_hint(&ename, &evalue, &missing, context, limits))
+                    .or_else(|| explain::file_hint(&ename, &evalue, granted));
                 let traceback = traceback.trim_end_matches('\n');
                 ScriptEnd::Raised {
                     text: match hint {

@@ -51,7 +51,7 @@ pub mod sessions;
 pub mod testing;
 pub mod units;
 
-pub use admission::Admission;
+pub use admission::{Admission, WhenFull};
 pub use allowance::{Allowance, Allowances, OverLimit};
 pub use choice::imports_of;
 pub use dependencies::Inference;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brumate_engine_api::{EngineError, Image, Limits, StreamName};
 use thiserror::Error;
 
+use crate::admission::WhenFull;
 use crate::allowance::OverLimit;
 use crate::explain;
 use crate::globals::Globals;
@@ -22,8 +23,10 @@ pub struct RunnerSettings {
     pub limits: Limits,
     /// Requirements that every run gets.
     pub dependencies: Vec<String>,
-    /// Most runs at the same time; four times as many may wait.
+    /// Most runs at the same time.
     pub max_concurrent: usize,
+    /// What becomes of further calls. Default: four times as many may wait.
+    pub when_full: WhenFull,
     /// Images that runs are forked from when they import some of their modules.
     pub images: Vec<Image>,
     /// Process that builds images of packages that code imports repeatedly.
@@ -41,6 +44,7 @@ impl Default for RunnerSettings {
             limits: Limits::default(),
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
+            when_full: WhenFull::default(),
             images: vec![Image::data()],
             builder: ImageBuilder::default(),
             imports_file: None,
@@ -62,6 +66,8 @@ pub struct RunRequest {
     pub input_requests: Option<InputRequests>,
     /// Principal that the run belongs to.
     pub principal: String,
+    /// Wall-clock time limit of this run; `None` leaves that of [`RunnerSettings::limits`].
+    pub time_limit: Option<Duration>,
     /// Records when the run is admitted and when its code starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
 }
@@ -123,6 +129,13 @@ impl RunRequest {
     #[must_use]
     pub fn with_principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into();
+        self
+    }
+
+    /// Sets the wall-clock time limit.
+    #[must_use]
+    pub fn with_time_limit(mut self, time: Option<Duration>) -> Self {
+        self.time_limit = time;
         self
     }
 

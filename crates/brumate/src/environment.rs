@@ -1,4 +1,4 @@
-//! What the settings read besides the command line: variables of the environment. And the check of a value's range.
+//! What the settings read besides the command line: variables of the environment.
 
 use std::path::PathBuf;
 
@@ -32,21 +32,4 @@ impl Environment {
             port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
         }
     }
-}
-
-/// Returns `value` if it is in `range`.
-///
-/// # Errors
-///
-/// A text with the flag and the range.
-pub(crate) fn check_range<T: PartialOrd + Copy>(
-    flag: &str,
-    value: T,
-    range: std::ops::RangeInclusive<T>,
-    text: impl Fn(T) -> String,
-) -> Result<T, String> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
 }

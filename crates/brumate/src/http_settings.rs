@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brumate::ranges::check_range;
 use brumate_server::http::{HttpSettings, IntrospectionSettings, OAuthSettings, Secret, Transport};
 use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
-use crate::environment::{Environment, check_range};
+use crate::environment::Environment;
 use crate::secret_file::read_secret;
 
 /// Default address of HTTP servers.

@@ -4,40 +4,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate::directories;
+use brumate::ranges::{MAX_TIME, check_concurrent, check_files, check_memory, check_output, check_range, check_time};
 use brumate_engine_api::Limits;
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{ImageBuilder, RunnerSettings};
+use brumate_session::{ImageBuilder, RunnerSettings, WhenFull};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
-use crate::environment::{Environment, check_range};
+use crate::environment::Environment;
 use crate::http_settings::{self, HttpServerSettings};
 use crate::{package_settings, session_settings};
 
-/// Longest time limit: a day.
-const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Shortest time limit. Below it, even `pass` may not end in time.
-const MIN_TIME: Duration = Duration::from_millis(50);
 /// Shortest time for an answer to `input()`.
 const MIN_INPUT: Duration = Duration::from_secs(1);
-/// Least memory, in bytes: the interpreter and some space for code.
-const MIN_MEMORY: u64 = 64 << 20;
-/// Most memory, in bytes: the range of 32-bit addresses.
-const MAX_MEMORY: u64 = 4 << 30;
-/// Least output limit, in bytes: room for an error message.
-const MIN_OUTPUT: u64 = 1 << 10;
-/// Largest output limit, in bytes. The output of each run is kept in memory.
-const MAX_OUTPUT: u64 = 64 << 20;
-/// Largest limit of files, in bytes. They are kept in the memory of the machine.
-const MAX_FILES: u64 = 64 << 30;
 /// Most bytes written to mounted directories.
 const MAX_MOUNT_LIMIT: u64 = 1 << 40;
 /// Most interpreters kept ready per image.
 const MAX_READY: usize = 64;
-/// Most runs at the same time.
-const MAX_CONCURRENT: usize = 4096;
 
 /// The settings of a process.
 #[derive(Debug, Clone)]
@@ -73,21 +58,24 @@ impl Settings {
         let (options, mode) = (&cli.options, &cli.mode);
         let http = http_settings::resolve(mode, &cli.http, environment)?;
         let limits = Limits {
-            wall: check_range("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
-            cpu: check_range("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            wall: check_time("--timeout", options.timeout)?,
+            cpu: check_time("--cpu-timeout", options.cpu_timeout)?,
             grace: check_range("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
-            memory_bytes: check_range("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
-            file_bytes: check_range("--files", options.files, 0..=MAX_FILES, format_size)?,
+            memory_bytes: check_memory("--memory", options.memory)?,
+            file_bytes: check_files("--files", options.files)?,
             mount_bytes: check_range("--mount-limit", options.mount_limit, 0..=MAX_MOUNT_LIMIT, format_size)?,
-            output_bytes: check_range("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
+            output_bytes: check_output("--output-limit", options.output_limit)?,
             ..Limits::default()
         };
         let mut runner = RunnerSettings::default();
         runner.limits = limits;
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
         if let Some(number) = options.max_concurrent {
-            let text = |number: usize| number.to_string();
-            runner.max_concurrent = check_range("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
+            runner.max_concurrent = check_concurrent("--max-concurrent", number)?;
+        }
+        if let Mode::Pipe(_) = mode {
+            // A package is a library: its calls are threads and tasks of the caller.
+            runner.when_full = WhenFull::Wait;
         }
         let cache_dir = options
             .cache_dir
@@ -112,7 +100,7 @@ impl Settings {
         };
         let tools = match options.tools {
             // A package uses runs and sessions, but no MCP tools.
-            _ if matches!(mode, Mode::Pipe) => ToolSet::All,
+            _ if matches!(mode, Mode::Pipe(_)) => ToolSet::All,
             ToolsArg::Run => ToolSet::Run,
             ToolsArg::Interpreter => ToolSet::Interpreter,
             ToolsArg::All => ToolSet::All,

@@ -122,11 +122,15 @@ fn source_distributions_are_locked_by_their_hash_and_wheels_come_first() {
     assert_eq!((package.version.to_string().as_str(), package.sha256.as_deref()), ("1.0", Some(DIGEST)));
 
     let lock = |file: &str, wheels: &str| {
-        let file = format!(r#"{{ name = "{file}", url = "https://files.example/{file}", hashes = {{ sha256 = "{DIGEST}" }} }}"#);
+        let file = format!(
+            r#"{{ name = "{file}", url = "https://files.example/{file}", hashes = {{ sha256 = "{DIGEST}" }} }}"#
+        );
         let head = "lock-version = '1.0'\ncreated-by = 'another'\n[[packages]]\nname = 'a'\nversion = '1.0'\n";
         format!("{head}sdist = {file}\nwheels = [{wheels}]\n")
     };
-    let wheel = |tags: &str| format!(r#"{{ url = "https://files.example/a-1.0-{tags}.whl", hashes = {{ sha256 = "{DIGEST}" }} }}"#);
+    let wheel = |tags: &str| {
+        format!(r#"{{ url = "https://files.example/a-1.0-{tags}.whl", hashes = {{ sha256 = "{DIGEST}" }} }}"#)
+    };
     assert!(!read(&lock("a-1.0.tar.gz", &wheel("py3-none-any"))).expect("read").is_source());
     assert!(read(&lock("a-1.0.tar.gz", &wheel("cp314-cp314-win_amd64"))).expect("read").is_source());
     for file in ["b-1.0.tar.gz", "a-1.0.tar.bz2"] {

@@ -166,7 +166,8 @@ impl Sessions {
         }
         let limit = self.inner.settings.max_live;
         let waiting = &self.inner.waiting_for_place;
-        let _waiting = WaitCounter::new(waiting, limit.saturating_mul(WAITING_PER_LIVE))
+        let few = limit.saturating_mul(WAITING_PER_LIVE);
+        let _waiting = WaitCounter::new(waiting, self.inner.settings.when_full.waiting(few))
             .ok_or(SessionError::TooManyLive { limit })?;
         let next = places.acquire_owned();
         tokio::pin!(next);

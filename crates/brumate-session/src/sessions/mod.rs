@@ -143,8 +143,9 @@ impl Sessions {
             slots: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
-            admission: (settings.admission.clone())
-                .unwrap_or_else(|| Admission::new(settings.max_concurrent, settings.allowances.clone())),
+            admission: (settings.admission.clone()).unwrap_or_else(|| {
+                Admission::new(settings.max_concurrent, settings.allowances.clone(), settings.when_full)
+            }),
             backups: Semaphore::new(maintenance::WRITTEN_AT_ONCE),
             closing: CancellationToken::new(),
             settings,

@@ -16,6 +16,14 @@ pub(crate) struct HealthArgs {
     pub(crate) warm: bool,
 }
 
+/// Arguments of `pipe`.
+#[derive(Debug, Args)]
+pub(crate) struct PipeArgs {
+    /// Only check the other options
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {

@@ -9,6 +9,9 @@ use clap::{ArgMatches, CommandFactory as _, value_parser};
 use super::{Cli, IsolateArg, PythonServerOptions};
 use crate::cli_scope;
 
+/// Option before the name of a variable.
+pub(crate) const VARIABLE: &str = "--env-var";
+
 /// Returns the shared options that were given on the command line and that `run` takes as well. Paths are absolute: the process that
 /// gets them may have another working directory.
 pub(crate) fn shared_options(matches: &ArgMatches) -> Vec<OsString> {
@@ -54,7 +57,7 @@ pub(crate) fn server_options(options: &PythonServerOptions, variables: &[(String
         push("--with-editable", absolute(directory).into());
     }
     for (name, _) in variables {
-        push("--env-var", name.into());
+        push(VARIABLE, name.into());
     }
     for mount in &options.mount {
         push("--mount", absolute(Path::new(mount)).into());

@@ -17,7 +17,7 @@ mod python_server;
 
 pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, GrantOptions, HealthArgs,
-    LockArgs, ManArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
+    LockArgs, ManArgs, PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -76,7 +76,7 @@ pub(crate) enum Mode {
     Stdio,
     /// Serve a language package, such as Python's `brumate`, over the socket at standard input
     #[command(hide = true)]
-    Pipe,
+    Pipe(PipeArgs),
     /// Run a script in the sandbox: `brumate exec script.py [arguments]`, `-` for standard input, `-m` for a module
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
@@ -127,7 +127,12 @@ impl Mode {
     pub(crate) fn is_server(&self) -> bool {
         matches!(
             self,
-            Self::Stdio | Self::Pipe | Self::Run(_) | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse
+            Self::Stdio
+                | Self::Pipe(_)
+                | Self::Run(_)
+                | Self::StreamableHttp
+                | Self::StreamableHttpStateless
+                | Self::Sse
         )
     }
 }

@@ -1,5 +1,6 @@
 //! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Write};
 use std::os::fd::OwnedFd;
@@ -18,7 +19,7 @@ use super::print_error;
 use super::run::environment::named_variables;
 use super::run_events::for_each_output;
 use super::source_file::{
-    MAX_SCRIPT_BYTES, SourceFile, directory_in_mounts, modules_in, path_in_mounts, read_file, source,
+    MAX_SCRIPT_BYTES, SourceFile, directory_in_mounts, modules_in, modules_outside, path_in_mounts, read_file, source,
 };
 use crate::bounded_file::read_bounded;
 use crate::cli::{ExecArgs, GrantOptions, Program};
@@ -32,6 +33,8 @@ use crate::signals::Signals;
 const STDIN_NAME: &str = "<stdin>";
 /// File name of code from the command line.
 const COMMAND_NAME: &str = "<string>";
+/// Names of standard input as a file.
+const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
 const RESERVED: [&str; 4] = ["dev", "lib", "proc", "usr"];
 /// Most events that wait for the output. Then the script waits.
@@ -156,6 +159,7 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
     let (program, words) = arguments.program();
     // Directories of the host where the program looks for modules.
     let mut places = Vec::new();
+    let mut absent_modules = BTreeMap::new();
     let mut request = match program {
         Program::Module(name) => ScriptRequest::module(name.to_string_lossy()),
         Program::Code(code) => {
@@ -164,19 +168,27 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
             request
         }
         Program::Stdin => {
-            let bytes =
-                read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
-            let mut request = script(source(bytes, STDIN_NAME.to_owned()), None);
+            let mut request = script(standard_input(STDIN_NAME)?, None);
             // As in CPython, `sys.argv[0]` is `-`.
             request.argv = vec!["-".to_owned()];
             request
         }
+        // The descriptor may be a socket, which cannot be opened by this name.
+        Program::File(file) if STDIN_DEVICES.iter().any(|device| file == Path::new(device)) => {
+            script(standard_input(&file.to_string_lossy())?, None)
+        }
         Program::File(file) => {
             let granted = path_in_mounts(file, &mounts);
-            places.extend(granted.is_some().then(|| file.parent().unwrap_or(Path::new("")).to_owned()));
-            script(read_file(file)?, granted)
+            let source = read_file(file)?;
+            if granted.is_some() {
+                places.push(file.parent().unwrap_or(Path::new("")).to_owned());
+            } else {
+                absent_modules = modules_outside(file, &source.code);
+            }
+            script(source, granted)
         }
     };
+    request.absent_modules = absent_modules;
     if program != Program::Stdin {
         request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
     }
@@ -194,6 +206,12 @@ fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
         request.sink = Some(Box::new(sink));
     }
     Ok(request)
+}
+
+/// Reads a script from standard input. `name` is its file name.
+fn standard_input(name: &str) -> anyhow::Result<SourceFile> {
+    let bytes = read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
+    Ok(source(bytes, name.to_owned()))
 }
 
 /// Returns the mounts and the environment variables of the command line.

@@ -1,6 +1,6 @@
 //! Files of Python code: how they are read, where they lie in the sandbox, and the modules beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
@@ -11,6 +11,8 @@ use crate::bounded_file::read_bounded;
 
 /// Longest script, in bytes.
 pub(super) const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Directory of the sandbox that messages propose for modules.
+const GRANTED: &str = "/src";
 /// Most modules beside a script that are looked at.
 const MAX_LOCAL_MODULES: usize = 500;
 /// Longest module beside a script whose imports are looked at, in bytes.
@@ -110,6 +112,34 @@ pub(super) fn is_package(directory: &Path) -> bool {
     })
 }
 
+/// Returns the modules that `code` imports and that the sandbox lacks because it has the script alone, with what to do: modules beside the
+/// file, and the package that the file is in.
+pub(super) fn modules_outside(file: &Path, code: &str) -> BTreeMap<String, String> {
+    let Some(directory) = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_owned)) else {
+        return BTreeMap::new();
+    };
+    let beside = |name: String| {
+        let reason = format!(
+            "`{name}` is beside the script, and the sandbox has the script alone: `--mount {0}:{GRANTED}:ro` grants the directory",
+            directory.display()
+        );
+        (name, reason)
+    };
+    let mut modules: BTreeMap<String, String> =
+        modules_in(std::slice::from_ref(&directory), code).names.into_iter().map(beside).collect();
+    let own = directory.file_name().and_then(|name| name.to_str()).filter(|name| imports_of(code).contains(*name));
+    if let (Some(name), Some(parent)) = (own, directory.parent()) {
+        modules.entry(name.to_owned()).or_insert_with(|| {
+            format!(
+                "`{name}` is the directory of the script, and the sandbox has the script alone: `--mount {}:{GRANTED}:ro` grants the one \
+                 above it, and `sys.path.insert(0, \"{GRANTED}\")` before the import finds it there",
+                parent.display()
+            )
+        });
+    }
+    modules
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,5 +189,9 @@ mod tests {
         }
         let beside = modules_in(std::slice::from_ref(&inner), "import helper, json, no_such");
         assert_eq!((beside.names, beside.sources.len()), (BTreeSet::from(["helper".to_owned()]), 1));
+        let outside = modules_outside(&inner.join("b.py"), "import helper, inner.core, json, no_such");
+        assert_eq!(outside.keys().collect::<Vec<_>>(), ["helper", "inner"]);
+        assert!(outside["helper"].contains(&format!("--mount {}:/src:ro", inner.display())), "{outside:?}");
+        assert!(outside["inner"].contains(&format!("--mount {}:/src:ro", directory.path().display())), "{outside:?}");
     }
 }

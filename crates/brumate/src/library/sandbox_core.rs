@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brumate_engine::client::{StartMode, Tiers};
+use brumate_session::explain::{Reader, set_reader};
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{SessionSettings, Sessions};
-use brumate_session::{Runner, RunnerSettings};
+use brumate_session::{Runner, RunnerSettings, WhenFull};
 use tokio::sync::OnceCell;
 
 use super::error::Error;
@@ -28,6 +29,7 @@ pub(super) struct SandboxCore {
 impl SandboxCore {
     /// Sets everything up. Starts no process.
     pub(super) fn new(builder: SandboxBuilder) -> Result<Self, Error> {
+        set_reader(Reader::Rust);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));
         let cache_dir = cache_dir.ok_or(Error::NoDirectory("cache", "cache_dir"))?;
@@ -52,6 +54,7 @@ impl SandboxCore {
         settings.limits = builder.limits;
         settings.dependencies = builder.packages;
         settings.max_concurrent = builder.max_concurrent.unwrap_or(settings.max_concurrent);
+        settings.when_full = WhenFull::Wait;
         settings.builder = brumate_session::ImageBuilder::ThisProcess;
         settings.imports_file = Some(cache_dir.join("imports.json"));
         let mut sessions = data_dir.map(SessionSettings::new);
@@ -60,6 +63,7 @@ impl SandboxCore {
             sessions.dependencies.clone_from(&settings.dependencies);
             sessions.packages = Some(packages.clone());
             sessions.max_concurrent = settings.max_concurrent;
+            sessions.when_full = settings.when_full;
             sessions.timeout = builder.session_timeout.unwrap_or(sessions.timeout);
         }
         let runner = Runner::new(Arc::new(engine.clone()), bundle, settings).with_packages(packages);
