@@ -343,9 +343,10 @@ mod tests {
             Cli::try_parse_from(["brumate", "exec", "--mount", "a:/b", "tool.py", "--timeout", "x", "-v"]).unwrap();
         assert_eq!(cli.options.timeout, Duration::from_secs(60));
         let Mode::Exec(exec) = cli.mode else { panic!("{:?}", cli.mode) };
-        assert_eq!((exec.file(), exec.arguments().len()), (std::path::Path::new("tool.py"), 3));
+        let (program, arguments) = exec.program();
+        assert_eq!((program, arguments.len()), (Program::File(std::path::Path::new("tool.py")), 3));
         let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
-        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file() == std::path::Path::new("-")));
+        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.program().0 == Program::Stdin));
     }
 
     #[test]
