@@ -78,8 +78,8 @@ pub(crate) type CandidatesByName = BTreeMap<DistributionName, Arc<Candidates>>;
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     usable: BTreeMap<Version, Arc<IndexFile>>,
-    /// Versions of `usable` that have to be built although wheels exist for other systems: most of these have compiled
-    /// parts, so another version is preferred.
+    /// Versions of `usable` that have to be built although this one, or a newer one, has wheels for other systems: most of
+    /// these have compiled parts, so another version is preferred.
     doubtful: BTreeSet<Version>,
     /// Keys of `usable`.
     versions: Vec<Version>,
@@ -153,9 +153,17 @@ impl Candidates {
         for (version, (_, file)) in best {
             candidates.usable.entry(version).or_insert(file);
         }
+        // The newest version with wheels that are all for other systems. Older versions without any wheel have the same parts.
+        let compiled = (candidates.rejected.iter().rev())
+            .find(|(version, rejection)| {
+                **rejection == Rejection::OtherPlatforms && !candidates.usable.contains_key(*version)
+            })
+            .map(|(version, _)| version.clone());
         for (version, file) in sources {
             let Entry::Vacant(entry) = candidates.usable.entry(version) else { continue };
-            if !matches!(candidates.rejected.get(entry.key()), None | Some(Rejection::SourceOnly)) {
+            if compiled.as_ref().is_some_and(|compiled| entry.key() <= compiled)
+                || !matches!(candidates.rejected.get(entry.key()), None | Some(Rejection::SourceOnly))
+            {
                 candidates.doubtful.insert(entry.key().clone());
             }
             entry.insert(file);
@@ -287,6 +295,7 @@ mod tests {
     #[test]
     fn source_distributions_are_taken_where_no_wheel_fits() {
         let files = [
+            "a-5.0.tar.gz",
             "a-4.0.tar.gz",
             "a-4.0-cp314-cp314-win_amd64.whl",
             "a-3.0.zip",
@@ -295,13 +304,14 @@ mod tests {
             "a-2.0-py3-none-any.whl",
             "a-1.0.tar.bz2",
         ];
-        // Version 4 most likely has compiled parts.
-        assert_eq!(chosen(&files, None).0, ["a-3.0.zip", "a-2.0-py3-none-any.whl", "a-4.0.tar.gz"]);
+        // Version 4 most likely has compiled parts, and so has version 3, which is older.
+        let expected = ["a-5.0.tar.gz", "a-2.0-py3-none-any.whl", "a-4.0.tar.gz", "a-3.0.zip"];
+        assert_eq!(chosen(&files, None).0, expected);
         for rejection in [Rejection::SourceOnly, Rejection::NotBuilt] {
             let (found, candidates) = chosen(&files, Some(rejection.clone()));
             assert_eq!(found, ["a-2.0-py3-none-any.whl"]);
             let rejected: Vec<_> = candidates.rejected(&Versions::full()).map(|(_, rejection)| rejection).collect();
-            assert_eq!(rejected, [&Rejection::OtherPlatforms, &rejection, &Rejection::SourceOnly]);
+            assert_eq!(rejected, [&rejection, &Rejection::OtherPlatforms, &rejection, &Rejection::SourceOnly]);
         }
     }
 }

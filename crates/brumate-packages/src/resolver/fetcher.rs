@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pep440_rs::Version;
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
 use crate::bundle::Bundle;
@@ -39,6 +39,7 @@ pub(crate) struct Fetcher {
     metadata: FetchMemo<(DistributionName, Version), Metadata>,
     handle: Handle,
     tasks: Mutex<JoinSet<()>>,
+    stopped: watch::Sender<bool>,
 }
 
 struct FetchMemo<K, T>(Mutex<HashMap<K, SharedFetch<T>>>);
@@ -82,6 +83,7 @@ impl Fetcher {
             metadata: FetchMemo::new(),
             handle: Handle::current(),
             tasks: Mutex::new(JoinSet::new()),
+            stopped: watch::Sender::new(false),
         }
     }
 
@@ -239,6 +241,18 @@ impl Fetcher {
         self.handle.block_on(future)
     }
 
+    /// Blocks this thread until the future is ready; `None` if nobody waits for the resolution any more.
+    pub(crate) fn wait_unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.subscribe();
+        self.wait(async {
+            tokio::select! {
+                value = future => Some(value),
+                // The sender is in `self`.
+                () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => None,
+            }
+        })
+    }
+
     /// Starts to fetch the page of `name`, if a choice from `range` needs it.
     pub(crate) fn prefetch_candidates(self: &Arc<Self>, name: &DistributionName, range: &Versions) {
         if !self.candidates.contains(name) {
@@ -289,8 +303,9 @@ impl Fetcher {
         while tasks.try_join_next().is_some() {}
     }
 
-    /// Cancels prefetches.
+    /// Cancels prefetches and [`Fetcher::wait_unless_stopped`].
     pub(crate) fn stop(&self) {
+        self.stopped.send_replace(true);
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 }

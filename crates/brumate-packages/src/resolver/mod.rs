@@ -65,8 +65,10 @@ pub const MAX_REQUIREMENTS: usize = 1024;
 pub const MAX_DISTRIBUTIONS: usize = 5000;
 /// Most steps of one search; real ones take some hundreds.
 pub const MAX_STEPS: usize = 500_000;
+/// Versions of one package that a search finds to have compiled parts before it tries no others as source code.
+pub const MAX_FAILED_VERSIONS: usize = 3;
 /// Source distributions with compiled parts that one search meets before it ends.
-pub const MAX_FAILED_BUILDS: usize = 3;
+pub const MAX_FAILED_BUILDS: usize = 12;
 /// Stack of the search thread: explanations of long contradictions are deeply nested.
 const STACK_BYTES: usize = 256 << 20;
 

@@ -25,6 +25,10 @@ pub(crate) enum UnusableReason {
     Unreadable(String),
     /// It comes as source code with these compiled parts.
     Compiled(String),
+    /// It comes as source code, and what its build requires cannot be had, for this reason.
+    BuildRequirements(String),
+    /// It comes as source code that was not looked at, since newer versions could not be built.
+    Untried,
 }
 
 impl fmt::Display for UnusableReason {
@@ -40,6 +44,10 @@ impl fmt::Display for UnusableReason {
                     "comes as source code and has compiled parts ({parts}), which the sandbox cannot build"
                 )
             }
+            Self::BuildRequirements(reason) => {
+                write!(formatter, "comes as source code and what its build requires cannot be had: {reason}")
+            }
+            Self::Untried => formatter.write_str("comes as source code, and newer versions cannot be built"),
             Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),
         }
     }

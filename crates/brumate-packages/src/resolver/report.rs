@@ -272,7 +272,7 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
         Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
             hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
         }
-        Derivation::External(External::Custom(_, _, UnusableReason::Compiled(_))) => {
+        Derivation::External(External::Custom(_, _, UnusableReason::Compiled(_) | UnusableReason::Untried)) => {
             hints.extend(way_out(&Rejection::SourceOnly, true).map(str::to_owned));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Unreadable(reason))) => {

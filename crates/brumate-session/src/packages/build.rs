@@ -12,14 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brumate_engine_api::{
-    BoxFuture, Ended, Event, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, Machine, MachineSpec, Outcome, StopReason,
+    BoxFuture, Ended, EngineError, Event, Execute, ExitReason, Image, Layer, Limits, MAX_FILE_CHUNK, Machine,
+    MachineSpec, Outcome, StopReason,
 };
 use brumate_packages::cache::{Cache, CachedWheel, DerivedKind, Sha256Hash};
 use brumate_packages::index::{IndexError, Metadata, Origin, metadata_of};
 use brumate_packages::policy::{Candidate, RequestReason};
 use brumate_packages::resolver::{Resolution, SourceBuilder, SourceDistribution};
 use brumate_packages::wheel::WheelFileName;
-use brumate_packages::{BuildError, BuildProblem, MAX_SOURCE_BYTES, Requirement};
+use brumate_packages::{BuildError, BuildProblem, MAX_SOURCE_BYTES, Requirement, RequirementSource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
@@ -63,23 +64,24 @@ const EPOCH: &str = "315532800";
 /// Directory in which the guest puts the wheel.
 const WHEELS: &str = "/tmp/build/wheels";
 
-/// Failed builds by the SHA-256 of their source distribution.
+/// Failed builds by the SHA-256 of their source distribution and of its names: the same bytes under another name fail for
+/// another reason, and may be another principal's.
 #[derive(Debug, Default)]
 pub(super) struct FailedBuilds(Mutex<HashMap<[u8; 32], (Instant, BuildError)>>);
 
 impl FailedBuilds {
-    fn get(&self, hash: &Sha256Hash) -> Option<BuildError> {
+    fn get(&self, key: &Sha256Hash) -> Option<BuildError> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&hash.0).filter(|(since, _)| since.elapsed() < FAILED_AGE).map(|(_, error)| error.clone())
+        known.get(&key.0).filter(|(since, _)| since.elapsed() < FAILED_AGE).map(|(_, error)| error.clone())
     }
 
-    fn insert(&self, hash: Sha256Hash, error: BuildError) {
+    fn insert(&self, key: Sha256Hash, error: BuildError) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_FAILED {
             known.retain(|_, (since, _)| since.elapsed() < FAILED_AGE);
         }
         if known.len() < MAX_FAILED {
-            known.insert(hash.0, (Instant::now(), error));
+            known.insert(key.0, (Instant::now(), error));
         }
     }
 }
@@ -123,11 +125,11 @@ impl SourceBuilder for SandboxBuilder {
                 Some(hash) => self.0.record(hash, &INSPECTED).await.map_err(local)?,
                 None => None,
             };
-            let inspected: Option<Inspected> = match inspected {
-                Some(inspected) => Some(inspected),
+            let inspected: Inspected = match inspected {
+                Some(inspected) => inspected,
                 None => self.0.inspect(source).await?,
             };
-            if let Some(text) = inspected.and_then(|inspected| inspected.metadata)
+            if let Some(text) = inspected.metadata
                 && let Ok(metadata) = Metadata::parse(text.as_bytes())
             {
                 return Ok(metadata);
@@ -156,43 +158,50 @@ impl Packages {
         {
             return Ok(wheel);
         }
-        let _turn = self.inner.builds.acquire().await.map_err(local)?;
+        // Before the turn: a server that sends slowly holds up nobody else's build.
         let (hash, archive) = self.archive(source).await?;
+        let _turn = self.inner.builds.acquire().await.map_err(local)?;
         // Another request may have built it meanwhile.
         if let Some(wheel) = self.built(source, hash).await? {
             return Ok(wheel);
         }
-        self.remembering(hash, self.run_build(source, hash, archive)).await
+        self.remembering(source, hash, self.run_build(source, hash, archive)).await
     }
 
     /// Reads what a source distribution says of itself.
-    async fn inspect(&self, source: &SourceDistribution) -> Result<Option<Inspected>, IndexError> {
+    async fn inspect(&self, source: &SourceDistribution) -> Result<Inspected, IndexError> {
         self.check_source(source)?;
-        let _turn = self.inner.builds.acquire().await.map_err(local)?;
         let (hash, archive) = self.archive(source).await?;
-        let inspected = self.remembering(hash, async {
+        let _turn = self.inner.builds.acquire().await.map_err(local)?;
+        if let Some(known) = self.record(hash, &INSPECTED).await.map_err(local)? {
+            return Ok(known);
+        }
+        let inspected = self.remembering(source, hash, async {
             let mut run = BuildRun::start(self, source, archive).await?;
             run.inspect(source).await
         });
         let inspected = inspected.await?;
         self.write_record(hash, &INSPECTED, &inspected).await.map_err(local)?;
-        Ok(Some(inspected))
+        Ok(inspected)
     }
 
     /// Returns the error of a build that has failed lately, or waits for `building` and remembers its error.
     async fn remembering<T>(
         &self,
+        source: &SourceDistribution,
         hash: Sha256Hash,
         building: impl Future<Output = Result<T, IndexError>>,
     ) -> Result<T, IndexError> {
-        if let Some(error) = self.inner.failed_builds.get(&hash) {
+        let names = format!("{hash}\n{}\n{}\n{}", source.file_name, source.name, source.version);
+        let key = Sha256Hash::of(names.as_bytes());
+        if let Some(error) = self.inner.failed_builds.get(&key) {
             return Err(IndexError::Build(Box::new(error)));
         }
         let outcome = building.await;
         if let Err(IndexError::Build(error)) = &outcome
             && matches!(error.problem, BuildProblem::Compiled(_) | BuildProblem::Failed { .. })
         {
-            self.inner.failed_builds.insert(hash, (**error).clone());
+            self.inner.failed_builds.insert(key, (**error).clone());
         }
         outcome
     }
@@ -248,6 +257,10 @@ impl Packages {
                     else {
                         return Ok(None);
                     };
+                    // The same bytes may have been built under another name.
+                    if name.name != source.name || name.version != source.version {
+                        return Ok(None);
+                    }
                     let cache = self.cache().await.map_err(local)?.clone();
                     let found = tokio::task::spawn_blocking(move || cache.get(&hash, &name)).await;
                     return found.map_err(local)?.map_err(local);
@@ -266,6 +279,14 @@ impl Packages {
         let requirements: Result<Vec<Requirement>, _> =
             requires.iter().map(|text| text.parse::<Requirement>()).collect();
         let requirements = requirements.map_err(|error| cannot(error.to_string()))?;
+        // A distribution must not make this process fetch from anywhere.
+        let is_url = |requirement: &&Requirement| matches!(requirement.source, RequirementSource::Url(_));
+        if let Some(requirement) = requirements.iter().find(is_url) {
+            let requirement = cut(&requirement.to_string());
+            return Err(cannot(format!(
+                "`{requirement}` names a URL; a build gets packages of the given sources only"
+            )));
+        }
         let set = RequirementSet {
             requests: requirements.into_iter().map(PackageRequest::from).collect(),
             wheels_only: true,
@@ -277,10 +298,7 @@ impl Packages {
             self.check_resolution(&set, &resolution)?;
             Ok::<_, PackageError>(resolution)
         };
-        resolved.await.map_err(|error| match error {
-            PackageError::Index(error) => error,
-            error => cannot(error.to_string()),
-        })
+        resolved.await.map_err(|error| unmet(source, error))
     }
 
     async fn run_build(
@@ -347,7 +365,9 @@ struct BuildRun {
     machine: Box<dyn Machine>,
     /// Layers that are mounted.
     mounted: Vec<Layer>,
+    /// Time of the whole build, and what is left of it.
     time: Duration,
+    left: Duration,
     output: String,
 }
 
@@ -363,7 +383,7 @@ impl BuildRun {
         };
         let machine = packages.inner.engine.machine(spec).await;
         let machine = machine.map_err(|error| unavailable(source, &error))?;
-        Ok(Self { machine, mounted: Vec::new(), time, output: String::new() })
+        Ok(Self { machine, mounted: Vec::new(), time, left: time, output: String::new() })
     }
 
     async fn inspect(&mut self, source: &SourceDistribution) -> Result<Inspected, IndexError> {
@@ -382,10 +402,7 @@ impl BuildRun {
     ) -> Result<(), IndexError> {
         let (events, _) = broadcast::channel(1);
         let installation = packages.fetch_resolution(backend.clone(), false, &events).await;
-        let installation = installation.map_err(|error| match error {
-            PackageError::Index(error) => error,
-            error => failed(source, BuildProblem::Requirements(error.to_string())),
-        })?;
+        let installation = installation.map_err(|error| unmet(source, error))?;
         packages.inner.engine.prepare(&installation.wheels).await.map_err(|error| unavailable(source, &error))?;
         let new: Vec<Layer> = installation.layers.into_iter().filter(|layer| !self.mounted.contains(layer)).collect();
         self.machine.mount(&new).await.map_err(|error| unavailable(source, &error))?;
@@ -398,7 +415,9 @@ impl BuildRun {
         let code = format!("import _brumate.building\n_brumate.building.{call}");
         let env = vec![("SOURCE_DATE_EPOCH".to_owned(), EPOCH.to_owned())];
         let (sender, mut received) = mpsc::channel(64);
-        let running = self.machine.execute(Execute { code, env, ..Execute::default() }, sender);
+        let begun = Instant::now();
+        let request = Execute { code, env, wall: Some(self.left), ..Execute::default() };
+        let running = self.machine.execute(request, sender);
         let output = &mut self.output;
         let listening = async {
             while let Some(event) = received.recv().await {
@@ -408,6 +427,7 @@ impl BuildRun {
             }
         };
         let (outcome, ()) = tokio::join!(running, listening);
+        self.left = self.left.saturating_sub(begun.elapsed());
         let fail = |reason: String| {
             let output = last_lines(&self.output);
             failed(source, BuildProblem::Failed { reason: cut(&reason), output })
@@ -419,8 +439,15 @@ impl BuildRun {
             Ok(Outcome { ended: Ended::Raised { ename, evalue, .. }, .. }) => {
                 return Err(fail(format!("{ename}: {evalue}")));
             }
-            Ok(Outcome { .. }) => return Err(fail("it ended before its end".to_owned())),
-            Err(error) => return Err(fail(error.to_string())),
+            Ok(Outcome { .. }) => return Err(fail("it ended without an answer".to_owned())),
+            Err(EngineError::MachineExited { reason, .. }) => match reason {
+                ExitReason::TimeLimit | ExitReason::CpuLimit => return Err(overdue()),
+                ExitReason::HostMemory | ExitReason::Cancelled | ExitReason::Signal(ExitReason::SIGKILL) => {
+                    return Err(unavailable(source, &reason));
+                }
+                reason => return Err(fail(reason.to_string())),
+            },
+            Err(error) => return Err(unavailable(source, &error)),
         };
         if value.json.len() as u64 > MAX_ANSWER_BYTES {
             return Err(fail("its answer is too large".to_owned()));
@@ -500,6 +527,18 @@ fn key(hash: Sha256Hash, backend: &Resolution) -> Sha256Hash {
 
 fn failed(source: &SourceDistribution, problem: BuildProblem) -> IndexError {
     IndexError::Build(Box::new(BuildError { package: format!("{} {}", source.name, source.version), problem }))
+}
+
+/// Error of a build whose requirements cannot be had. That a source of packages cannot be reached says nothing of the
+/// source distribution.
+fn unmet(source: &SourceDistribution, error: PackageError) -> IndexError {
+    match error {
+        PackageError::Index(error @ (IndexError::Malformed { .. } | IndexError::Build(_))) => {
+            failed(source, BuildProblem::Requirements(error.to_string()))
+        }
+        PackageError::Index(error) => error,
+        error => failed(source, BuildProblem::Requirements(error.to_string())),
+    }
 }
 
 /// Error of the engine: the source distribution is not at fault.
@@ -605,6 +644,7 @@ mod tests {
             (STATIC, "3", "its answer"),
             (r#"{"requires": ["!"]}"#, "{}", "what its build requires cannot be had: `!` is not a valid requirement"),
             (r#"{"requires": ["nowhere"]}"#, "{}", "what its build requires cannot be had"),
+            (r#"{"requires": ["a @ http://127.0.0.1:1/a-1-py3-none-any.whl"]}"#, "{}", "names a URL"),
         ] {
             let engine = Arc::new(engine(inspected, Script::returning(build)));
             let (_, _place, error) = install(&engine, "").await;
