@@ -237,7 +237,7 @@ def test_the_prefix_holds_the_libraries_and_nothing_of_the_users():
         equal((os.path.realpath("/lib"), os.path.samefile("/lib/python3.14/os.py", os.__file__)), ("/usr/lib", True))
         with raises(OSError, error="EROFS"):
             os.mkdir("/usr/own")
-        for name, module in sys.modules.items():
+        for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             assert not file or file.startswith("/usr/") or name == "__main__" or file.startswith("/compat"), file
 

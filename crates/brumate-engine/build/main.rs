@@ -179,7 +179,7 @@ fn generate() -> Result<()> {
                 )?;
             }
             "stdlib" => {
-                let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";
+                let doc = "The standard library with bytecode, to be mounted at `/usr/lib/python3.14`.";
                 let content = contents.whole_archive(&entry.path, &data)?;
                 entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &content)?;
             }

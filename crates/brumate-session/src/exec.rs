@@ -28,6 +28,8 @@ use crate::runner::Runner;
 const ABORTED: u8 = 134;
 /// 128 + SIGSEGV.
 const SEGMENTATION_FAULT: u8 = 139;
+/// File name of the code of `python -c`.
+const COMMAND_NAME: &str = "<string>";
 /// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
 
@@ -212,7 +214,11 @@ impl Runner {
         let image = built.unwrap_or_else(|| self.image_for(&imports));
         let granted: Vec<String> = request.mounts.iter().map(|mount| mount.guest.clone()).collect();
         let absent = request.absent_modules;
-        let context = CodeContext::of_script(&execute.code);
+        let context = if mode == ExecuteMode::Module || execute.file_name == COMMAND_NAME {
+            CodeContext::CommandLine
+        } else {
+            CodeContext::of_script(&execute.code)
+        };
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
         let job = Job {

@@ -275,6 +275,8 @@ pub(crate) enum CodeContext {
     Script,
     /// The same, of code that has inline metadata.
     ScriptWithMetadata,
+    /// Module, or code of a command line: an option.
+    CommandLine,
 }
 
 /// Returns a note for an import error: why the package was not installed, if that was tried, and how to install it.
@@ -324,6 +326,7 @@ fn installation(name: &str, what: &str, context: CodeContext) -> String {
         CodeContext::ScriptWithMetadata => {
             format!("add \"{name}\" to `dependencies` in the comment at the top")
         }
+        CodeContext::CommandLine => format!("`--deps {name}` installs {what}"),
     }
 }
 
@@ -408,6 +411,8 @@ mod tests {
         let script = missing_module("No module named 'yaml'", &none, stated).unwrap();
         assert_eq!(script, "(add \"PyYAML\" to `dependencies` in the comment at the top)");
         assert_eq!(CodeContext::of_script("import yaml"), CodeContext::Script);
+        let module = missing_module("No module named 'yaml'", &none, CodeContext::CommandLine).unwrap();
+        assert_eq!(module, "(`--deps PyYAML` installs it)");
         assert_eq!(module_of("ModuleNotFoundError", "No module named 'a.b'").as_deref(), Some("a"));
         let tried = reasons(&[("yaml", "it has no wheel"), ("mine", "there is no such project")]);
         assert_eq!(missing_module("No module named 'yaml'", &tried, CodeContext::Cell).unwrap(), "(it has no wheel)");

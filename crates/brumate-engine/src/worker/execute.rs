@@ -15,12 +15,28 @@ struct ExecuteReply {
     printed: bool,
 }
 
+/// File name of the code of `python -c`; the guest's `space.COMMAND_NAME`.
+const COMMAND_NAME: &str = "<string>";
+
 /// Returns the arguments that a program is started with, as its `sys.orig_argv` has them.
-fn command_line(request: &Execute) -> impl Iterator<Item = &str> {
-    let script = matches!(request.mode, ExecuteMode::Script | ExecuteMode::Server);
-    let name = (script && request.argv.is_empty()).then_some(&request.file_name[..]);
-    let arguments = if script { &request.argv[..] } else { &[] };
-    ["python"].into_iter().chain(name).chain(arguments.iter().map(String::as_str))
+fn command_line(request: &Execute) -> Vec<&str> {
+    let mut line = vec!["python"];
+    let arguments = request.argv.iter().map(String::as_str);
+    match request.mode {
+        // The first argument is the option, as in `sys.argv`.
+        ExecuteMode::Module => {
+            line.extend(["-m", &request.code]);
+            line.extend(arguments.skip(1));
+        }
+        ExecuteMode::Script if request.file_name == COMMAND_NAME => {
+            line.extend(["-c", &request.code]);
+            line.extend(arguments.skip(1));
+        }
+        ExecuteMode::Script | ExecuteMode::Server if request.argv.is_empty() => line.push(&request.file_name),
+        ExecuteMode::Script | ExecuteMode::Server => line.extend(arguments),
+        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => {}
+    }
+    line
 }
 
 impl Worker {

@@ -1,6 +1,7 @@
 //! Arguments of single commands.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -188,16 +189,26 @@ pub(crate) enum Program<'a> {
 impl ExecArgs {
     /// Returns the program and its arguments.
     pub(crate) fn program(&self) -> (Program<'_>, Vec<&OsStr>) {
-        // Behind `-mMODULE` and `-cCODE` clap takes the arguments for those of a script.
         let behind = self.script.iter().map(OsString::as_os_str);
         if let Some((name, words)) = self.module.split_first() {
             (Program::Module(name), words.iter().map(OsString::as_os_str).chain(behind).collect())
         } else if let Some((code, words)) = self.code.split_first() {
             (Program::Code(code), words.iter().map(OsString::as_os_str).chain(behind).collect())
         } else {
-            let program = match self.script.first().filter(|file| *file != "-") {
-                Some(file) => Program::File(Path::new(file)),
-                None => Program::Stdin,
+            let file = self.script.first().map_or(OsStr::new("-"), OsString::as_os_str);
+            // clap takes `-mMODULE` and `-cCODE` for a file.
+            let attached = |option: &[u8]| {
+                let value = file.as_bytes().strip_prefix(option).filter(|value| !value.is_empty());
+                value.map(OsStr::from_bytes)
+            };
+            let program = if let Some(name) = attached(b"-m") {
+                Program::Module(name)
+            } else if let Some(code) = attached(b"-c") {
+                Program::Code(code)
+            } else if file == "-" {
+                Program::Stdin
+            } else {
+                Program::File(Path::new(file))
             };
             (program, behind.skip(1).collect())
         }

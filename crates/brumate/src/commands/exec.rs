@@ -369,6 +369,7 @@ mod tests {
                 r#"Module("pytest") ["-v", "--timeout", "3", "--", "-m", "x"]"#,
             ),
             (&["-mjson.tool", "--indent", "2"], r#"Module("json.tool") ["--indent", "2"]"#),
+            (&["-cprint(1)", "-m", "x"], r#"Code("print(1)") ["-m", "x"]"#),
             (&["--env", "A=1", "-c", "-1", "-c", "x"], r#"Code("-1") ["-c", "x"]"#),
             (&["tool.py", "-m", "x", "--env", "B"], r#"File("tool.py") ["-m", "x", "--env", "B"]"#),
             (&["-", "-c"], r#"Stdin ["-c"]"#),

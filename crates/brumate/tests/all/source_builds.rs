@@ -85,7 +85,7 @@ fn a_source_distribution_is_built_once_and_locked() {
 
     let (status, first, stderr) = exec(directory.path(), "acmebuilt", &[], code);
     assert_eq!(status, Some(0), "{stderr}");
-    assert!(first.ends_with(" /lib/python3.14/packages/acmebuilt.py\n"), "{first}");
+    assert!(first.ends_with(" /usr/lib/python3.14/dist-packages/acmebuilt.py\n"), "{first}");
     // A second build would have another value.
     assert_eq!(exec(directory.path(), "acmebuilt", &[], code).1, first);
 

@@ -34,7 +34,7 @@ pub(crate) struct Lock {
 pub(crate) enum FileKind {
     /// The npm package that holds the interpreter's WebAssembly module.
     Interpreter,
-    /// The standard library with bytecode, mounted at `/lib/python3.14`.
+    /// The standard library with bytecode, mounted at `/usr/lib/python3.14`.
     Stdlib,
     /// Bytecode of the wheels that have none inside, a layer over `site-packages`.
     Pycache,

@@ -44,7 +44,8 @@ def files():
         "/etc/hostname",
         "/root",
         "/work",
-        "/usr",
+        "/usr/bin",
+        "/usr/share",
         "/bin/sh",
         "/sys",
         "/run",
@@ -87,9 +88,10 @@ def tree():
     # Nothing but the interpreter, its home and its devices.
     top = set(os.listdir("/"))
     assert top <= {"tmp", "dev", "proc", "lib", "usr", "home", "workspace"}, top
+    assert os.listdir("/usr") == ["lib"] and os.path.realpath("/lib") == "/usr/lib", os.listdir("/usr")
     assert set(os.listdir("/lib")) <= {"python3.14", "brumate"}, os.listdir("/lib")
     assert os.listdir("/home") == ["user"] and os.listdir("/home/user") == ["main.py"] and os.listdir("/tmp") == []
-    print(sorted(os.listdir("/dev")), os.listdir("/proc"))
+    print(sorted(os.listdir("/dev")), sorted(os.listdir("/proc")))
 
 
 def system():

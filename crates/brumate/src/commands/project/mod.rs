@@ -22,18 +22,10 @@ const MAX_VERSION_MODULE_BYTES: u64 = 1 << 20;
 /// Version of a project that states none.
 const NO_VERSION: &str = "0";
 /// Files that make a directory a project.
-const MARKERS: [&str; 10] = [
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    "tox.ini",
-    "conftest.py",
-    "requirements.txt",
-    "noxfile.py",
-];
+const MARKERS: [&str; 8] =
+    ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "noxfile.py"];
+/// Files that make a directory a project if none above it is one: directories of tests have them as well.
+const WEAK_MARKERS: [&str; 2] = ["conftest.py", "requirements.txt"];
 
 /// A project.
 #[derive(Debug)]
@@ -50,6 +42,11 @@ impl Project {
     /// Returns whether a directory is a project.
     pub(super) fn is_in(directory: &Path) -> bool {
         MARKERS.iter().any(|name| directory.join(name).is_file())
+    }
+
+    /// Returns whether a directory is a project if none above it is one.
+    pub(super) fn may_be_in(directory: &Path) -> bool {
+        WEAK_MARKERS.iter().any(|name| directory.join(name).is_file())
     }
 
     /// Reads the project in a directory.

@@ -184,8 +184,8 @@ impl Project {
         Ok(wanted)
     }
 
-    /// Adds the requirements of the named files; if there are none, of the project's own `requirements*.txt` as far as its metadata does
-    /// not state the same.
+    /// Adds the requirements of `requirements.txt` if the metadata states none, and those of the named files; if there are none, those of
+    /// the project's own files for developers.
     fn add_files(&self, named: &[PathBuf], has_own_tests: bool, wanted: &mut Wanted) -> anyhow::Result<()> {
         let mut read = |file: &Path| -> anyhow::Result<Vec<String>> {
             let found = requirement_files::read(file, &self.directory).map_err(|error| anyhow!(error))?;
@@ -194,19 +194,16 @@ impl Project {
             wanted.notes.extend(notes);
             Ok(found.requirements)
         };
-        if !named.is_empty() {
-            for file in named {
-                wanted.required.extend(read(file)?);
-                wanted.is_stated = true;
-            }
-            return Ok(());
-        }
         let main = self.directory.join("requirements.txt");
         if !wanted.is_stated && main.is_file() {
             wanted.required.extend(read(&main)?);
             wanted.is_stated = true;
         }
-        if has_own_tests {
+        for file in named {
+            wanted.required.extend(read(file)?);
+            wanted.is_stated = true;
+        }
+        if has_own_tests || !named.is_empty() {
             return Ok(());
         }
         for file in self.files_for_developers() {
@@ -387,7 +384,7 @@ mod tests {
         let (directory, project) = project(&files);
         let named = [directory.path().join("requirements/docs.txt")];
         let found = project.wanted(&Selection { files: &named, ..Selection::default() }).unwrap();
-        assert_eq!((found.required, found.optional), (texts(&["no"]), Vec::new()));
+        assert_eq!((found.required, found.optional), (texts(&["a==1", "no"]), Vec::new()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const MAX_COPIED_FILES: usize = 200_000;
 /// Most bytes of a project that are copied.
 const MAX_COPIED_BYTES: u64 = 2 << 30;
-/// Directories that are left out: what is made again, and the history.
+/// Names that are left out: what is made again, and the history. In a worktree `.git` is a file that names a path of the host.
 const LEFT_OUT: [&str; 11] = [
     ".git",
     ".hg",
@@ -42,13 +42,15 @@ pub(super) fn copy_of(project: &Path) -> anyhow::Result<TempDir> {
         let entries = from.read_dir().with_context(|| format!("cannot read {}", from.display()))?;
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot read {}", from.display()))?;
+            if LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
             let (from, to) = (entry.path(), to.join(entry.file_name()));
             let failed = || format!("cannot copy {}", from.display());
             let metadata = entry.metadata().with_context(failed)?;
             files += 1;
             if metadata.is_dir() {
-                let is_left_out = LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-                if is_left_out || from.join(VIRTUAL_ENVIRONMENT).is_file() {
+                if from.join(VIRTUAL_ENVIRONMENT).is_file() {
                     continue;
                 }
                 fs::create_dir(&to).with_context(failed)?;
@@ -95,6 +97,7 @@ mod tests {
             "a.py",
             "tests/data/x.bin",
             ".git/config",
+            "part/.git",
             ".venv/pyvenv.cfg",
             ".venv/lib/y.py",
             "tests/__pycache__/a.pyc",
@@ -109,7 +112,7 @@ mod tests {
         let copied = copy.path();
         assert_eq!(fs::read_to_string(copied.join("tests/data/x.bin")).unwrap(), "tests/data/x.bin");
         assert_eq!(fs::read_link(copied.join("link")).unwrap(), Path::new("/etc/passwd"));
-        for name in [".git", ".venv", "tests/__pycache__"] {
+        for name in [".git", "part/.git", ".venv", "tests/__pycache__"] {
             assert!(!copied.join(name).exists(), "{name}");
         }
         assert!(copied.join("venv/a.py").exists(), "a directory of that name may be a module");

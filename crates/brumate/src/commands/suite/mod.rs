@@ -88,7 +88,8 @@ impl Tests {
     ///
     /// There is no project, or it cannot be read or copied.
     fn new(arguments: &TestArgs) -> anyhow::Result<Self> {
-        let (directory, within) = project_of(&arguments.path)?;
+        let here = std::env::current_dir().and_then(|here| here.canonicalize());
+        let (directory, within) = project_of(&arguments.path, &here.context("cannot find the working directory")?)?;
         let project = Project::read(&directory)?;
         let wanted = project.wanted(&Selection {
             extras: &arguments.extra,
@@ -141,24 +142,28 @@ impl Tests {
 }
 
 /// Returns the directory of the project, and the path in it that is meant. A path in a project is one if the project lies in the working
-/// directory, or is it.
-fn project_of(path: &Path) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
+/// directory `here`, or is it.
+fn project_of(path: &Path, here: &Path) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
     let absolute = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
-    if absolute.is_dir() && Project::is_in(&absolute) {
-        return Ok((absolute, None));
-    }
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
-    let here = here.context("cannot find the working directory")?;
-    let above = absolute.ancestors().skip(1).take_while(|above| above.starts_with(&here));
-    let Some(project) = above.into_iter().find(|above| Project::is_in(above)) else {
+    // The innermost first.
+    let candidates: Vec<&Path> = absolute
+        .ancestors()
+        .enumerate()
+        .take_while(|(steps, above)| *steps == 0 || above.starts_with(here))
+        .map(|(_, above)| above)
+        .filter(|above| above.is_dir())
+        .collect();
+    let strong = candidates.iter().find(|directory| Project::is_in(directory));
+    // Of directories that have only a `conftest.py` each, the outermost is the project.
+    let Some(project) = strong.or_else(|| candidates.iter().rfind(|directory| Project::may_be_in(directory))) else {
         bail!(
             "{} is no Python project: it has no pyproject.toml, setup.py, setup.cfg, pytest.ini, tox.ini, conftest.py or requirements.txt; \
              name the directory that has one (brumate test DIR)",
             path.display()
         );
     };
-    let within = absolute.strip_prefix(project).unwrap_or(Path::new("")).to_owned();
-    Ok((project.to_owned(), Some(within)))
+    let within = absolute.strip_prefix(project).ok().filter(|within| !within.as_os_str().is_empty());
+    Ok(((*project).to_owned(), within.map(Path::to_owned)))
 }
 
 #[cfg(test)]
@@ -169,15 +174,28 @@ mod tests {
     fn a_project_is_found_by_its_files() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
+        let elsewhere = root.join("elsewhere");
         std::fs::create_dir_all(root.join("tests/unit")).unwrap();
-        let error = format!("{:#}", project_of(&root).unwrap_err());
+        std::fs::write(root.join("tests/unit/test_x.py"), "").unwrap();
+        let error = format!("{:#}", project_of(&root, &root).unwrap_err());
         assert!(error.contains("is no Python project") && error.contains("pyproject.toml"), "{error}");
-        assert!(format!("{:#}", project_of(&root.join("no")).unwrap_err()).contains("cannot read"));
+        assert!(format!("{:#}", project_of(&root.join("no"), &root).unwrap_err()).contains("cannot read"));
+        // Files that directories of tests have as well: the outermost counts.
+        for name in ["tests/unit/conftest.py", "tests/conftest.py"] {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        let file = root.join("tests/unit/test_x.py");
+        let found = (root.join("tests"), Some(PathBuf::from("unit/test_x.py")));
+        assert_eq!(project_of(&file, &root).unwrap(), found);
+        assert_eq!(project_of(&root.join("tests"), &elsewhere).unwrap(), (root.join("tests"), None));
         std::fs::write(root.join("pyproject.toml"), "").unwrap();
-        assert_eq!(project_of(&root).unwrap(), (root.clone(), None));
+        assert_eq!(project_of(&root, &elsewhere).unwrap(), (root.clone(), None));
+        for within in ["tests", "tests/unit/test_x.py"] {
+            let found = (root.clone(), Some(PathBuf::from(within)));
+            assert_eq!(project_of(&root.join(within), &root).unwrap(), found);
+        }
         // Beyond the working directory nothing is taken that was not named.
-        assert!(project_of(&root.join("tests")).is_err());
-        std::fs::write(root.join("tests/conftest.py"), "").unwrap();
-        assert_eq!(project_of(&root.join("tests")).unwrap().0, root.join("tests"));
+        assert_eq!(project_of(&root.join("tests"), &root.join("tests")).unwrap(), (root.join("tests"), None));
+        assert!(project_of(&file, &elsewhere).is_err());
     }
 }

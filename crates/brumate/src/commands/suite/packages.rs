@@ -45,7 +45,7 @@ pub(super) async fn available(packages: &Packages, always: &[String], wanted: &W
     let all = required.iter().chain(optional.iter().map(|(requirement, _)| requirement));
     if install(packages, all).await.is_err() {
         install(packages, required.iter()).await.map_err(|error| error.to_string())?;
-        let mut met = Vec::new();
+        let mut met: Vec<(Requirement, String)> = Vec::new();
         for (requirement, place) in optional {
             let all = required.iter().chain(met.iter().map(|(requirement, _)| requirement)).chain([&requirement]);
             match install(packages, all).await {
