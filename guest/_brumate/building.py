@@ -26,6 +26,8 @@ MAX_RATIO = 200
 SMALL = 16 << 20
 MAX_PYPROJECT = 1 << 20
 MAX_PKG_INFO = 8 << 20
+# Characters of its headers.
+MAX_HEADERS = 1 << 20
 
 PLACE = "/tmp/build"
 ARCHIVE = f"{PLACE}/archive"
@@ -228,7 +230,8 @@ def _static_metadata(root):
     if version < (2, 2) or dynamic & {"requires-dist", "requires-python", "provides-extra", "version", "name"}:
         return None
     # The description is no part of what is resolved. Line ends are "\n": the file was read as text.
-    return text.partition("\n\n")[0] + "\n"
+    text = text.partition("\n\n")[0] + "\n"
+    return text if len(text) <= MAX_HEADERS else None
 
 
 def _has_compiled_sources(root):
@@ -245,7 +248,8 @@ def _backend():
     module, _, attribute = name.partition(":")
     os.chdir(root)
     sys.argv = ["build"]
-    sys.path[:0] = paths
+    # Backends are not looked for in the working directory (PEP 517).
+    sys.path[:] = [*paths, *[place for place in sys.path if place not in ("", *paths)]]
     try:
         found = importlib.import_module(module)
         for part in filter(None, attribute.split(".")):
