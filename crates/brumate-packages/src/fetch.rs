@@ -83,7 +83,7 @@ impl Resolver {
 }
 
 fn refused(source: &SourceDistribution) -> IndexError {
-    let problem = BuildProblem::Refused("`--only-binary` allows wheels only, or the setting of pip or uv".to_owned());
+    let problem = BuildProblem::Refused("`--only-binary`, or a setting of pip or uv, allows wheels only".to_owned());
     IndexError::Build(Box::new(BuildError { package: format!("{} {}", source.name, source.version), problem }))
 }
 

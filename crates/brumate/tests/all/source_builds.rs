@@ -145,7 +145,7 @@ fn each_backend_builds_in_the_sandbox() {
 fn hostile_builds_end_as_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let keep = |file: &str, bytes: &[u8]| std::fs::write(directory.path().join(file), bytes).unwrap();
-    keep("abomb-1.0.zip", &zipped("abomb", &[("setup.py", &vec![0; 300 << 20])]));
+    keep("abomb-1.0.zip", &zipped("abomb", &[("setup.py", &vec![0; 40 << 20])]));
     keep("aclimber-1.0.tar.gz", &tarred(&[("aclimber-1.0/setup.py", b""), ("aclimber-1.0/../../x", b"x")]));
     keep("another-1.0.zip", &own("another", &GOOD_BACKEND.replace("NAME", "stranger")));
     let rust = b"[build-system]\nrequires = ['maturin']\nbuild-backend = 'maturin'\n";
