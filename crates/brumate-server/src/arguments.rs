@@ -138,13 +138,13 @@ impl ArgumentReader {
         self.number_or(name, 0)
     }
 
-    /// Takes an optional whole number.
+    /// Takes an optional whole number; `default` also if it is another value, which is a problem.
     pub(crate) fn number_or(&mut self, name: &str, default: u64) -> u64 {
         match self.take(name) {
             None => default,
             Some(value) => value.as_u64().unwrap_or_else(|| {
                 self.problem(format!("`{name}` must be a whole number, 0 or more"));
-                0
+                default
             }),
         }
     }

@@ -16,6 +16,7 @@ const MAX_LINE: usize = 78;
 
 /// Time after which a message says that code is compiled.
 const MESSAGE_DELAY: Duration = Duration::from_secs(2);
+
 /// Returns a function that shows compilation, if standard error is a terminal.
 pub(crate) fn on_terminal() -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
     std::io::stderr().is_terminal().then(|| Arc::new(show) as Arc<dyn Fn(Progress) + Send + Sync>)

@@ -3,7 +3,7 @@
 use super::answers::{failure, readable, too_long};
 use ::http::header::CONTENT_TYPE;
 use brumate_json::Envelopes;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _};
 use reqwest::Response;
@@ -41,7 +41,7 @@ fn bounded<E: std::error::Error + Send + Sync + 'static>(
     limit: usize,
 ) -> impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static {
     let end = futures::stream::once(std::future::ready(None));
-    let filter = EventFilter { limit, held: Vec::new(), held_bytes: 0, line: LineState::Start, skipped: None };
+    let filter = EventFilter { limit, held: BytesMut::new(), line: LineState::Start, skipped: None };
     bytes
         .map(Some)
         .chain(end)
@@ -63,8 +63,8 @@ fn bounded<E: std::error::Error + Send + Sync + 'static>(
 /// Holds the bytes of an event back until its end, so that an event that is too long can be replaced.
 struct EventFilter {
     limit: usize,
-    held: Vec<Bytes>,
-    held_bytes: usize,
+    /// One buffer: a server may send an event byte by byte.
+    held: BytesMut,
     line: LineState,
     /// The messages of an event that is too long, while its rest is skipped.
     skipped: Option<SkippedEvent>,
@@ -101,12 +101,12 @@ impl EventFilter {
                 _ => LineState::Within,
             };
             if let Some(end) = end {
-                self.take(part.slice(begin..end));
+                self.take(&part[begin..end]);
                 passed.append(&mut self.end_event());
                 begin = end;
             }
         }
-        self.take(part.slice(begin..));
+        self.take(&part[begin..]);
         if self.line == LineState::AfterEmptyCr {
             // The LF may never come. It is no line of its own then.
             self.line = LineState::AfterCr;
@@ -115,24 +115,24 @@ impl EventFilter {
         passed
     }
 
-    fn take(&mut self, bytes: Bytes) {
-        self.held_bytes += bytes.len();
-        if self.skipped.is_none() && self.held_bytes > self.limit {
+    fn take(&mut self, bytes: &[u8]) {
+        if self.skipped.is_none() && self.held.len() + bytes.len() > self.limit {
             let mut skipped = SkippedEvent::default();
-            self.held.drain(..).for_each(|held| skipped.feed(&held));
+            skipped.feed(&std::mem::take(&mut self.held));
             self.skipped = Some(skipped);
         }
         match &mut self.skipped {
-            Some(skipped) => skipped.feed(&bytes),
-            None if bytes.is_empty() => {}
-            None => self.held.push(bytes),
+            Some(skipped) => skipped.feed(bytes),
+            None => self.held.extend_from_slice(bytes),
         }
     }
 
     /// Returns the bytes of the event that ends, or those of the errors in its place.
     fn end_event(&mut self) -> Vec<Bytes> {
-        self.held_bytes = 0;
-        let Some(skipped) = self.skipped.take() else { return std::mem::take(&mut self.held) };
+        let Some(skipped) = self.skipped.take() else {
+            let held = std::mem::take(&mut self.held).freeze();
+            return if held.is_empty() { Vec::new() } else { vec![held] };
+        };
         let reason = too_long(self.limit);
         let failures = skipped.envelopes.finish().into_iter().filter_map(|envelope| failure(envelope, &reason));
         failures.map(|failure| format!("data: {failure}\n\n").into()).collect()

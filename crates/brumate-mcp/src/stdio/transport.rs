@@ -25,6 +25,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+/// Longest line that is written, in bytes. As over HTTP, it has room for a resource of 32 MiB in base64.
+const MAX_OUTPUT_BYTES: usize = 48 << 20;
 /// Most invalid lines without an id that are answered with an error. Without it, a peer that echoes its input would cause an
 /// endless exchange.
 const MAX_ERROR_ANSWERS: usize = 1000;
@@ -231,10 +233,10 @@ impl<W: AsyncWrite + Unpin> OutputStream<W> {
     /// Returns an error if a request is too long, or if the client does not read any more.
     async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let line = serde_json::to_vec(message)?;
-        if line.len() < MAX_LINE_BYTES {
+        if line.len() < MAX_OUTPUT_BYTES {
             return self.write_line(line).await;
         }
-        let refused = BudgetExceeded::TooLong { bytes: line.len(), limit: MAX_LINE_BYTES };
+        let refused = BudgetExceeded::TooLong { bytes: line.len(), limit: MAX_OUTPUT_BYTES };
         drop(line);
         let id = match message {
             JsonRpcMessage::Response(response) => response.id.clone(),

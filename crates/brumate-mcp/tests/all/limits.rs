@@ -6,8 +6,9 @@ use brumate_mcp::{App, Client, Content, Context, HttpOptions, Server, tool};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-/// The limit of a message for streams and clients, and the size of an answer that is sent as JSON.
+/// The limit of a message for clients, that of an answer over streams, and the size of an answer that is sent as JSON.
 const LIMIT: usize = 16 << 20;
+const OUTPUT_LIMIT: usize = 48 << 20;
 const LARGE: usize = 512 << 10;
 
 /// Returns so many letters, after a report of progress and a log message if there should be one.
@@ -39,11 +40,14 @@ fn error(answer: &Value, code: i64) -> &str {
 #[tokio::test]
 async fn an_answer_over_the_limit_of_a_stream_is_an_error() {
     let mut client = Pipe::legacy(&server(), json!({})).await;
-    let answer = client.request("tools/call", json!({"name": "letters", "arguments": {"number": LIMIT}})).await;
-    assert!(error(&answer, -32603).contains("at most 16777216 bytes"), "{answer}");
+    let answer = client.request("tools/call", json!({"name": "letters", "arguments": {"number": OUTPUT_LIMIT}})).await;
+    assert!(error(&answer, -32603).contains("at most 50331648 bytes"), "{answer}");
+    // It is more than a client may send.
+    let long = client.call("letters", json!({"number": LIMIT})).await;
+    assert_eq!(text(&long).len(), LIMIT);
     // A notification is dropped, and its call is answered.
     client.heard.clear();
-    assert_eq!(text(&client.call("letters", json!({"number": 3, "log": LIMIT})).await), "xxx");
+    assert_eq!(text(&client.call("letters", json!({"number": 3, "log": OUTPUT_LIMIT})).await), "xxx");
     assert_eq!(client.heard, Vec::<Value>::new());
     assert_eq!(text(&client.call("letters", json!({"number": 3, "log": 1})).await), "xxx");
     assert_eq!(client.heard.len(), 1);
@@ -84,7 +88,7 @@ async fn a_body_over_the_limit_is_answered_with_its_id() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn large_answers_are_json_where_nothing_was_streamed() {
     let http = Http::new(&server(), HttpOptions::new());
     let session = http.clone().session().await;
