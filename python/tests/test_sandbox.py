@@ -10,7 +10,8 @@ import sys
 import threading
 import time
 import unittest
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from unittest.mock import Mock, patch
 
 import brumate
 from brumate import (
@@ -28,7 +29,7 @@ from brumate import (
     close_all,
     find_binary,
 )
-from brumate._process import Gate, running_process
+from brumate._process import Call, Gate, running_process
 
 from . import OPTIONS
 
@@ -233,6 +234,44 @@ class TheGate(unittest.TestCase):
         self.assertEqual((large.done(), small.done()), (True, False))
         gate.leave(_process.MAX_CALLS_BYTES + 1)
         self.assertTrue(small.done())
+
+    @patch.object(_process, "MAX_CALLS_BYTES", 10)
+    def test_a_call_that_is_given_up_gives_its_place_back_once(self):
+        process = Mock(gate=Gate())
+
+        def is_free():
+            return (process.gate._calls, process.gate._bytes, len(process.gate._waiting)) == (0, 0, 0)
+
+        large = Call(process, 1, b"x" * 11, None)
+        waiting = Call(process, 2, b"x", None)
+        for _ in range(2):
+            waiting.give_up()
+        self.assertTrue(waiting.place.cancelled())
+        self.assertEqual(len(process.gate._waiting), 0)
+        # It has its place, and is not sent yet.
+        for _ in range(2):
+            large.give_up()
+        self.assertTrue(is_free())
+        for call in (large, waiting):
+            self.assertRaises(CancelledError, call.send)
+        process.send_call.assert_not_called()
+        sent = Call(process, 3, b"x", None)
+        sent.send()
+        sent.give_up()
+        process.cancel.assert_called_once_with(3)
+        self.assertFalse(is_free())
+        sent.answer.set_result(None)
+        self.assertTrue(is_free())
+
+    @patch.object(_process, "MAX_CALLS_BYTES", 10)
+    def test_who_waits_behind_a_large_request_that_is_given_up_goes_on(self):
+        process = Mock(gate=Gate())
+        running = Call(process, 1, b"x", None)
+        large = Call(process, 2, b"x" * 10, None)
+        small = Call(process, 3, b"x", None)
+        self.assertEqual([call.place.done() for call in (running, large, small)], [True, False, False])
+        large.give_up()
+        self.assertTrue(small.place.done() and not small.place.cancelled())
 
 
 def fail(code):

@@ -233,7 +233,8 @@ async def _wait(settings: Settings, make: Make[T], input: AsyncAnswerer | None =
                 await asyncio.wrap_future(call.place)
                 call.send()
                 answer = await asyncio.wrap_future(call.answer)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, GeneratorExit):
+                # Cancelled, or left behind by a loop that was closed.
                 call.give_up()
                 raise
             request = operation.send(answer)

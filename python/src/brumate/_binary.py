@@ -60,6 +60,8 @@ def environment() -> dict[str, str]:
             if file.is_file():
                 variables[BUNDLE_VARIABLE] = str(file)
     return variables
+
+
 def without_usage(messages: str) -> str:
     """Returns what the binary says of wrong options, without the usage of its command line."""
     text = messages.partition("\n\nUsage: ")[0].partition("\n\nFor more information, ")[0]

@@ -10,9 +10,9 @@ import socket
 import struct
 import subprocess
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from ._binary import environment, find_binary, without_usage
@@ -53,13 +53,14 @@ class Gate:
         self._lock = threading.Lock()
         self._calls = 0
         self._bytes = 0
-        self._waiting: deque[tuple[Future[None], int]] = deque()
+        # The places that are waited for, in order, with the sizes of their requests.
+        self._waiting: OrderedDict[Future[None], int] = OrderedDict()
 
     def enter(self, size: int) -> Future[None]:
-        """Returns the future of a place for a request of this size. A place that could not be cancelled is left."""
+        """Returns the future of a place for a request of this size."""
         place: Future[None] = Future()
         with self._lock:
-            self._waiting.append((place, size))
+            self._waiting[place] = size
         self._admit()
         return place
 
@@ -70,16 +71,26 @@ class Gate:
             self._bytes -= size
         self._admit()
 
+    def give_up(self, place: Future[None], size: int) -> None:
+        """Gives a place back, or takes it out of the queue."""
+        if not place.cancel():
+            self.leave(size)
+            return
+        with self._lock:
+            self._waiting.pop(place, None)
+        # It may have been the one that all others waited for.
+        self._admit()
+
     def _admit(self) -> None:
         admitted: list[Future[None]] = []
         with self._lock:
             while self._waiting:
-                place, size = self._waiting[0]
+                place, size = next(iter(self._waiting.items()))
                 is_full = self._calls >= MAX_CALLS or self._bytes + size > MAX_CALLS_BYTES
                 # A request that is larger than all may be together goes alone.
                 if is_full and self._calls:
                     break
-                self._waiting.popleft()
+                del self._waiting[place]
                 if place.set_running_or_notify_cancel():
                     self._calls += 1
                     self._bytes += size
@@ -98,22 +109,36 @@ class Call:
         self.answer.set_running_or_notify_cancel()
         self._process = process
         self._frame = frame
+        self._size = len(frame)
+        self._lock = threading.Lock()
         self._is_sent = False
-        self.place = process.gate.enter(len(frame))
+        self._is_given_up = False
+        self.place = process.gate.enter(self._size)
 
     def send(self) -> None:
-        """Sends the request; the place is given back with the answer."""
-        self._is_sent = True
-        frame, self._frame = self._frame, b""
-        self.answer.add_done_callback(lambda _: self._process.gate.leave(len(frame)))
-        self._process.send_call(self, frame)
+        """Sends the request; the place is given back with the answer.
+
+        Raises:
+            CancelledError: the call was given up.
+        """
+        with self._lock:
+            if self._is_given_up:
+                raise CancelledError
+            gate, size = self._process.gate, self._size
+            self.answer.add_done_callback(lambda _: gate.leave(size))
+            self._is_sent = True
+            frame, self._frame = self._frame, b""
+            # Within the lock: who gives the call up tells the binary after the request.
+            self._process.send_call(self, frame)
 
     def give_up(self) -> None:
-        """Asks for the end of the request, or takes it out of the queue."""
+        """Asks for the end of the request, or gives its place back. Any thread may do so, also more than once."""
+        with self._lock:
+            was_given_up, self._is_given_up = self._is_given_up, True
         if self._is_sent:
             self._process.cancel(self.number)
-        elif not self.place.cancel():
-            self._process.gate.leave(len(self._frame))
+        elif not was_given_up:
+            self._process.gate.give_up(self.place, self._size)
 
 
 class Process:

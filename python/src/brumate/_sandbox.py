@@ -258,7 +258,7 @@ class Session:
 
 
 class _Interrupter:
-    """Gives up the call that another thread makes, also one that it makes later."""
+    """Gives up the call that another thread makes, whether it waits or runs, and those that it makes later."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -299,14 +299,15 @@ def _wait(settings: Settings, make: Make[T], input: Answerer | None, interrupter
 def _answer(process: Process, request: Request, interrupter: _Interrupter | None) -> Frame:
     call = process.call(request.json, request.data, request.on_event)
     try:
-        call.place.result()
-        call.send()
         if interrupter is not None:
             interrupter.take(call)
+        call.place.result()
+        call.send()
         return call.answer.result()
-    except KeyboardInterrupt:
-        # The code in the sandbox is interrupted too, and given up.
-        call.give_up()
+    except BaseException:
+        if not call.answer.done():
+            # Control-C, or what another handler of a signal raises: the code in the sandbox is interrupted too.
+            call.give_up()
         raise
 
 

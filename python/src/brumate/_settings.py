@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ._binary import find_binary, without_usage
+from ._binary import environment, find_binary, without_usage
 
 #: Seconds of a time limit: least and most, as the binary takes them.
 TIME = (0.05, 86_400.0)
@@ -248,14 +248,29 @@ def _check_with_binary(settings: Settings) -> None:
     raise ValueError(refusal)
 
 
-@functools.lru_cache(maxsize=256)
 def _refusal(options: tuple[str, ...]) -> str | None:
     """Returns what the binary says of wrong options; None if they are right."""
+    try:
+        _check_options(options)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _check_options(options: tuple[str, ...]) -> None:
+    """Lets the binary check options. Only right ones are remembered: what others name may be there later.
+
+    Raises:
+        ValueError: what the binary says.
+    """
     done = subprocess.run(
         [find_binary(), "pipe", "--check", *options],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
+        env=environment(),
     )
-    return None if done.returncode == 0 else without_usage(done.stderr) or f"exit status {done.returncode}"
+    if done.returncode != 0:
+        raise ValueError(without_usage(done.stderr) or f"exit status {done.returncode}")
