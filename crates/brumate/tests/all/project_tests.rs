@@ -115,6 +115,10 @@ fn a_projects_tests_run_with_pytest() {
     let (status, stdout, stderr) = test(&["-r", requirements.to_str().unwrap()], &[]);
     assert_eq!((status, stdout.as_str()), (Some(125), ""));
     assert!(stderr.contains("no-such-package-anywhere"), "{stderr}");
+    let mount = format!("{}:/project/data", shelf_of.display());
+    let (status, _, stderr) = test(&["--mount", &mount], &[]);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("/project/data belongs to the project"), "{stderr}");
     let (status, _, stderr) = brumate(&["test", shelf_of.to_str().unwrap()]);
     assert_eq!(status, Some(2));
     assert!(stderr.contains("is no Python project") && stderr.contains("pyproject.toml"), "{stderr}");

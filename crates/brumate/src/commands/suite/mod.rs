@@ -28,6 +28,8 @@ use crate::signals::Signals;
 const PROJECT: &str = "/project";
 /// Directory of the sandbox with the metadata of the project, as of an editable install.
 const METADATA: &str = "/editable";
+/// Directories of the sandbox in which nothing else can be mounted.
+const OWN_DIRECTORIES: [&str; 3] = [PROJECT, METADATA, Results::GUEST];
 
 pub(crate) async fn run(settings: &Settings, arguments: &TestArgs) -> anyhow::Result<u8> {
     let mut tests = match Tests::new(arguments) {
@@ -86,7 +88,7 @@ impl Tests {
     ///
     /// # Errors
     ///
-    /// There is no project, or it cannot be read or copied.
+    /// There is no project, it cannot be read or copied, or a directory cannot be mounted.
     fn new(arguments: &TestArgs) -> anyhow::Result<Self> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
         let (directory, within) = project_of(&arguments.path, &here.context("cannot find the working directory")?)?;
@@ -98,6 +100,10 @@ impl Tests {
             files: &arguments.requirement,
         })?;
         let (mounts, mut env) = grants(&arguments.grants)?;
+        let is_taken = |guest: &str| OWN_DIRECTORIES.iter().any(|own| Path::new(guest).starts_with(own));
+        if let Some(mount) = mounts.iter().find(|mount| is_taken(&mount.guest)) {
+            bail!("`--mount`: {} belongs to the project; choose another path, such as /data", mount.guest);
+        }
         let mut request = ScriptRequest::module("pytest");
         request.directory = PROJECT.to_owned();
         // What a project does not state may be missing in it only by mistake.
