@@ -15,7 +15,7 @@ use brumate_engine_api::{
     BoxFuture, Ended, EngineError, Event, Execute, ExitReason, Image, Layer, Limits, MAX_FILE_CHUNK, Machine,
     MachineSpec, Outcome, StopReason,
 };
-use brumate_packages::cache::{Cache, CachedWheel, DerivedKind, Sha256Hash};
+use brumate_packages::cache::{Cache, CacheError, CachedWheel, DerivedKind, Sha256Hash};
 use brumate_packages::index::{IndexError, Metadata, Origin, metadata_of};
 use brumate_packages::policy::{Candidate, RequestReason};
 use brumate_packages::resolver::{Resolution, SourceBuilder, SourceDistribution};
@@ -471,6 +471,10 @@ impl BuildRun {
         let fail = |reason: String, output: &str| {
             failed(source, BuildProblem::Failed { reason: cut(&reason), output: last_lines(output) })
         };
+        let refused = |error: CacheError, output: &str| match error {
+            CacheError::Wheel(error) => fail(format!("its wheel is refused: {error}"), output),
+            error => local(error),
+        };
         let wheel = name.parse::<WheelFileName>();
         let wheel = wheel.map_err(|error| fail(format!("it made no wheel: {error}"), &self.output))?;
         if wheel.name != source.name || wheel.version != source.version {
@@ -490,13 +494,13 @@ impl BuildRun {
                 return Err(fail(format!("its wheel has more than {limit} bytes"), &self.output));
             }
             offset += chunk.bytes.len() as u64;
-            writer.write(&chunk.bytes).map_err(|error| fail(error.to_string(), &self.output))?;
+            writer.write(&chunk.bytes).map_err(|error| refused(error, &self.output))?;
             if chunk.bytes.is_empty() || offset >= chunk.size {
                 break;
             }
         }
         let finished = tokio::task::spawn_blocking(move || writer.finish()).await.map_err(local)?;
-        finished.map_err(|error| fail(format!("its wheel is refused: {error}"), &self.output))
+        finished.map_err(|error| refused(error, &self.output))
     }
 }
 
