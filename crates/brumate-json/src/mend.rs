@@ -68,8 +68,7 @@ fn mend_parts(json: &str, numbers: bool) -> Mended<'_> {
                 match number_kind(&json[at..end]) {
                     NumberKind::Fits => {}
                     NumberKind::Rounded => is_changed = true,
-                    // Rust reads numbers that are no JSON, such as `01e999`: a broken text is not mended.
-                    NumberKind::OutOfRange if !numbers || !is_json(&json[at..end]) => is_changed = true,
+                    NumberKind::OutOfRange if !numbers => is_changed = true,
                     NumberKind::OutOfRange => {
                         let sign = if bytes[at] == b'-' { "-" } else { "" };
                         replaced.push_str(&json[copied..at]);
@@ -127,24 +126,22 @@ enum NumberKind {
 }
 
 fn number_kind(number: &str) -> NumberKind {
-    if number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-        return match number.parse::<f64>() {
-            Ok(value) if value.is_infinite() => NumberKind::OutOfRange,
-            _ => NumberKind::Fits,
-        };
-    }
+    let is_integer = !number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     // An integer of 18 digits has less than 64 bits.
-    if (number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()) && number != "-0" {
+    if is_integer
+        && (number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok())
+        && number != "-0"
+    {
         return NumberKind::Fits;
     }
     match number.parse::<f64>() {
-        Ok(value) if value.is_infinite() => NumberKind::OutOfRange,
-        _ => NumberKind::Rounded,
+        // Rust also reads numbers that are no JSON, such as `01e999`.
+        Ok(value) if value.is_infinite() && serde_json::from_str::<IgnoredAny>(number).is_ok() => {
+            NumberKind::OutOfRange
+        }
+        _ if is_integer => NumberKind::Rounded,
+        _ => NumberKind::Fits,
     }
-}
-
-fn is_json(number: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(number).is_ok()
 }
 
 fn number_end(bytes: &[u8], at: usize) -> usize {

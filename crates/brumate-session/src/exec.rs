@@ -304,25 +304,17 @@ impl Runner {
         }
         match outcome.ended {
             Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
-            Ended::Exited { code, .. } if is_printed => {
-                ScriptEnd::Exited { code: low_byte(code), message: String::new() }
+            Ended::Exited { code, message } => {
+                ScriptEnd::Exited { code: low_byte(code), message: if is_printed { String::new() } else { message } }
             }
-            Ended::Exited { code, message } => ScriptEnd::Exited { code: low_byte(code), message },
             Ended::Raised { ename, evalue, traceback } => {
                 let absent = explain::module_of(&ename, &evalue).and_then(|module| absent.get(&module));
                 let hint = absent
                     .map(|reason| format!("({reason})"))
                     .or_else(|| explain::script_hint(&ename, &evalue, &missing, context, limits))
                     .or_else(|| explain::file_hint(&ename, &evalue, granted));
-                let traceback = traceback.trim_end_matches('\n');
-                ScriptEnd::Raised {
-                    text: match hint {
-                        Some(hint) if is_printed => hint,
-                        Some(hint) => format!("{traceback}\n{hint}"),
-                        None if is_printed => String::new(),
-                        None => traceback.to_owned(),
-                    },
-                }
+                let traceback = (!is_printed).then(|| traceback.trim_end_matches('\n').to_owned());
+                ScriptEnd::Raised { text: traceback.into_iter().chain(hint).collect::<Vec<_>>().join("\n") }
             }
         }
     }

@@ -51,6 +51,8 @@ struct FakeEngineState {
     stamps: AtomicU64,
     /// Whether sessions that end now leave their crash snapshots.
     server_crashed: AtomicBool,
+    /// Whether the files of crash snapshots cannot be made.
+    no_crash_recovery: AtomicBool,
     /// Factor by which estimates of session sizes are too large; 0 gives no estimates.
     estimates: AtomicUsize,
     /// Largest session that can be written, in bytes.
@@ -70,6 +72,7 @@ impl Default for FakeEngineState {
             most_alive: AtomicUsize::default(),
             stamps: AtomicU64::default(),
             server_crashed: AtomicBool::default(),
+            no_crash_recovery: AtomicBool::default(),
             estimates: AtomicUsize::new(1),
             disk: AtomicU64::new(u64::MAX),
             outdated: AtomicBool::default(),
@@ -114,6 +117,11 @@ impl FakeEngine {
     /// Sets whether sessions that end do so because their server crashed.
     pub fn set_server_crashed(&self, server_crashed: bool) {
         self.state.server_crashed.store(server_crashed, Ordering::SeqCst);
+    }
+
+    /// Sets whether the files of crash snapshots cannot be made, as on a full disk.
+    pub fn set_no_crash_recovery(&self, fails: bool) {
+        self.state.no_crash_recovery.store(fails, Ordering::SeqCst);
     }
 
     /// Sets the factor by which estimates of session sizes are too large; 0 gives no estimates.

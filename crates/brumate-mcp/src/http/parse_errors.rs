@@ -42,8 +42,8 @@ pub(crate) fn prepared(head: &mut Parts, body: Bytes) -> Result<Bytes, Vec<Inval
     let refused = |answer: Option<InvalidMessage>| vec![answer.unwrap_or_else(|| parse_error("no message", None))];
     let PreparedMessage { text: mended, exact } = prepared.map_err(refused)?;
     let is_broken = || serde_json::from_str::<ClientJsonRpcMessage>(&mended).is_err();
-    // Other messages are not read once more.
-    let may_be_answer = ["\"result\"", "\"error\""].iter().any(|name| mended.contains(name));
+    // Other messages are not read once more. A name may have escapes.
+    let may_be_answer = ["\"result\"", "\"error\"", "\\u"].iter().any(|name| mended.contains(name));
     if may_be_answer
         && member(&mended, &["method"]).is_none()
         && is_broken()

@@ -1,6 +1,6 @@
 //! Operations on whole sessions: fork, reset, clear.
 
-use brumate_engine_api::EngineError;
+use brumate_engine_api::{EngineError, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
@@ -107,13 +107,13 @@ impl Sessions {
                     && let Some(place) = self.try_live_place().await
                 {
                     let session = live.session.fork().await?;
-                    let id = child.record().id.clone();
-                    self.enable_crash_recovery(&id, &*session).await;
+                    self.enable_crash_recovery(child, &*session).await;
+                    self.store_copy(child, &*session).await?;
                     *to = MachineState::Live(LiveMachine::new(session, place));
-                } else {
-                    let image = self.write_image(child, &*live.session).await?;
-                    return self.adopt_image(child, image, SessionState::Hibernated).await;
+                    return Ok(());
                 }
+                let image = self.write_image(child, &*live.session).await?;
+                return self.adopt_image(child, image, SessionState::Hibernated).await;
             }
         }
         let record = child.record().clone();
@@ -124,27 +124,29 @@ impl Sessions {
     async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut MachineState) -> Result<(), SessionError> {
         let place = self.live_place(&CancellationToken::new()).await?;
         let session = self.recover_files(parent).await?;
-        let record = {
+        {
             let mut record = child.record();
             record.state = SessionState::Live;
             record.executions = 0;
             record.packages.clear();
-            record.clone()
-        };
-        self.enable_crash_recovery(&record.id, &*session).await;
+        }
+        self.enable_crash_recovery(child, &*session).await;
         if let Err(error) = self.note_files(child, &*session).await {
             tracing::warn!(%error, "the files of a session cannot be listed");
         }
-        let record = SessionRecord { files: child.record().files.clone(), ..record };
-        match self.inner.settings.durability {
-            Durability::Cell => {
-                let image = self.write_image(child, &*session).await?;
-                self.adopt_image(child, image, SessionState::Live).await?;
-            }
-            Durability::Shutdown => self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await?,
-        }
+        self.store_copy(child, &*session).await?;
         *to = MachineState::Live(LiveMachine::new(session, place));
         Ok(())
+    }
+
+    /// Stores a live copy: in its file if no crash snapshot would keep its state, otherwise in the registry alone.
+    async fn store_copy(&self, child: &Slot, session: &dyn Session) -> Result<(), SessionError> {
+        if self.inner.settings.durability == Durability::Cell || !child.has_crash_recovery() {
+            let image = self.write_image(child, session).await?;
+            return self.adopt_image(child, image, SessionState::Live).await;
+        }
+        let record = child.record().clone();
+        self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
     }
 
     /// Resets a session: it keeps its id, and starts with a fresh interpreter and without files. A running cell is

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
 use super::error::SessionError;
-use super::id::SessionId;
 use super::limits::WAITING_PER_LIVE;
 use super::record::SessionState;
 use super::slot::{LiveMachine, MachineState, Slot};
@@ -45,6 +44,11 @@ impl Sessions {
         }
         if matches!(machine, MachineState::Absent) {
             *machine = MachineState::Live(self.resume(slot, cancel).await?);
+        } else if let MachineState::Live(live) = machine
+            && !slot.has_crash_recovery()
+        {
+            // The disk was full when the session was resumed.
+            self.enable_crash_recovery(slot, &*live.session).await;
         }
         match machine {
             MachineState::Live(live) => Ok(&*live.session),
@@ -102,7 +106,7 @@ impl Sessions {
         if state != SessionState::Fresh {
             slot.record().state = SessionState::Live;
         }
-        self.enable_crash_recovery(&id, &*session).await;
+        self.enable_crash_recovery(slot, &*session).await;
         Ok(LiveMachine::new(session, place))
     }
 
@@ -150,11 +154,15 @@ impl Sessions {
         }
     }
 
-    /// Lets a session survive a crash of this server. A failure is only logged: the session can still be used.
-    pub(super) async fn enable_crash_recovery(&self, id: &SessionId, session: &dyn Session) {
-        let path = self.inner.directory.image(&DataDir::crash_snapshot_name(id));
-        if let Err(error) = session.enable_crash_recovery(&path).await {
-            tracing::warn!(session = ?id, %error, "a session would not survive the death of this server");
+    /// Lets a session survive a crash of this server. Not in a transaction. When it fails, the session can still be used: each
+    /// change is written to its file before the answer, and the next call tries again.
+    pub(super) async fn enable_crash_recovery(&self, slot: &Slot, session: &dyn Session) {
+        let id = slot.record().id.clone();
+        let path = self.inner.directory.image(&DataDir::crash_snapshot_name(&id));
+        let enabled = session.enable_crash_recovery(&path).await;
+        slot.set_crash_recovery(enabled.is_ok());
+        if let Err(error) = enabled {
+            tracing::warn!(session = ?id, %error, "a session has no crash snapshot; its changes are written at once");
         }
     }
 

@@ -98,6 +98,8 @@ pub(crate) struct Slot {
     cleared: AtomicBool,
     /// Size of the image that came with the session, in bytes; 0 without one.
     private_image_bytes: AtomicU64,
+    /// Whether the session survives a crash of this server. Only of a live session.
+    crash_recovery: AtomicBool,
     /// Generation that cannot be stored, with the error.
     not_storable: Mutex<Option<(u64, SessionError)>>,
     /// Claims of other servers.
@@ -133,6 +135,7 @@ impl Slot {
             discarded: AtomicBool::new(false),
             cleared: AtomicBool::new(false),
             private_image_bytes: AtomicU64::new(0),
+            crash_recovery: AtomicBool::new(false),
             not_storable: Mutex::new(None),
             claims: WaitingList::default(),
             upcoming: WaitingList::default(),
@@ -153,6 +156,15 @@ impl Slot {
     /// [`SessionError::Storage`] when the system has no random numbers.
     pub(crate) fn unlisted(principal: &str) -> Result<Self, SessionError> {
         Ok(Self::new(SessionRecord::new(SessionId::random()?, principal, 0), Duration::ZERO))
+    }
+
+    /// Returns whether the live session survives a crash of this server.
+    pub(crate) fn has_crash_recovery(&self) -> bool {
+        self.crash_recovery.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_crash_recovery(&self, enabled: bool) {
+        self.crash_recovery.store(enabled, Ordering::Relaxed);
     }
 
     /// Returns the principal that the session belongs to.

@@ -132,7 +132,11 @@ impl Sessions {
     ) -> Result<Option<ImageFile>, SessionError> {
         let image = match self.inner.settings.durability {
             Durability::Cell => Some(self.write_if_it_fits(slot, session).await?),
-            Durability::Shutdown => self.reserve_disk_space(slot, session).await?,
+            Durability::Shutdown => match self.reserve_disk_space(slot, session).await? {
+                // An answered change must survive the end of this server.
+                None if !slot.has_crash_recovery() => Some(self.write_if_it_fits(slot, session).await?),
+                image => image,
+            },
         };
         let (record, sync) = {
             let mut record = slot.record().clone();

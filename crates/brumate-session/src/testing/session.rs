@@ -178,6 +178,9 @@ impl Session for FakeSession {
 
     fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
         Box::pin(async move {
+            if self.machine.state.no_crash_recovery.load(Ordering::SeqCst) {
+                return Err(EngineError::from(std::io::Error::from(std::io::ErrorKind::StorageFull)));
+            }
             let state = self.state.lock().await;
             *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
             self.write_crash_snapshot(&state);

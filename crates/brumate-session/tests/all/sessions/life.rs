@@ -139,6 +139,31 @@ async fn a_killed_server_leaves_crash_snapshots_of_its_sessions() {
 }
 
 #[tokio::test]
+async fn without_a_crash_snapshot_changes_are_written_before_the_answer() {
+    let host = Host::with(engine(), |_| {}).await;
+    host.engine.set_no_crash_recovery(true);
+    let id = host.open("x = 1").await;
+    host.cell(Some(&id), "x = 2").await.unwrap();
+    let fork = host.sessions.fork(LOCAL_PRINCIPAL, &id, &CancellationToken::new()).await.unwrap().to_string();
+    assert_eq!(host.images().len(), 2, "one file each");
+    let host = host.restart(false).await;
+    assert_eq!((host.x(&id).await, host.x(&fork).await), ("2".to_owned(), "2".to_owned()));
+    // The next call makes a crash snapshot possible again.
+    host.engine.set_no_crash_recovery(true);
+    host.pass(60);
+    host.sessions.sweep().await;
+    host.cell(Some(&id), "x = 1").await.unwrap();
+    host.engine.set_no_crash_recovery(false);
+    host.cell(Some(&id), "x = 2").await.unwrap();
+    assert_eq!(host.images().len(), 1, "that of the fork: {:?}", host.images());
+    host.engine.set_server_crashed(true);
+    let engine = host.engine.clone();
+    let host = host.restart(false).await;
+    engine.set_server_crashed(false);
+    assert_eq!(host.x(&id).await, "2");
+}
+
+#[tokio::test]
 async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
     let scripts = engine().on("lose", Script::dying(ExitReason::Signal(9)).losing_session());
     let host = Host::with(scripts, |settings| settings.durability = Durability::Cell).await;

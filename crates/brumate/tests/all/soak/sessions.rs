@@ -91,8 +91,7 @@ impl Soak {
             return Some(Arc::new(Model::new(id)));
         }
         // The session was made, and its cell was interrupted.
-        let call = server.call("clear_session", &json!({"session_id": id}));
-        let _ = server.answer(call);
+        clear(&mut server, id);
         None
     }
 
@@ -127,9 +126,7 @@ impl Soak {
         let old = std::mem::replace(&mut self.sessions.write().unwrap()[index], new);
         old.removed.store(true, Ordering::SeqCst);
         if random.below(2) == 0 {
-            let mut server = place.server.lock().unwrap();
-            let call = server.call("clear_session", &json!({"session_id": old.id}));
-            let _ = server.answer(call);
+            clear(&mut place.server.lock().unwrap(), &old.id);
         } else {
             let _ = self.sessions_command(&["remove", &old.id]);
         }
@@ -237,6 +234,12 @@ impl Soak {
             assert!((*least..=most).contains(&memory), "{least} to {most} in the backup: {model:?}, {text}");
         }
     }
+}
+
+/// Removes a session, unless the server is killed or the disk is full.
+fn clear(server: &mut Server, session: &str) {
+    let call = server.call("clear_session", &json!({"session_id": session}));
+    let _ = server.answer(call);
 }
 
 /// Returns the counter of a session and that of its file.
