@@ -214,8 +214,11 @@ fn standard_input(name: &str) -> anyhow::Result<SourceFile> {
     Ok(source(bytes, name.to_owned()))
 }
 
+/// Mounts, and names and values of environment variables.
+type Grants = (Vec<Mount>, Vec<(String, String)>);
+
 /// Returns the mounts and the environment variables of the command line.
-pub(super) fn grants(options: &GrantOptions) -> anyhow::Result<(Vec<Mount>, Vec<(String, String)>)> {
+pub(super) fn grants(options: &GrantOptions) -> anyhow::Result<Grants> {
     let mounts = options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
     // As with Docker, a variable that is not set here is not set there.
     Ok((mounts, named_variables("--env", &options.env, |_| Ok(()))?))
