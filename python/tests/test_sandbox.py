@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -342,6 +343,9 @@ class WrongSettings(unittest.TestCase):
             ("packages", ["numpy", "rich=>13"], ValueError, "rich=>13"),
             ("index", "ftp://example.com/", ValueError, "not http"),
             ("find_links", 5, TypeError, "is a list of texts"),
+            ("mounts", "./a:/a", TypeError, "such as ['./a:/a']"),
+            ("mounts", ["/nowhere/at/all:/work"], ValueError, "cannot use /nowhere/at/all"),
+            ("mounts", ["/tmp:/usr"], ValueError, "/usr belongs to the interpreter"),
             ("arguments", ["--no-such-option"], ValueError, "unexpected argument '--no-such-option'"),
             ("arguments", ["--max-concurrent=0"], ValueError, "`--max-concurrent` must be from 1"),
             ("data_dir", __file__, ValueError, "is not a directory"),
@@ -376,6 +380,16 @@ class WrongSettings(unittest.TestCase):
         settings = Sandbox(data_dir="data", find_links=["wheels", "https://example.com/wheels"])._settings
         self.assertEqual(settings.data_dir, os.path.abspath("data"))
         self.assertEqual(settings.find_links, (os.path.abspath("wheels"), "https://example.com/wheels"))
+        here = os.getcwd()
+        self.assertEqual(Sandbox(mounts=[".:/work:ro", f"{here}:/b"])._settings.mounts, (f"{here}:/work:ro", f"{here}:/b"))
+
+    def test_directories_of_the_host_are_mounted(self):
+        with tempfile.TemporaryDirectory() as work, Sandbox(**OPTIONS, mounts=[f"{work}:/work"]) as box:
+            box.run("open('/work/of_a_run', 'w').write('1')")
+            with box.session() as session:
+                self.assertEqual(session.run("open('/work/of_a_run').read()").value, "1")
+                session.run("open('/work/of_a_session', 'w').write('2')")
+            self.assertEqual(sorted(os.listdir(work)), ["of_a_run", "of_a_session"])
 
 
 class Names(unittest.TestCase):

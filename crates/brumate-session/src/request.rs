@@ -11,6 +11,7 @@ use crate::admission::WhenFull;
 use crate::allowance::OverLimit;
 use crate::explain;
 use crate::globals::Globals;
+use crate::grants::Grants;
 use crate::input::InputRequests;
 use crate::learned::ImageBuilder;
 use crate::packages::PackageEvent;
@@ -21,6 +22,8 @@ use crate::packages::PackageEvent;
 pub struct RunnerSettings {
     /// Limits of each machine.
     pub limits: Limits,
+    /// Directories of the host that every run of [`Runner::run`](crate::Runner::run) gets.
+    pub grants: Grants,
     /// Requirements that every run gets.
     pub dependencies: Vec<String>,
     /// Most runs at the same time.
@@ -42,6 +45,7 @@ impl Default for RunnerSettings {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             limits: Limits::default(),
+            grants: Grants::default(),
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
             when_full: WhenFull::default(),

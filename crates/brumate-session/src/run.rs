@@ -35,10 +35,11 @@ impl Runner {
         let input = InputForwarder::new(request.input_requests);
         let execute =
             Execute { file_name, ends_program: true, ..execute_request(request.code, request.globals, &input, true) };
+        let mounts = self.settings.grants.of(&request.principal).map_err(RunError::Engine)?;
         let principal = request.principal.as_str().into();
         let mut limits = *self.limits();
         limits.wall = request.time_limit.unwrap_or(limits.wall);
-        let spec = MachineSpec { principal, image, limits, ..MachineSpec::default() };
+        let spec = MachineSpec { principal, image, limits, mounts, ..MachineSpec::default() };
         // Code that uses micropip may install the modules that it imports.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let context = CodeContext::of_script(&execute.code);

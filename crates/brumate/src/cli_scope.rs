@@ -6,16 +6,16 @@ use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
 const MODES: [(&str, &[&str]); 21] = [
-    ("stdio", &["general", "run", "server", "packages"]),
-    ("pipe", &["general", "run", "server", "packages"]),
-    ("streamable-http", &["general", "run", "server", "packages", "http"]),
-    ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
-    ("sse", &["general", "run", "server", "packages", "http"]),
-    ("exec", &["general", "run", "packages"]),
-    ("test", &["general", "run", "packages"]),
-    ("run", &["general", "run", "packages", "http"]),
-    ("dev", &["general", "run", "packages"]),
-    ("install", &["general", "run", "packages"]),
+    ("stdio", &["general", "mounts", "run", "server", "packages"]),
+    ("pipe", &["general", "mounts", "run", "server", "packages"]),
+    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("sse", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("exec", &["general", "mounts", "run", "packages"]),
+    ("test", &["general", "mounts", "run", "packages"]),
+    ("run", &["general", "mounts", "run", "packages", "http"]),
+    ("dev", &["general", "mounts", "run", "packages"]),
+    ("install", &["general", "mounts", "run", "packages"]),
     ("example", &["general", "run", "packages"]),
     ("warmup", &["general", "run", "packages"]),
     ("lock", &["general", "packages"]),
@@ -30,8 +30,9 @@ const MODES: [(&str, &[&str]); 21] = [
 ];
 
 /// Groups of shared options: name, and ids of the options.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
+    ("mounts", &["mount"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
     ("data", &["data_dir"]),
     (

@@ -35,6 +35,13 @@ pub(crate) struct HttpServerSettings {
     pub(crate) serving: HttpSettings,
 }
 
+impl HttpServerSettings {
+    /// Returns whether clients have tokens, so that they are different principals.
+    pub(crate) fn has_principals(&self) -> bool {
+        self.tokens.is_some() || self.serving.oauth.is_some()
+    }
+}
+
 /// Makes the settings. Returns `None` for commands without HTTP.
 ///
 /// # Errors

@@ -38,6 +38,8 @@ pub mod directories;
 pub mod engine;
 mod library;
 #[doc(hidden)]
+pub mod mounts;
+#[doc(hidden)]
 pub mod ranges;
 
 #[doc(hidden)]

@@ -60,6 +60,7 @@ pub(crate) fn resolve(
     let Some(data_dir) = options.data_dir.clone().or_else(data_dir) else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
     settings.limits = runner.limits;
+    settings.grants = runner.grants.clone();
     let inputs: Vec<(String, PathBuf)> =
         options.input_dir.iter().map(|text| input_dir(text)).collect::<Result<_, _>>()?;
     settings.inputs = InputDirs::open(inputs.iter().map(|(name, path)| (name.as_str(), path.as_path())))

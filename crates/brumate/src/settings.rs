@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brumate::directories;
+use brumate::{directories, mounts};
 use brumate::ranges::{MAX_TIME, check_concurrent, check_files, check_memory, check_output, check_range, check_time};
-use brumate_engine_api::Limits;
+use brumate_engine_api::{Limits, Mount};
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{ImageBuilder, RunnerSettings, WhenFull};
+use brumate_session::{Grants, ImageBuilder, RunnerSettings, WhenFull};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
 use crate::environment::Environment;
@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) tools: ToolSet,
     /// Time limit of each answer to `input()` and `getpass()`.
     pub(crate) input_timeout: Duration,
+    /// Mounts of the program of `exec`, `test` and `run`.
+    pub(crate) mounts: Vec<Mount>,
     /// `None` without a data directory; an error only if sessions are needed.
     pub(crate) sessions: Option<SessionSettings>,
     /// `Some` for HTTP commands.
@@ -69,6 +71,17 @@ impl Settings {
         };
         let mut runner = RunnerSettings::default();
         runner.limits = limits;
+        let mounts: Vec<Mount> = options.mount.iter().map(|text| mounts::parse(text)).collect::<Result<_, _>>()?;
+        let has_principals = http.as_ref().is_some_and(HttpServerSettings::has_principals);
+        let is_one_program =
+            matches!(mode, Mode::Exec(_) | Mode::Test(_) | Mode::Run(_) | Mode::Dev(_) | Mode::Install(_));
+        if is_one_program {
+            mounts::check_principals(&mounts, false)
+        } else {
+            runner.grants = Grants::new(mounts.clone());
+            mounts::check_principals(&mounts, has_principals).and_then(|()| mounts::check_apart(&mounts))
+        }
+        .map_err(|reason| format!("`--mount`: {reason}"))?;
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
         if let Some(number) = options.max_concurrent {
             runner.max_concurrent = check_concurrent("--max-concurrent", number)?;
@@ -125,6 +138,7 @@ impl Settings {
             figures: !options.no_figures,
             tools,
             input_timeout,
+            mounts,
             sessions,
             http,
         })

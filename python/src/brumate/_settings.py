@@ -39,6 +39,7 @@ class Settings:
     """How a sandbox is set up. Sandboxes with equal settings share one process."""
 
     packages: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
     timeout: float | None = None
     cpu_timeout: float | None = None
     memory: str | int | None = None
@@ -66,6 +67,7 @@ class Settings:
 
         return {
             "packages": text("deps", ",".join(self.packages) or None),
+            "mounts": [f"--mount={mount}" for mount in self.mounts],
             "timeout": seconds("timeout", self.timeout),
             "cpu_timeout": seconds("cpu-timeout", self.cpu_timeout),
             "session_timeout": seconds("session-timeout", self.session_timeout),
@@ -87,6 +89,7 @@ class Configured:
         self,
         *,
         packages: Sequence[str] = (),
+        mounts: Sequence[str] = (),
         timeout: float | None = None,
         cpu_timeout: float | None = None,
         memory: str | int | None = None,
@@ -103,6 +106,7 @@ class Configured:
             raise TypeError(f"`offline` is True or False, not {offline!r}")
         self._settings = Settings(
             packages=_texts("packages", packages),
+            mounts=tuple(_mount(mount) for mount in _texts("mounts", mounts)),
             timeout=check_seconds("timeout", timeout, TIME),
             cpu_timeout=check_seconds("cpu_timeout", cpu_timeout, TIME),
             memory=_bytes("memory", memory, MEMORY),
@@ -226,6 +230,12 @@ def _place(link: str) -> str:
     return link if "://" in link else os.path.abspath(link)
 
 
+def _mount(mount: str) -> str:
+    """Returns `HOST:GUEST[:ro]` with a path of the host that does not depend on where the program is later."""
+    host, _, guest = mount.removesuffix(":ro").removesuffix(":rw").rpartition(":")
+    return os.path.abspath(host) + mount[len(host) :] if host and guest else mount
+
+
 def _directory(name: str, value: str | os.PathLike[str]) -> str:
     path = os.path.abspath(_text(name, value))
     if os.path.exists(path) and not os.path.isdir(path):
@@ -235,7 +245,7 @@ def _directory(name: str, value: str | os.PathLike[str]) -> str:
 
 def _check_with_binary(settings: Settings) -> None:
     """Lets the binary check the texts that it alone understands."""
-    given = {name: tuple(settings.options()[name]) for name in ("packages", "index", "find_links", "arguments")}
+    given = {name: tuple(settings.options()[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")}
     together = tuple(option for options in given.values() for option in options)
     refusal = _refusal(together) if together else None
     if refusal is None:

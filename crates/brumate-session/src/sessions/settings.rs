@@ -10,6 +10,7 @@ use super::inputs::InputDirs;
 use super::limits::SWEEP_EVERY;
 use crate::admission::{Admission, WhenFull};
 use crate::allowance::Allowances;
+use crate::grants::Grants;
 use crate::packages::Packages;
 
 /// Time at which sessions are written to disk.
@@ -33,6 +34,8 @@ pub struct SessionSettings {
     pub data_dir: PathBuf,
     /// Limits of each session: time and output per cell, memory and files in all.
     pub limits: Limits,
+    /// Directories of the host that every session gets.
+    pub grants: Grants,
     /// Image that new sessions are forked from.
     pub image: Image,
     /// Most live sessions; others are hibernated.
@@ -78,6 +81,7 @@ impl SessionSettings {
         Self {
             data_dir: data_dir.into(),
             limits: Limits::default(),
+            grants: Grants::default(),
             image: session_image(),
             max_live: 50,
             max_sessions: 1000,

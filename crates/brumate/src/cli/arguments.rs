@@ -142,22 +142,12 @@ pub(crate) enum SessionsAction {
     },
 }
 
-/// Options of a program that gets something from the host.
-#[derive(Debug, Args)]
-pub(crate) struct GrantOptions {
-    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated
-    #[arg(long, value_name = "HOST:GUEST[:ro]")]
-    pub(crate) mount: Vec<OsString>,
-    /// Environment variable of the program; without `=VALUE` it has the value that it has here, if any; may be repeated
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub(crate) env: Vec<String>,
-}
-
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    #[command(flatten)]
-    pub(crate) grants: GrantOptions,
+    /// Environment variable of the program; without `=VALUE` it has the value that it has here, if any; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
     /// Copy the files that the script creates to this directory when it ends; files of the working directory by their relative paths,
     /// other files by their absolute paths
     #[arg(long, value_name = "DIR")]
@@ -236,8 +226,9 @@ pub(crate) struct TestArgs {
     /// Keep what the tests write to the project's directory; without it they get a copy, which is thrown away
     #[arg(long)]
     pub(crate) write: bool,
-    #[command(flatten)]
-    pub(crate) grants: GrantOptions,
+    /// Environment variable of the program; without `=VALUE` it has the value that it has here, if any; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
     /// Directory of the project; or a file or a directory in it, to run the tests there
     #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) path: PathBuf,

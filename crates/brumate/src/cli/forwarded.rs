@@ -29,8 +29,9 @@ pub(crate) fn shared_options(matches: &ArgMatches) -> Vec<OsString> {
             Some(values) => {
                 for value in values {
                     line.push(flag.clone());
-                    // It is a directory or the address of a page.
-                    let is_directory = id == "find_links" && !value.to_string_lossy().contains("://");
+                    // A value of `--find-links` may be the address of a page; one of `--mount` begins with a directory.
+                    let is_directory =
+                        id == "mount" || (id == "find_links" && !value.to_string_lossy().contains("://"));
                     line.push(if is_path || is_directory {
                         absolute(Path::new(value)).into()
                     } else {
@@ -58,9 +59,6 @@ pub(crate) fn server_options(options: &PythonServerOptions, variables: &[(String
     }
     for (name, _) in variables {
         push(VARIABLE, name.into());
-    }
-    for mount in &options.mount {
-        push("--mount", absolute(Path::new(mount)).into());
     }
     if options.isolate == IsolateArg::Session {
         push("--isolate", "session".into());
@@ -115,16 +113,15 @@ mod tests {
             &["--find-links", &here("wheels")],
             &["--find-links", "/more"],
             &["--verbose"],
+            &["--mount", &here("data:/data:ro")],
         ] {
             assert!(shared.windows(words.len()).any(|window| window == words), "{words:?} in {shared:?}");
         }
-        assert_eq!(shared.len(), 8, "{shared:?}");
+        assert_eq!(shared.len(), 10, "{shared:?}");
         let Mode::Dev(arguments) = Cli::from_arg_matches(&matches).unwrap().mode else { panic!("no `dev`") };
         let variables = [("A".to_owned(), "secret".to_owned())];
         let options = text(server_options(&arguments.options, &variables));
-        let mount = here("data:/data:ro");
-        let expected =
-            ["--transport", "sse", "--with", "rich<15", "--env-var", "A", "--mount", &mount, "--isolate", "session"];
+        let expected = ["--transport", "sse", "--with", "rich<15", "--env-var", "A", "--isolate", "session"];
         assert_eq!(options, expected);
         // What is forwarded is a command line of `run`.
         let line =

@@ -16,7 +16,7 @@ mod packages;
 mod python_server;
 
 pub(crate) use arguments::{
-    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, GrantOptions, HealthArgs,
+    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs,
     LockArgs, ManArgs, PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
@@ -143,6 +143,10 @@ pub(crate) struct Options {
     /// Packages for every run: requirements, separated by commas
     #[arg(long, alias = "dependencies", global = true, help_heading = "Packages", env = env_vars::DEPS, value_name = "LIST")]
     pub(crate) deps: Option<String>,
+    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated. Over HTTP with tokens, `{principal}` in the
+    /// path of the host stands for the client's name
+    #[arg(long, global = true, help_heading = "General", value_name = "HOST:GUEST[:ro]")]
+    pub(crate) mount: Vec<OsString>,
     /// Time limit of a run (wall clock)
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Duration,

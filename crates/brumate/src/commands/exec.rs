@@ -22,7 +22,7 @@ use super::source_file::{
     MAX_SCRIPT_BYTES, SourceFile, directory_in_mounts, modules_in, modules_outside, path_in_mounts, read_file, source,
 };
 use crate::bounded_file::read_bounded;
-use crate::cli::{ExecArgs, GrantOptions, Program};
+use crate::cli::{ExecArgs, Program};
 use crate::exit_status;
 use crate::guest_text::{GuestText, note_written, print_guest, quoted};
 use crate::sandbox::{Sandbox, single_run_sandbox, use_warm_dependencies};
@@ -35,13 +35,11 @@ const STDIN_NAME: &str = "<stdin>";
 const COMMAND_NAME: &str = "<string>";
 /// Names of standard input as a file.
 const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-/// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
-const RESERVED: [&str; 4] = ["dev", "lib", "proc", "usr"];
 /// Most events that wait for the output. Then the script waits.
 const EVENT_QUEUE: usize = 16;
 
 pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
-    let request = match request(arguments) {
+    let request = match request(settings, arguments) {
         Ok(request) => request,
         Err(error) => {
             print_error(&format!("brumate: {error:#}"));
@@ -154,8 +152,8 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 }
 
 /// Makes the request of a script from the command line.
-fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
-    let (mounts, env) = grants(&arguments.grants)?;
+fn request(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
+    let (mounts, env) = (settings.mounts.clone(), variables(&arguments.env)?);
     let (program, words) = arguments.program();
     // Directories of the host where the program looks for modules.
     let mut places = Vec::new();
@@ -214,14 +212,9 @@ fn standard_input(name: &str) -> anyhow::Result<SourceFile> {
     Ok(source(bytes, name.to_owned()))
 }
 
-/// Mounts, and names and values of environment variables.
-type Grants = (Vec<Mount>, Vec<(String, String)>);
-
-/// Returns the mounts and the environment variables of the command line.
-pub(super) fn grants(options: &GrantOptions) -> anyhow::Result<Grants> {
-    let mounts = options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
-    // As with Docker, a variable that is not set here is not set there.
-    Ok((mounts, named_variables("--env", &options.env, |_| Ok(()))?))
+/// Returns the environment variables of the command line. As with Docker, a variable that is not set here is not set there.
+pub(super) fn variables(env: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    named_variables("--env", env, |_| Ok(()))
 }
 
 /// Makes the request of a script, at this path in the sandbox if it is `granted`.
@@ -257,39 +250,6 @@ fn pump_stdin() -> std::io::Result<OwnedFd> {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut writer);
     })?;
     Ok(reader.into())
-}
-
-/// Parses `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may contain colons, guest paths may not.
-pub(super) fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
-    let shown = text.to_string_lossy();
-    let bytes = text.as_bytes();
-    let (bytes, read_only) = match bytes.strip_suffix(b":ro") {
-        Some(rest) => (rest, true),
-        None => (bytes.strip_suffix(b":rw").unwrap_or(bytes), false),
-    };
-    let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|index| *index > 0);
-    let Some(colon) = colon else {
-        bail!("`--mount {shown}` is not HOST:GUEST or HOST:GUEST:ro");
-    };
-    let host = PathBuf::from(OsStr::from_bytes(&bytes[..colon]));
-    let guest = String::from_utf8(bytes[colon + 1..].to_vec()).unwrap_or_default();
-    if !guest.starts_with('/') || guest.split('/').any(|part| part == "..") || guest.contains('\0') {
-        bail!("`--mount {shown}`: the path in the sandbox must be absolute, without `..`");
-    }
-    let first = guest.split('/').find(|part| !part.is_empty());
-    match first {
-        None => bail!("`--mount {shown}`: the sandbox's root cannot be replaced; choose another path, such as /data"),
-        Some(first) if RESERVED.contains(&first) => {
-            bail!("`--mount {shown}`: /{first} belongs to the interpreter; choose another path, such as /data")
-        }
-        Some(_) => {}
-    }
-    let kind = std::fs::metadata(&host).with_context(|| format!("`--mount {shown}`: cannot use {}", host.display()))?;
-    if !kind.is_dir() {
-        bail!("`--mount {shown}`: {} is not a directory", host.display());
-    }
-    let host = std::path::absolute(&host).with_context(|| format!("`--mount {shown}`"))?;
-    Ok(Mount { host, guest, read_only })
 }
 
 /// Writes the script's output as it arrives: harmless to a terminal, as it is to a file or a pipe. Interrupts the script when the output
@@ -381,41 +341,6 @@ mod tests {
         }
         for line in [&["exec"][..], &["exec", "-m"], &["exec", "--env", "A"]] {
             assert!(crate::cli::Cli::try_parse_from([&["brumate"], line].concat()).is_err());
-        }
-    }
-
-    #[test]
-    fn mounts() {
-        let directory = tempfile::tempdir().unwrap();
-        let odd = directory.path().join("a:b");
-        std::fs::create_dir(&odd).unwrap();
-        let host = odd.to_str().unwrap();
-        for (text, read_only) in
-            [(format!("{host}:/data"), false), (format!("{host}:/data:ro"), true), (format!("{host}:/data:rw"), false)]
-        {
-            let mount = parse_mount(OsStr::new(&text)).unwrap();
-            assert_eq!(
-                (mount.host.as_path(), mount.guest.as_str(), mount.read_only),
-                (odd.as_path(), "/data", read_only)
-            );
-        }
-        let file = directory.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        for (text, part) in [
-            ("nothing".to_owned(), "is not HOST:GUEST"),
-            (":/data".to_owned(), "is not HOST:GUEST"),
-            (format!("{host}:data"), "must be absolute"),
-            (format!("{host}:/a/../etc"), "must be absolute"),
-            (format!("{host}:/"), "sandbox's root"),
-            (format!("{host}://lib"), "/lib belongs to the interpreter"),
-            (format!("{host}:/lib/python3.14/extra"), "/lib belongs to the interpreter"),
-            (format!("{host}:/usr/share"), "/usr belongs to the interpreter"),
-            (format!("{host}:/dev:ro"), "/dev belongs to the interpreter"),
-            (format!("{host}/missing:/data"), "cannot use"),
-            (format!("{}:/data", file.display()), "is not a directory"),
-        ] {
-            let error = format!("{:#}", parse_mount(OsStr::new(&text)).unwrap_err());
-            assert!(error.contains(part), "{error}");
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brumate_engine_api::Limits;
+use brumate_engine_api::{Limits, Mount};
 use brumate_packages::Requirement;
 
 use super::error::Error;
-use crate::ranges;
+use crate::{mounts, ranges};
 
 /// Builder of a [`Sandbox`](crate::Sandbox).
 ///
@@ -20,6 +20,7 @@ use crate::ranges;
 #[must_use = "`build` makes the sandbox"]
 pub struct SandboxBuilder {
     pub(super) limits: Limits,
+    pub(super) mounts: Vec<(PathBuf, String, bool)>,
     pub(super) packages: Vec<String>,
     pub(super) offline: bool,
     pub(super) index: Option<String>,
@@ -61,6 +62,19 @@ impl SandboxBuilder {
     /// Sets the output limit of a run, in bytes: 1 KiB to 64 MiB. Default: 1 MiB. Further output is dropped and counted.
     pub fn output_limit(mut self, bytes: u64) -> Self {
         self.limits.output_bytes = bytes;
+        self
+    }
+
+    /// Mounts a directory of the host at `guest`, an absolute path in the sandbox, such as `/work`. All runs and sessions have it, and may
+    /// change its files. Each may write a gibibyte.
+    pub fn mount(mut self, host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        self.mounts.push((host.into(), guest.into(), false));
+        self
+    }
+
+    /// Mounts a directory of the host for reading only; see [`SandboxBuilder::mount`].
+    pub fn mount_read_only(mut self, host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
+        self.mounts.push((host.into(), guest.into(), true));
         self
     }
 
@@ -139,6 +153,21 @@ impl SandboxBuilder {
         Ok(())
     }
 
+    /// Returns the mounts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Settings`], which names the wrong directory.
+    pub(super) fn checked_mounts(&self) -> Result<Vec<Mount>, Error> {
+        let made = self.mounts.iter().map(|(host, guest, read_only)| mounts::mount(host, guest, *read_only));
+        let checked = made.collect::<Result<Vec<Mount>, String>>().and_then(|made| {
+            mounts::check_principals(&made, false)?;
+            mounts::check_apart(&made)?;
+            Ok(made)
+        });
+        checked.map_err(|reason| Error::Settings(format!("`mount`: {reason}")))
+    }
+
     /// Returns the first value that is out of its range as an error.
     fn out_of_range(&self) -> Result<(), String> {
         ranges::check_time("timeout", self.limits.wall)?;
@@ -184,5 +213,9 @@ mod tests {
             let error = wrong.check().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }
+        let missing = builder().mount_read_only("/nowhere/at/all", "/data").checked_mounts().unwrap_err();
+        assert!(missing.to_string().contains("`mount`: cannot use /nowhere/at/all"), "{missing}");
+        let reserved = builder().mount("/", "/usr/share").checked_mounts().unwrap_err().to_string();
+        assert!(reserved.contains("/usr belongs to the interpreter"), "{reserved}");
     }
 }

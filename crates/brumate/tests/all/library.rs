@@ -110,6 +110,24 @@ async fn a_future_that_is_dropped_interrupts_its_code() {
 }
 
 #[tokio::test]
+async fn directories_of_the_host_are_mounted() {
+    let (data, _) = with_sessions();
+    let work = data.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(work.join("a"), "a").unwrap();
+    let builder = builder().data_dir(data.path().join("data")).mount(&work, "/work");
+    let sandbox = builder.clone().build().unwrap();
+    sandbox.run("open('/work/b', 'w').write('b')").await.unwrap().ok().unwrap();
+    let session = sandbox.session().await.unwrap();
+    session.run("import os\nnames = sorted(os.listdir('/work'))\nos.remove('/work/a')").await.unwrap().ok().unwrap();
+    assert_eq!(session.get::<Vec<String>>("names").await.unwrap(), ["a", "b"]);
+    assert!(!work.join("a").exists());
+    sandbox.close().await;
+    let refused = builder.mount_read_only(work.join("b"), "/b").build().unwrap_err();
+    assert!(refused.to_string().contains("is not a directory"), "{refused}");
+}
+
+#[tokio::test]
 async fn sessions_keep_variables_and_files() {
     let (_data, sandbox) = with_sessions();
     let session = sandbox.session().await.unwrap();

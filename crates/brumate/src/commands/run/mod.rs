@@ -47,7 +47,7 @@ const IMAGE_DELAY: Duration = Duration::from_secs(3);
 
 /// Runs the server until its client closes its input or a signal ends it.
 pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Result<u8> {
-    let prepared = ServerProgram::new(&arguments.options, &arguments.server, &arguments.arguments)
+    let prepared = ServerProgram::new(&settings.mounts, &arguments.options, &arguments.server, &arguments.arguments)
         .and_then(|program| Ok((program, sandbox_of(settings, &arguments.options)?)));
     let (program, sandbox) = match prepared {
         Ok(prepared) => prepared,

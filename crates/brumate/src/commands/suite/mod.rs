@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use self::copy::copy_of;
 use self::packages::{Available, available};
 use self::results::Results;
-use super::exec::{Performed, grants, perform};
+use super::exec::{Performed, perform, variables};
 use super::print_error;
 use super::project::{Project, Selection, Wanted};
 use crate::cli::TestArgs;
@@ -32,7 +32,7 @@ const METADATA: &str = "/editable";
 const OWN_DIRECTORIES: [&str; 3] = [PROJECT, METADATA, Results::GUEST];
 
 pub(crate) async fn run(settings: &Settings, arguments: &TestArgs) -> anyhow::Result<u8> {
-    let mut tests = match Tests::new(arguments) {
+    let mut tests = match Tests::new(&settings.mounts, arguments) {
         Ok(tests) => tests,
         Err(error) => {
             print_error(&format!("brumate: {error:#}"));
@@ -89,7 +89,7 @@ impl Tests {
     /// # Errors
     ///
     /// There is no project, it cannot be read or copied, or a directory cannot be mounted.
-    fn new(arguments: &TestArgs) -> anyhow::Result<Self> {
+    fn new(mounts: &[Mount], arguments: &TestArgs) -> anyhow::Result<Self> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
         let (directory, within) = project_of(&arguments.path, &here.context("cannot find the working directory")?)?;
         let project = Project::read(&directory)?;
@@ -99,7 +99,7 @@ impl Tests {
             groups: &arguments.group,
             files: &arguments.requirement,
         })?;
-        let (mounts, mut env) = grants(&arguments.grants)?;
+        let mut env = variables(&arguments.env)?;
         let is_taken = |guest: &str| OWN_DIRECTORIES.iter().any(|own| Path::new(guest).starts_with(own));
         if let Some(mount) = mounts.iter().find(|mount| is_taken(&mount.guest)) {
             bail!("`--mount`: {} belongs to the project; choose another path, such as /data", mount.guest);
@@ -128,7 +128,7 @@ impl Tests {
             mount(results.directory(), Results::GUEST, false);
             request.argv.push(Results::ARGUMENT.to_owned());
         }
-        request.mounts.extend(mounts);
+        request.mounts.extend(mounts.iter().cloned());
         // The project comes before packages of the bundle, one of which it may be.
         let mut places: Vec<String> = project
             .sources()
