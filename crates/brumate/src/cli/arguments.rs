@@ -230,7 +230,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
     /// Directory of the project; or a file or a directory in it, to run the tests there
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(id = "project", value_name = "PATH", default_value = ".")]
     pub(crate) path: PathBuf,
     /// Arguments of pytest, after `--`
     #[arg(value_name = "ARGUMENTS", last = true)]
