@@ -381,7 +381,9 @@ class WrongSettings(unittest.TestCase):
         self.assertEqual(settings.data_dir, os.path.abspath("data"))
         self.assertEqual(settings.find_links, (os.path.abspath("wheels"), "https://example.com/wheels"))
         here = os.getcwd()
-        self.assertEqual(Sandbox(mounts=[".:/work:ro", f"{here}:/b"])._settings.mounts, (f"{here}:/work:ro", f"{here}:/b"))
+        self.assertEqual(
+            Sandbox(mounts=[".:/work:ro", f"{here}:/b"])._settings.mounts, (f"{here}:/work:ro", f"{here}:/b")
+        )
 
     def test_directories_of_the_host_are_mounted(self):
         with tempfile.TemporaryDirectory() as work, Sandbox(**OPTIONS, mounts=[f"{work}:/work"]) as box:

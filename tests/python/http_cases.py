@@ -122,7 +122,9 @@ async def mounts(setup: Setup) -> None:
             contains(failed, '/work cannot be mounted')
             assert directory not in failed, failed
         command = [str(setup.brumate), 'streamable-http', '--port', '0', '--auth-tokens', str(file)]
-        refused = subprocess.run([*command, '--mount', f'{root}:/work'], capture_output=True, text=True, timeout=PATIENCE)
+        refused = subprocess.run(
+            [*command, '--mount', f'{root}:/work'], capture_output=True, text=True, timeout=PATIENCE
+        )
         same(refused.returncode, 2)
         contains(refused.stderr, f'write `{root}/{{principal}}:/work` for one of each client')
 

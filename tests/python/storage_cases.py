@@ -152,7 +152,10 @@ async def mounts(setup: Setup) -> None:
             # The open file goes on where it was.
             interpreter = Interpreter(client)
             same(await interpreter.value(session, 'kept, file.read()'), "(7, 'second\\n')")
-            same(await interpreter.value(fork, "sorted(__import__('os').listdir('/work'))"), "['a.txt', 'b.txt', 'c.txt']")
+            same(
+                await interpreter.value(fork, "sorted(__import__('os').listdir('/work'))"),
+                "['a.txt', 'b.txt', 'c.txt']",
+            )
         async with host.server() as client:
             interpreter = Interpreter(client)
             same(await interpreter.value(session, 'kept'), '7')

@@ -122,7 +122,8 @@ mod tests {
     fn what_cannot_be_mounted_is_named_by_its_path_in_the_sandbox() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("file"), "").unwrap();
-        for (host, principal) in [("missing", "ada"), ("file", "ada"), ("file/{principal}", "ada"), ("{principal}", "")] {
+        for (host, principal) in [("missing", "ada"), ("file", "ada"), ("file/{principal}", "ada"), ("{principal}", "")]
+        {
             let grants = Grants::new(vec![mount(&root.path().join(host), "/work")]);
             let error = grants.of(principal).unwrap_err().to_string();
             assert!(error.contains("/work cannot be mounted"), "{error}");
@@ -133,7 +134,23 @@ mod tests {
     #[test]
     fn names_of_directories_differ_as_those_of_principals_do() {
         let long = "x".repeat(400);
-        let names = ["a", "A", "a/b", "a%2Fb", ".", "..", ".a", "%2E", "https://issuer.example#4", "é", "a\0", "~", "", &long, &long[1..]];
+        let names = [
+            "a",
+            "A",
+            "a/b",
+            "a%2Fb",
+            ".",
+            "..",
+            ".a",
+            "%2E",
+            "https://issuer.example#4",
+            "é",
+            "a\0",
+            "~",
+            "",
+            &long,
+            &long[1..],
+        ];
         let mut written: Vec<String> = names.map(directory_name).to_vec();
         for name in &written {
             assert!(name.len() < 256 && !name.contains(['/', '\0']) && !name.starts_with('.'), "{name}");

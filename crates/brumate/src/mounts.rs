@@ -45,7 +45,8 @@ pub fn mount(host: &Path, guest: &str, read_only: bool) -> Result<Mount, String>
     if !kind.is_dir() {
         return Err(format!("{} is not a directory", fixed.display()));
     }
-    let host = std::path::absolute(host).map_err(|error| format!("cannot use {}: {}", host.display(), plain(&error)))?;
+    let host =
+        std::path::absolute(host).map_err(|error| format!("cannot use {}: {}", host.display(), plain(&error)))?;
     Ok(Mount { host, guest: guest.to_owned(), read_only })
 }
 

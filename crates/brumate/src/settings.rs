@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brumate::{directories, mounts};
 use brumate::ranges::{MAX_TIME, check_concurrent, check_files, check_memory, check_output, check_range, check_time};
+use brumate::{directories, mounts};
 use brumate_engine_api::{Limits, Mount};
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;

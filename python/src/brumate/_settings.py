@@ -245,7 +245,9 @@ def _directory(name: str, value: str | os.PathLike[str]) -> str:
 
 def _check_with_binary(settings: Settings) -> None:
     """Lets the binary check the texts that it alone understands."""
-    given = {name: tuple(settings.options()[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")}
+    given = {
+        name: tuple(settings.options()[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")
+    }
     together = tuple(option for options in given.values() for option in options)
     refusal = _refusal(together) if together else None
     if refusal is None:

@@ -16,8 +16,8 @@ mod packages;
 mod python_server;
 
 pub(crate) use arguments::{
-    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs,
-    LockArgs, ManArgs, PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
+    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
+    PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
