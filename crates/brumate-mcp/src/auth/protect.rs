@@ -381,7 +381,7 @@ mod tests {
         let challenge = protection.challenge(Some(("invalid_token", "no")), &[]);
         assert!(challenge.to_str().unwrap().starts_with("Bearer error=\"invalid_token\", error_description=\"no\""));
         let challenge = protection.challenge(Some(("invalid_token", "a \"b\\c\n€")), &[]);
-        assert!(challenge.to_str().unwrap().contains("error_description=\"a 'b'c' '\""), "{challenge:?}");
+        assert!(challenge.to_str().unwrap().contains("error_description=\"a 'b'c''\""), "{challenge:?}");
         let metadata: Value = serde_json::from_slice(&protection.metadata).unwrap();
         assert_eq!(
             metadata,

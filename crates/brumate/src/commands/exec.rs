@@ -1,15 +1,13 @@
 //! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brumate_engine_api::{Image, Mount, StreamName};
+use brumate_engine_api::{Image, StreamName};
 use brumate_session::explain::join_paths;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
