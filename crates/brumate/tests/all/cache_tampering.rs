@@ -33,7 +33,11 @@ fn exchange(victim: &Path, genuine: &Path, other: &Path, random: &mut Random) ->
         }
         _ => std::fs::hard_link(genuine, &new)?,
     }
-    std::fs::rename(&new, victim)
+    match std::fs::rename(&new, victim) {
+        // A cache that is full removes files without a record first.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        renamed => renamed,
+    }
 }
 
 fn computes(cache: &Path, script: &Path) {
