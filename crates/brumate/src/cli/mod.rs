@@ -145,7 +145,7 @@ pub(crate) struct Options {
     pub(crate) deps: Option<String>,
     /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated. Over HTTP with tokens, `{principal}` in the
     /// path of the host stands for the client's name
-    #[arg(long, global = true, help_heading = "General", value_name = "HOST:GUEST[:ro]")]
+    #[arg(long, global = true, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
     /// Time limit of a run (wall clock)
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
