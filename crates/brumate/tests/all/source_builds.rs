@@ -187,12 +187,38 @@ fn hostile_builds_end_as_an_error() {
 
 /// Projects whose newest release is a source distribution in pure Python, and a module of each.
 const PUBLISHED: &[(&str, &str)] = &[
+    ("apyori", "apyori"),
+    ("barnum", "barnum"),
+    ("clint", "clint"),
+    ("colormath", "colormath"),
+    ("crcmod", "crcmod"),
     ("docopt", "docopt"),
     ("fpdf", "fpdf"),
+    ("hexdump", "hexdump"),
+    ("ibm-cos-sdk", "ibm_boto3"),
+    ("iso-639", "iso639"),
+    ("jieba", "jieba"),
+    ("jsonpath", "jsonpath"),
+    ("jsonpath-rw", "jsonpath_rw"),
     ("langdetect", "langdetect"),
+    ("names", "names"),
     ("odfpy", "odf"),
+    ("pyaes", "pyaes"),
+    ("pybars3", "pybars"),
+    ("pyqrcode", "pyqrcode"),
+    ("pyshorteners", "pyshorteners"),
+    ("python-louvain", "community"),
+    ("ratelimit", "ratelimit"),
+    ("sgmllib3k", "sgmllib"),
     ("ta", "ta"),
+    ("timeout-decorator", "timeout_decorator"),
+    ("tinysegmenter", "tinysegmenter"),
+    ("unicodecsv", "unicodecsv"),
+    ("vincenty", "vincenty"),
+    ("visitor", "visitor"),
+    ("wget", "wget"),
     ("wikipedia", "wikipedia"),
+    ("word2number", "word2number"),
 ];
 
 #[test]
