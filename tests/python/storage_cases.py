@@ -144,7 +144,7 @@ async def mounts(setup: Setup) -> None:
             contains((await interpreter.cell("open('/data/new', 'w')", session))['error'], 'Read-only file system')
             contains(await client.text("open('/data/numbers.csv').read() + open('/work/b.txt').read()"), 'of a session')
             await client.text("open('/work/c.txt', 'w').write('of a run')")
-            fork = (await interpreter.tool('fork_session', session_id=session))['session_info']['session_id']
+            fork = (await interpreter.tool('fork_session', session_id=session))['session_id']
             same(await interpreter.value(fork, "open('/work/c.txt').read()"), "'of a run'")
             same((work / 'b.txt').read_text(), 'of a session')
         (work / 'a.txt').write_text('first\nsecond\n')

@@ -65,7 +65,7 @@ fn check_guest(guest: &str) -> Result<(), String> {
 
 /// Returns the directory that has the directories of the principals; the path itself if it names no principal.
 fn before_principal(host: &Path) -> &Path {
-    let named = host.ancestors().filter(|path| path.file_name().is_some_and(|name| contains_principal(name)));
+    let named = host.ancestors().filter(|path| path.file_name().is_some_and(contains_principal));
     match named.last().and_then(Path::parent) {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,

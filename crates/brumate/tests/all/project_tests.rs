@@ -96,7 +96,7 @@ fn a_projects_tests_run_with_pytest() {
     let results = scratch.path().join("results.xml");
     let (status, stdout, stderr) = test(&["--junit", results.to_str().unwrap()], &[]);
     assert_eq!(status, Some(1), "{stdout}{stderr}");
-    assert!(stdout.contains("rootdir: /project") && stdout.contains("1 failed, 3 passed"), "{stdout}");
+    assert!(stdout.contains("rootdir: /project") && stdout.contains("1 failed, 3 passed"), "{stdout}{stderr}");
     assert!(stdout.contains("At index 1 diff: 2 != 3"), "assertions are rewritten: {stdout}");
     let left_out = "brumate: left out: no-such-linter-anywhere==9 (group test): ";
     assert!(stderr.starts_with(left_out) && stderr.lines().count() == 1, "no word of lost files: {stderr}");
