@@ -274,7 +274,11 @@ def _build():
     with _backend() as backend:
         path = _wheel_of(backend)
         if not _is_pure(path) and not _has_modules(path):
-            # Every compiled part was optional and has been left out.
+            # Every compiled part was optional and has been left out. setuptools remembers the directories that it has made, by
+            # their paths: the second build has others.
+            second = SOURCE + "-without-extensions"
+            shutil.copytree(os.getcwd(), second, symlinks=True)
+            os.chdir(second)
             with _without_extensions():
                 path = _wheel_of(backend)
     if not _is_pure(path):
