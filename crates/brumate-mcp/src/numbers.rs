@@ -62,7 +62,7 @@ mod tests {
         for (value, expected) in [
             (json!({"count": 3, "numbers": [1], "ratio": 2}), mixed(3, &[1])),
             (json!({"count": 3.0, "numbers": [-1.0, 1e3], "ratio": 2.0}), mixed(3, &[-1, 1000])),
-            (json!({"count": -0.0, "numbers": [-9.223372036854775808e18], "ratio": 2.0}), mixed(0, &[i64::MIN])),
+            (json!({"count": -0.0, "numbers": [-9.223_372_036_854_776e18], "ratio": 2.0}), mixed(0, &[i64::MIN])),
         ] {
             assert_eq!(parse(value.clone()).unwrap(), expected, "{value}");
         }
