@@ -53,6 +53,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &TestArgs) -> anyhow::Re
         }
     };
     for (requirement, place, reason) in left_out {
+        let reason = reason.lines().next().unwrap_or_default();
         print_error(&format!("brumate: left out: {}", quoted(&format!("{requirement} ({place}): {reason}"))));
     }
     tests.request.requirements = requirements;
