@@ -28,7 +28,7 @@ use tokio::sync::{broadcast, mpsc};
 use super::{PackageError, PackageRequest, Packages, RequirementSet};
 
 /// Longest time of one build; also the limit of its CPU time.
-pub(super) const BUILD_TIME: Duration = Duration::from_secs(120);
+pub(super) const BUILD_TIMEOUT: Duration = Duration::from_secs(120);
 /// Builds of a server that run at the same time; others wait.
 pub(super) const MAX_BUILDS_AT_ONCE: usize = 2;
 /// Bytes that a build may write, the unpacked archive among them.
@@ -373,7 +373,7 @@ struct BuildRun {
 
 impl BuildRun {
     async fn start(packages: &Packages, source: &SourceDistribution, archive: File) -> Result<Self, IndexError> {
-        let time = packages.inner.settings.build_time.unwrap_or(BUILD_TIME);
+        let time = packages.inner.settings.build_time.unwrap_or(BUILD_TIMEOUT);
         let limits = Limits { wall: time, cpu: time, file_bytes: MAX_BUILD_BYTES, ..Limits::default() };
         let spec = MachineSpec {
             image: Image::plain(),
