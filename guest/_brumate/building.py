@@ -274,8 +274,8 @@ def _build():
     with _backend() as backend:
         path = _wheel_of(backend)
         if not _is_pure(path) and not _has_modules(path):
-            # Every compiled part was optional and has been left out. setuptools remembers the directories that it has made,
-            # by their paths: the second build has others.
+            # Every compiled part was optional and has been left out. setuptools remembers the directories that it has
+            # made, by their paths: the second build has others.
             second = SOURCE + "-without-extensions"
             shutil.copytree(os.getcwd(), second, symlinks=True)
             os.chdir(second)

@@ -147,11 +147,4 @@ impl super::Vfs {
     pub fn process_mut(&mut self) -> &mut Process {
         &mut self.process
     }
-
-    /// Whether a descriptor is that of a file of `/proc`.
-    pub fn is_process_file(&self, fd: i32) -> bool {
-        let node = self.description_at(fd).map(super::fds::Description::node);
-        let Ok(super::resolve::Node::Inode(id)) = node else { return false };
-        self.inodes.get(id).is_ok_and(|inode| matches!(inode.kind, super::inode::InodeKind::Process(_)))
-    }
 }

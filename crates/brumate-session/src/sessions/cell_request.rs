@@ -45,13 +45,6 @@ impl CellRequest {
         self
     }
 
-    /// Sets the wall-clock time limit.
-    #[must_use]
-    pub fn with_time_limit(mut self, time: Option<Duration>) -> Self {
-        self.time_limit = time;
-        self
-    }
-
     /// Records the times of admission and start in `phases`.
     #[must_use]
     pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
@@ -63,6 +56,13 @@ impl CellRequest {
     #[must_use]
     pub fn with_globals(mut self, globals: impl Into<Globals>) -> Self {
         self.globals = globals.into();
+        self
+    }
+
+    /// Sets the wall-clock time limit.
+    #[must_use]
+    pub fn with_time_limit(mut self, time: Option<Duration>) -> Self {
+        self.time_limit = time;
         self
     }
 

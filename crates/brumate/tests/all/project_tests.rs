@@ -9,7 +9,7 @@ use crate::support::wheels::wheel;
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 /// What pytest needs and the bundle lacks: the distribution, and its modules.
 const DISTRIBUTIONS: [(&str, &[&str]); 3] =
-    [("pytest", &["pytest", "_pytest"]), ("pluggy", &["pluggy"]), ("iniconfig", &["iniconfig"])];
+    [("pytest", &["pytest", "_pytest", "py.py"]), ("pluggy", &["pluggy"]), ("iniconfig", &["iniconfig"])];
 
 /// The files below a directory, by their paths from `root`.
 fn files(root: &Path, directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
@@ -35,7 +35,12 @@ fn shelf(target: &Path) {
         let version = info[prefix.len()..].strip_suffix(".dist-info").unwrap().to_owned();
         let mut found = Vec::new();
         for module in modules {
-            files(&installed, &installed.join(module), &mut found);
+            let path = installed.join(module);
+            if path.is_file() {
+                found.push(((*module).to_owned(), std::fs::read(path).unwrap()));
+            } else {
+                files(&installed, &path, &mut found);
+            }
         }
         let entry_points = installed.join(&info).join("entry_points.txt");
         if entry_points.is_file() {
