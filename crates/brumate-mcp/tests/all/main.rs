@@ -22,6 +22,7 @@ mod limits;
 mod listing;
 mod log;
 mod macros;
+mod manual;
 mod oauth_server;
 mod protect;
 mod restart;
