@@ -110,7 +110,7 @@
 //! | `auth` | OAuth 2.1: authorization of clients, verifiers of access tokens | yes |
 //! | `auth-server` | an authorization server | no |
 //! | `keyring` | a client's tokens in the system's keyring (Secret Service) | no |
-//! | `skills` | [`Server::skills`]: folders of instructions for models (SEP-2640) | no |
+//! | `skills` | `Server::skills`: folders of instructions for models (SEP-2640) | no |
 //! | `sqlite` | sessions and events that outlive the process; `SqliteAuth` | no |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
