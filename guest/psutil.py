@@ -1,6 +1,6 @@
 """What psutil can say inside the sandbox: about its memory, its file system and its one process.
 
-psutil itself reads `/proc`, which is not there. What nobody in here can know raises `AccessDenied` or is empty.
+psutil itself reads more of `/proc` than is there. What nobody in here can know raises `AccessDenied` or is empty.
 """
 
 import collections
@@ -19,7 +19,7 @@ CONN_ESTABLISHED, CONN_LISTEN, CONN_NONE = "ESTABLISHED", "LISTEN", "NONE"
 POWER_TIME_UNKNOWN, POWER_TIME_UNLIMITED = -1, -2
 
 _started = time.time()
-_NAME = "python3"
+_NAME = "python"
 
 svmem = collections.namedtuple("svmem", "total available percent used free")
 sswap = collections.namedtuple("sswap", "total used free percent sin sout")
@@ -267,7 +267,7 @@ class Process:
         """How the program was started."""
         import sys
 
-        return [_NAME, *sys.argv]
+        return list(sys.orig_argv)
 
     def status(self):
         """It runs."""
@@ -290,8 +290,8 @@ class Process:
         return os.environ.get("USER", "user")
 
     def ppid(self):
-        """Nobody's."""
-        return 0
+        """The number of a process that is not there."""
+        return os.getppid()
 
     def parent(self):
         """There is none."""

@@ -7,6 +7,8 @@ place. Strings in both directions are JSON in the shapes of the crate `brumate-e
 
 from .pristine import __builtins__
 
+from . import socket_constants  # before anything imports `socket`
+
 import builtins
 import gc
 import importlib

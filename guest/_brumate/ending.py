@@ -50,7 +50,7 @@ _PLAIN_STREAMS = tuple([kind for kind in vars(_io).values() if type(kind) is typ
 
 def _places_of_libraries():
     if sys.platform == "emscripten":
-        return ("/lib/",)
+        return ("/usr/", "/lib/")
     # Where the guest is tested.
     places = {os.path.dirname(os.__file__), sys.prefix, os.path.dirname(os.path.dirname(__file__))}
     return tuple([place + "/" for place in places])

@@ -16,6 +16,7 @@ from . import (
     loops,
     notebook,
     on_demand,
+    packages,
     pristine,
     recursion,
     reports,
@@ -74,7 +75,8 @@ class _Execution:
         self.request = request
         mode = request.get("mode")
         self.server = mode == "server"
-        self.script = self.server or mode == "script"
+        self.module = mode == "module"
+        self.script = self.server or self.module or mode == "script"
         self.rich = request.get("rich") is True
         self.shell = mode == "notebook_cell"
         self.session = self.shell or mode == "cell"
@@ -111,8 +113,11 @@ class _Execution:
     def _guest(self):
         """Everything that runs as the guest: interruptible, and what it raises is the guest's result."""
         request = self.request
+        packages.ask_for(request.get("packages") or [])
         home = space.open_space(request, self.session, script=self.script and not self.server)
         code = request["code"]
+        if self.module:
+            return loops.in_context(_run_module, code)
         if request.get("source_bytes") is True:
             code = code.encode("latin-1")
         self.program = program = Program(home.file_name, code)
@@ -247,6 +252,13 @@ def _evaluated(program, namespace):
     if program.body is not None:
         _exec(program.body, namespace)
     return None if program.last is None else _eval(program.last, namespace)
+
+
+def _run_module(name):
+    import runpy
+
+    recursion.count_frames()
+    runpy._run_module_as_main(name)
 
 
 def _call_hook(error):

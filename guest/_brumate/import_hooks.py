@@ -54,6 +54,23 @@ class _Loader:
         self._hook(module)
 
 
+def follow_rewriting(module):
+    """Has hooks run after modules that pytest imports by itself, with its own assertions."""
+    kind = getattr(module, "AssertionRewritingHook", None)
+    if kind is None:
+        return
+    execute = kind.exec_module
+
+    @functools.wraps(execute)
+    def exec_module(self, module):
+        execute(self, module)
+        hook = _HOOKS.get(module.__name__)
+        if hook is not None:
+            hook(module)
+
+    kind.exec_module = exec_module
+
+
 def stand_in(module, original, line, **names):
     """A function for the place of a function of a library. `line` is its body, one line of code: `a` and `k` are the
     arguments, `original` is the function, `names` are further ones.

@@ -3,14 +3,22 @@
 from .pristine import __builtins__
 
 import errno
+import faulthandler
 import os
+import site
 import socket
+import sys
 import threading
 import time
+
+from . import packages
 
 
 def install():
     """Adds what is not there."""
+    if sys.platform == "emscripten":
+        _add(faulthandler, "dump_traceback_later", _dump_traceback_later)
+        _add(site, "getsitepackages", getsitepackages)
     for name, function in _OF_THE_PROCESS.items():
         if not hasattr(os, name):
             _add(os, name, function)
@@ -29,6 +37,25 @@ def _add(module, name, function):
     function.__name__ = function.__qualname__ = name
     function.__module__ = module.__name__
     setattr(module, name, function)
+
+
+_get_site_packages = site.getsitepackages
+
+
+def getsitepackages(prefixes=None):
+    """Returns a list containing all global site-packages directories."""
+    found = _get_site_packages(prefixes)
+    return found if prefixes is not None else [packages.DIRECTORY, *found]
+
+
+def _dump_traceback_later(timeout, repeat=False, file=sys.stderr, exit=False, *, max_threads=100):
+    """Dump the traceback of all threads in timeout seconds: never here, for no thread could watch the time."""
+    if timeout <= 0:
+        raise ValueError("timeout must be greater than 0")
+    if file is None:
+        raise RuntimeError("sys.stderr is None")
+    if not isinstance(file, int):
+        file.fileno()
 
 
 def _effective_user():

@@ -26,13 +26,15 @@ _DEVELOPMENT = frozenset((
     "testing", "tests", "typing",
 ))  # fmt: skip
 
-_LIBRARY = "/lib/python3.14/"
-_INSTALLED = (_LIBRARY + "site-packages/", packages.DIRECTORY + "/")
+_LIBRARY = "/usr/lib/python3.14/"
+_INSTALLED = (packages.BUNDLE, packages.DIRECTORY + "/")
 _OURS = __file__.rpartition("/")[0] + "/"
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Ends of the path of `importlib.util`.
 _ASKING = ("importlib/util.py", "importlib.util>")
+# Ends of the path of `runpy`.
+_RUNNING = ("/runpy.py", "<frozen runpy>")
 # Of pandas: how it imports what it may lack.
 _PANDAS_HELPER = "import_optional_dependency"
 
@@ -74,7 +76,7 @@ class Finder:
         frames = _importing_frames()
         if frames is None or len(_Imports.missing) >= MAX_MISSING:
             return None
-        library = _library_of(frames[0].f_code.co_filename) if frames else ""
+        library = _library_of(_file_of(frames[0])) if frames else ""
         if (library, name) in _Imports.missing:
             return None
         # Imports meanwhile, of `importlib.metadata` for instance, do not ask.
@@ -88,7 +90,8 @@ class Finder:
             raise
         _Imports.active = True
         found = _find_spec(name) if installed else None
-        if found is None:
+        # What is only tried may be needed later.
+        if found is None and installed is not None:
             _Imports.missing.add((library, name))
         return found
 
@@ -106,20 +109,35 @@ def _importing_frames():
     frames = []
     frame = _get_frame(2)
     while frame is not None:
-        file = frame.f_code.co_filename
+        file = _file_of(frame)
         if _root(file):
             frames.append(frame)
-        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)):
+        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or _runs_a_module(frame):
             return frames
-        elif _asks(frame):
+        elif _asks(frame) and not _runs_a_module(frame.f_back):
             return None
         frame = frame.f_back
     return frames or None
 
 
+def _file_of(frame):
+    """The file of a frame's code; of code that was made from a text, that of the module which it runs in."""
+    file = frame.f_code.co_filename
+    if file[:1] == "<" and not file.startswith("<frozen "):
+        of_module = frame.f_globals.get("__file__")
+        if type(of_module) is str:
+            return of_module
+    return file
+
+
 def _asks(frame):
     """Whether a frame is that of `importlib.util.find_spec`: a question about what there is."""
     return frame.f_code.co_name == "find_spec" and frame.f_code.co_filename.endswith(_ASKING)
+
+
+def _runs_a_module(frame):
+    """Whether a frame is that of `runpy`, which looks for a module in order to run it: the user has named it."""
+    return frame is not None and frame.f_code.co_filename.endswith(_RUNNING)
 
 
 def asker(frame):
@@ -134,11 +152,14 @@ def _library_of(file):
 
 
 def _install(name, library, frames):
-    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is."""
+    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is; None if it is only
+    tried."""
     among = ()
     if library:
         try:
-            among = declared_by(library) if _are_needed(frames) else ()
+            if not _are_needed(frames):
+                return None
+            among = declared_by(library)
         except Exception:
             pass  # a library that cannot be read
         if not among:
@@ -212,8 +233,9 @@ def _is_needed(frame):
     """Whether the code at this line cannot do without what it imports there."""
     if frame.f_code.co_name == _PANDAS_HELPER:
         return frame.f_locals.get("errors", "raise") == "raise"
-    line = frame.f_lineno
-    return not any([first <= line <= last for first, last in _attempts(frame.f_code.co_filename)])
+    line, file = frame.f_lineno, frame.f_code.co_filename
+    # Code that was made from a text has no file to be read.
+    return file[:1] == "<" or not any([first <= line <= last for first, last in _attempts(file)])
 
 
 def _attempts(file):

@@ -2,6 +2,7 @@
 
 from .pristine import __builtins__
 
+import re
 import sys
 from importlib._bootstrap_external import _NamespacePath
 from importlib.machinery import PathFinder
@@ -10,12 +11,19 @@ from . import channel
 from .text import quote
 
 # Where the host mounts them.
-DIRECTORY = "/lib/python3.14/packages"
+DIRECTORY = "/usr/lib/python3.14/dist-packages"
+# Where the bundle's are.
+BUNDLE = "/usr/lib/python3.14/site-packages/"
 
 # Bounds of the engine's `InstallRequest`; a request beyond them is refused here, with words.
 MAX_REQUIREMENTS = 1000
 MAX_REQUIREMENT = 4096
 
+# Names of packages that are remembered.
+MAX_ASKED = 10_000
+
+_SEPARATORS = re.compile(r"[-_.]+")
+_asked = set()
 _invalidate = PathFinder.invalidate_caches
 _modules = sys.modules
 
@@ -45,6 +53,20 @@ def packages_changed(_=""):
         _NamespacePath._epoch += 1
     except Exception:
         pass  # a finder of the guest's own; it goes on as it was
+
+
+def ask_for(names):
+    """Notes packages that the user wants, or that one of these requires."""
+    _asked.update([_normal(name) for name in names[: MAX_ASKED - len(_asked)]])
+
+
+def is_asked_for(name):
+    """Whether a package was noted by [`ask_for`]."""
+    return _normal(name) in _asked
+
+
+def _normal(name):
+    return _SEPARATORS.sub("-", name).lower()
 
 
 def install(requirements, constraints=(), upgrade=False, pre=False, no_deps=False, keep_going=False):
@@ -81,6 +103,7 @@ def _ask(parts):
     if answer.get("error") is not None:
         raise InstallError(answer["error"])
     pairs = [[(name, version) for name, version in answer[key]] for key in ("installed", "satisfied")]
+    ask_for([name for part in pairs for name, _ in part])
     return pairs[0], pairs[1]
 
 

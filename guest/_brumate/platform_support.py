@@ -15,7 +15,9 @@ from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 
 from . import (
+    certificates,
     dates,
+    entry_points,
     file_links,
     local_time,
     import_hooks,
@@ -24,6 +26,7 @@ from . import (
     on_demand,
     processes,
     random_numbers,
+    semaphores,
     slots,
     system_calls,
     timers,
@@ -38,6 +41,7 @@ NO_THREADS = (
 )
 NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
+NO_TRIO = "its event loop needs epoll or kqueue, which this sandbox lacks; use asyncio, or anyio with asyncio"
 ONE_ENVIRONMENT = (
     "each sandbox is an environment of its own; install packages with `%pip install` in a session, or name them in a "
     "`# /// script` block (PEP 723)"
@@ -63,9 +67,14 @@ class Finder:
         if name in _PROCESS_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {processes.REASON}", name=name)
         if name in _ENVIRONMENT_MODULES:
-            return _refuse_environments(name, on_demand.asker(sys._getframe(1)))
+            return _refuse(name, ONE_ENVIRONMENT)
         if name in _POOL_MODULES:
             return _Spec(name, _Pools)
+        if name == semaphores.MODULE:
+            return semaphores.find_spec(path)
+        if name == "trio":
+            # Trio itself raises an error of a class that code which only tries it does not catch.
+            return _refuse(name, NO_TRIO)
         if name.partition(".")[0] in _JAVASCRIPT_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {NO_JAVASCRIPT}", name=name)
         if name.endswith(_URLLIB3_HOOK) and name[: -len(_URLLIB3_HOOK)] in ("", "pip._vendor.", "botocore.vendored."):
@@ -79,9 +88,10 @@ class Finder:
         pass
 
 
-def _refuse_environments(name, asker):
-    """Says why `venv` is not there. Who only asks is told that it is not; `python -m` ends with a sentence."""
-    text = f"No module named {name!r}: {ONE_ENVIRONMENT}"
+def _refuse(name, reason):
+    """Says why a module is not there. Who only asks is told that it is not; `python -m` ends with a sentence."""
+    asker = on_demand.asker(sys._getframe(2))
+    text = f"No module named {name!r}: {reason}"
     if asker is None:
         raise ModuleNotFoundError(text, name=name)
     if asker.f_globals.get("__name__") == "runpy":
@@ -143,6 +153,19 @@ def _without_conda(module):
     module.import_optional_dependency = import_optional_dependency
 
 
+def _without_timer_threads(module):
+    """Time limits of pytest-timeout come from the alarm clock, also where its thread is asked for."""
+    set_timer = getattr(module, "pytest_timeout_set_timer", None)
+    if set_timer is None:
+        return
+
+    @functools.wraps(set_timer)
+    def pytest_timeout_set_timer(item, settings):
+        return set_timer(item, settings._replace(timeout_method="signal"))
+
+    module.pytest_timeout_set_timer = pytest_timeout_set_timer
+
+
 # What to do to a module that expects threads or JavaScript, or another way to install packages.
 _CHANGES = {
     libraries.THREADPOOLCTL: libraries.use_ours,
@@ -151,6 +174,11 @@ _CHANGES = {
     "rich.live": _without_refreshing,
     "pandas.compat._optional": _without_conda,
     "webbrowser": missing.without_browser,
+    "ssl": certificates.use,
+    "pytest_timeout": _without_timer_threads,
+    "_pytest.assertion.rewrite": import_hooks.follow_rewriting,
+    "importlib.metadata": entry_points.hide_unasked,
+    "importlib_metadata": entry_points.hide_unasked,
     "subprocess": processes.refuse,
 }
 

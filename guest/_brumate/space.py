@@ -13,11 +13,14 @@ from .scalars import without_digit_limit
 from .text import parse
 
 DEFAULT_FILE_NAME = "main.py"
+# What Python calls the code of `python -c`.
+COMMAND_NAME = "<string>"
 # Home and working directory of sessions, inside the sandbox.
 WORKSPACE = "/workspace"
 
 _Module = type(sys)
 _FileFinder = importlib.machinery.FileFinder
+_FileLoader = importlib.machinery.SourceFileLoader
 
 
 class Space:
@@ -37,7 +40,12 @@ class Space:
         """Makes this the `__main__` of the process, with the request's names, arguments and environment.
 
         A notebook's `cell` has no `__file__`. The one of a `script` is absolute, and modules are looked for beside it.
+        A module that runs as a program (`python -m`) gets its own from `runpy`; modules are looked for in the working
+        directory.
         """
+        if request.get("directory"):
+            os.chdir(request["directory"])
+        module = request.get("mode") == "module"
         name = request.get("file_name") or (f"<cell {self.cells + 1}>" if session else DEFAULT_FILE_NAME)
         if not session:
             # What an earlier run of the same process left behind.
@@ -52,9 +60,11 @@ class Space:
         sys.argv = request.get("argv") or [name]
         if script:
             sys.orig_argv = ["python", *sys.argv]
-            cell = name[:1] == "<"
+            if module or name == COMMAND_NAME:
+                sys.orig_argv[1:2] = ["-m" if module else "-c", request["code"]]
+            cell = module or name[:1] == "<"
             name = name if cell else os.path.abspath(name)
-            _look_first_in("" if cell else os.path.dirname(name))
+            _look_first_in(os.getcwd() if module else "" if cell else os.path.dirname(name))
         elif not session:
             _look_first_in("")
         self.file_name = name
@@ -66,6 +76,9 @@ class Space:
                 raise ValueError("globals_json: not a JSON object")
             names.update(extra)
         names["__name__"] = "__main__"
+        if script:
+            named = name[:1] != "<"
+            names["__loader__"] = _FileLoader("__main__", name) if named else importlib.machinery.BuiltinImporter
         if not cell:
             names["__file__"] = name
         else:
@@ -75,6 +88,8 @@ class Space:
         env = request.get("env")
         if env:
             os.environ.update(env)
+        if not session:
+            _read_variables(dict(env or ()))
         forget_stale_paths()
         return self
 
@@ -92,6 +107,34 @@ def _look_first_in(directory):
     else:
         sys.path.insert(0, directory)
     _first = directory
+
+
+# Places of `PYTHONPATH` that are on `sys.path`.
+_given = []
+
+
+def _read_variables(env):
+    """Does what Python does at its start with variables of a program."""
+    global _given
+    if _given:
+        sys.path[1:] = [place for place in sys.path[1:] if place not in _given]
+    _given = []
+    if env.get("PYTHONPATH"):
+        for place in env["PYTHONPATH"].split(":"):
+            place = os.path.abspath(place)
+            if place not in _given:
+                _given.append(place)
+        # Behind the program's own place. A place that is there already comes earlier now.
+        later = [place for place in sys.path[1:] if place not in _given]
+        sys.path[1:] = [*_given, *later]
+    if env.get("PYTHONDONTWRITEBYTECODE"):
+        sys.dont_write_bytecode = True
+    if env.get("PYTHONWARNINGS"):
+        import warnings
+
+        options = env["PYTHONWARNINGS"].split(",")
+        sys.warnoptions.extend(options)
+        warnings._processoptions(options)
 
 
 # Scripts that were put into the file system.

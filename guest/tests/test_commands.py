@@ -267,6 +267,51 @@ class Python(unittest.TestCase):
         self.assertRegex(ours("python --version")[1], r"^Python 3\.\d+\.\d+")
 
 
+class Programs(unittest.TestCase):
+    """Console scripts of installed packages."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        info = os.path.join(directory.name, "told-1.dist-info")
+        os.mkdir(info)
+        scripts = "told-it = told:Told.main\njq = told:never\nbroken = told:missing\nempty = told\n"
+        for path, text in [
+            (os.path.join(info, "METADATA"), "Metadata-Version: 2.1\nName: told\nVersion: 1\n"),
+            (os.path.join(info, "entry_points.txt"), f"[console_scripts]\n{scripts}[gui_scripts]\nseen = told:main\n"),
+            (
+                os.path.join(directory.name, "told.py"),
+                "import sys\nclass Told:\n    def main():\n"
+                "        print(sys.argv, sys.stdin.read())\n        return 3 if sys.argv[1:] else None\n",
+            ),
+        ]:
+            with open(path, "w") as file:
+                file.write(text)
+        sys.path.append(directory.name)
+        self.addCleanup(sys.path.remove, directory.name)
+        self.addCleanup(sys.modules.pop, "told", None)
+
+    def test_they_are_commands(self):
+        self.assertEqual(ours("echo in | told-it"), (0, "['/usr/bin/told-it'] in\n\n", ""))
+        self.assertEqual(ours("told-it --help; echo $?")[1], "['/usr/bin/told-it', '--help'] \n3\n")
+        self.assertEqual(ours("/usr/bin/told-it")[0], 0)
+        self.assertEqual(ours("echo a b | xargs told-it")[1], "['/usr/bin/told-it', 'a', 'b'] \n")
+        self.assertEqual(
+            ours("which told-it; command -v told-it; type -t told-it")[1], "/usr/bin/told-it\n" * 2 + "file\n"
+        )
+        self.assertEqual(ours("jq -n 1"), (0, "1\n", ""), "ours comes first")
+
+    def test_what_fails_says_why(self):
+        status, _, err = ours("broken")
+        self.assertEqual(status, 1)
+        self.assertIn("ImportError: cannot import name 'missing' from 'told'", err)
+        for name in ("empty", "seen", "told", "sub/told-it", "./told-it"):
+            with self.subTest(name=name):
+                status, _, err = ours(name)
+                self.assertEqual(status, 127)
+                self.assertIn("%pip install", err)
+
+
 class Pip(unittest.TestCase):
     def test_what_is_there_is_satisfied(self):
         import importlib.metadata

@@ -2,8 +2,10 @@
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 from support import run
@@ -133,6 +135,89 @@ class Main(unittest.TestCase):
         self.assertEqual(run("[input(), input()]", stdin=b"a\nb\n").value, ["a", "b"])
         self.assertEqual(run("input()").raised["ename"], "EOFError")
         self.assertEqual(run("exit()", "input()", stdin=b"a\n").value, "a")
+
+
+class Modules(unittest.TestCase):
+    """`python -m` and `python -c`: the expected texts are those of a process of Python."""
+
+    PACKAGE = {
+        "pkg/__init__.py": "",
+        "pkg/__main__.py": "from pkg import sub\nsub.show(__name__, __spec__, __file__)\nraise SystemExit(7)\n",
+        "pkg/sub.py": textwrap.dedent("""
+            import os, sys
+            def show(name, spec, file):
+                print(name, spec.name, os.path.relpath(file), sys.argv[1:], os.path.samefile(sys.path[0], "."))
+                print(os.path.relpath(sys.argv[0]), sys.orig_argv[1:])
+            if __name__ == "__main__":
+                show(__name__, __spec__, __file__)
+                import nosuch
+        """),
+    }
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        os.mkdir(os.path.join(self.directory, "pkg"))
+        for name, text in self.PACKAGE.items():
+            with open(os.path.join(self.directory, name), "w") as file:
+                file.write(text)
+
+    def native(self, *arguments, **variables):
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.directory,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def module(self, name, *arguments, **request):
+        request = {"code": name, "mode": "module", "argv": ["-m", *arguments], "ends_program": True, **request}
+        return run(request, cwd=self.directory)
+
+    def test_a_module_runs_as_natively(self):
+        for line in (["pkg", "a", "-m"], ["pkg.sub", "--x"], ["nosuch"], ["nosuch.x"]):
+            with self.subTest(line=line):
+                status, out, err = self.native("-m", *line)
+                result = self.module(*line)
+                raised = result.ended.get("Raised")
+                message = raised["traceback"] if raised else result.exited[1]
+                self.assertEqual(1 if raised else result.exited[0], status)
+                # What it prints at its end is part of the output, or the answer's.
+                shown = result.output if message.strip() in result.output else result.output + message + "\n"
+                self.assertEqual(shown.startswith(out), True, shown)
+                # Before Python 3.13 the lines of a traceback have other marks.
+                if sys.version_info >= (3, 13) or not raised:
+                    self.assertEqual(shown[len(out) :], err)
+
+    def test_the_directory_is_the_first_place(self):
+        elsewhere = run({"code": "pkg.sub", "mode": "module", "argv": ["-m"], "directory": self.directory}, cwd="/")
+        self.assertIn("__main__ pkg.sub pkg/sub.py [] True\n", elsewhere.output)
+
+    def test_variables_are_read_as_at_the_start_of_python(self):
+        code = "import sys, warnings\nprint(sys.path[:4], sys.dont_write_bytecode, sys.warnoptions)\nprint(sys.argv, sys.orig_argv[1:])\nwarnings.warn('x', DeprecationWarning)"
+        variables = {
+            "PYTHONPATH": "/a:sub::/a",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONWARNINGS": "error::UserWarning,ignore",
+        }
+        status, out, err = self.native("-c", code, "y", **variables)
+        request = {
+            "code": code,
+            "mode": "script",
+            "file_name": "<string>",
+            "argv": ["-c", "y"],
+            "env": [*variables.items()],
+        }
+        result = run(request, cwd=self.directory)
+        self.assertEqual((status, result.output), (0, out + err))
+
+    def test_variables_of_one_run_are_not_those_of_the_next(self):
+        request = {"code": "import sys\nsys.path[1]", "env": [("PYTHONPATH", "/a:/b")]}
+        self.assertEqual(run(request).value, "/a")
+        self.assertNotIn("/a", run(request, "import sys\nsys.path").value)
 
 
 class Exits(unittest.TestCase):

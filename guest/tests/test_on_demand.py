@@ -91,6 +91,19 @@ class OnDemand(unittest.TestCase):
         self.assertIsNone(found["four"])
         self.assertEqual([name for name, _ in self.asked], ["od_one", "od_two", "od_three"])
 
+    def test_a_module_that_is_run_is_imported(self):
+        import runpy
+
+        self.has["runnable"] = "ran = __name__"
+        self.assertEqual(runpy.run_module("runnable")["ran"], "runnable")
+        self.assertEqual(self.asked, [("runnable", ())])
+        with self.assertRaises(ImportError):
+            runpy.run_module("nowhere.inner")
+        self.assertEqual(self.asked[1:], [("nowhere", ())])
+        # Asking whether it is there is not.
+        self.assertIsNone(importlib.util.find_spec("asked_only"))
+        self.assertEqual(len(self.asked), 2)
+
     def test_what_nobody_has_is_asked_for_once(self):
         found = self.run_code("""
             errors = []
@@ -127,6 +140,26 @@ class OnDemand(unittest.TestCase):
                 with self.assertRaises(ModuleNotFoundError):
                     self.run_code("import od_one")
         self.assertEqual(install.call_count, 1)
+
+    def test_code_that_a_library_makes_from_a_text_is_the_librarys(self):
+        self.has = {"od_one": "", "od_two": "", "od_three": ""}
+        self.library(
+            "od_library",
+            """
+            exec("def declared():\\n    import od_one\\ndef other():\\n    import od_two")
+
+            def tries():
+                try:
+                    exec("import od_one")
+                except ImportError:
+                    pass
+        """,
+            ["od_one"],
+        )
+        self.run_code("import od_library; od_library.tries()")
+        self.assertEqual(self.asked, [])
+        self.run_code("import od_library; od_library.other(); od_library.declared(); exec('import od_three')")
+        self.assertEqual(self.asked, [("od_two", ("od_one",)), ("od_one", ("od_one",)), ("od_three", ())])
 
     def test_a_library_gets_what_it_declares_and_needs(self):
         self.has = {"od_one": "", "od_two": "", "od_three": "", "od_four": ""}

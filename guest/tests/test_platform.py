@@ -131,7 +131,37 @@ class Modules(unittest.TestCase):
         self.assertEqual(value("import sys\n[m in sys.modules for m in ('js', 'pyodide')]"), [False, False])
 
     def test_multiprocessing(self):
-        self.assertIn("cannot start processes", raised("import multiprocessing\nmultiprocessing.Lock()")["evalue"])
+        code = "import multiprocessing\nmultiprocessing.Queue()"
+        self.assertIn("cannot start processes", raised(code)["evalue"])
+        self.assertIn(
+            "would never end", raised("import multiprocessing as m\nl = m.Lock()\nl.acquire()\nl.acquire()")["evalue"]
+        )
+
+    def test_locks_of_processes(self):
+        code = (
+            "import multiprocessing, multiprocessing.synchronize\nseen = []\n"
+            "def say(call, *arguments):\n"
+            "    try: seen.append(call(*arguments))\n    except Exception as error: seen.append([type(error).__name__, str(error)])\n"
+            "for make in (multiprocessing.Lock, multiprocessing.RLock, multiprocessing.Semaphore, lambda: multiprocessing.BoundedSemaphore(2)):\n"
+            "    lock = make()\n    seen.append(type(lock).__name__)\n"
+            "    for call, *arguments in [(lock.release,), (lock.acquire,), (lock.acquire, False), (lock.acquire, True, 0.001), (lock.release,), (lock.release,), (lock.release,)]:\n"
+            "        say(call, *arguments)\n    seen.append(repr(lock))\n    with make() as held: seen.append(held)\n"
+            "event = multiprocessing.Event()\nseen.append(event.is_set())\nevent.set()\nseen.append([event.is_set(), event.wait(), event.wait(1)])\n"
+            "condition = multiprocessing.Condition()\n"
+            "with condition: seen.append([condition.wait(0.001), condition.notify_all(), condition.wait_for(lambda: 5)])\n"
+            "seen.append(isinstance(multiprocessing.Lock(), multiprocessing.synchronize.Lock))\nseen"
+        )
+        self.assertEqual(value(code), run(code).value)
+        self.assertGreater(len(value(code)), 40)
+
+    def test_trio_is_not_there(self):
+        code = (
+            "import importlib.util\nseen = [importlib.util.find_spec('trio')]\ntry: import trio\n"
+            "except ImportError as error: seen.append([type(error).__name__, error.name, str(error)])\nseen"
+        )
+        seen = value(code)
+        self.assertEqual((seen[0], seen[1][:2]), (None, ["ModuleNotFoundError", "trio"]))
+        self.assertIn("use asyncio", seen[1][2])
 
     def test_pools(self):
         code = (

@@ -58,6 +58,36 @@ class Runs(unittest.IsolatedAsyncioTestCase):
         await events.aclose()
         self.assertEqual((await box.run("2")).value, 2)
 
+    async def test_more_calls_than_the_sandbox_runs_at_once_wait(self):
+        box = AsyncSandbox(**OPTIONS, arguments=["--max-concurrent", "2"])
+        results = await asyncio.gather(*(box.run("n", {"n": n}) for n in range(40)))
+        self.assertEqual([result.value for result in results], list(range(40)))
+
+    async def test_a_call_has_its_own_time_limit(self):
+        box = AsyncSandbox(**OPTIONS)
+        self.assertEqual((await box.run("while True: pass", timeout=0.3)).stopped, "time-limit")
+        events = [event async for event in box.stream("while True: pass", timeout=0.3)]
+        self.assertEqual(events[-1].stopped, "time-limit")
+        async with box.session() as session:
+            self.assertEqual((await session.run("while True: pass", timeout=0.3)).stopped, "time-limit")
+        with self.assertRaisesRegex(ValueError, "`timeout`"):
+            await box.run("1", timeout=0)
+
+    async def test_a_call_that_is_cancelled_while_it_waits_takes_no_place(self):
+        box = AsyncSandbox(**OPTIONS, arguments=["--max-concurrent", "1"])
+        running = asyncio.create_task(box.run("input()", input=self.forever))
+        waiting = asyncio.create_task(box.run("1"))
+        await asyncio.sleep(0)
+        for task in (waiting, running):
+            task.cancel()
+        for task in (waiting, running):
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        self.assertEqual((await box.run("2")).value, 2)
+
+    async def forever(self, prompt, password):
+        await asyncio.Event().wait()
+
     async def test_failures_are_raised_by_eval(self):
         with self.assertRaises(CodeError):
             (await AsyncSandbox(**OPTIONS).run("1 / 0")).raise_for_error()

@@ -1,26 +1,36 @@
 """The blocking interface, with a real sandbox."""
 
+import copy
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from unittest.mock import Mock, patch
 
+import brumate
 from brumate import (
+    AsyncSandbox,
     BinaryNotFoundError,
     CodeError,
     Figure,
+    File,
     Output,
     Result,
     Sandbox,
     SandboxError,
+    _process,
+    _settings,
     close_all,
     find_binary,
 )
-from brumate._process import running_process
+from brumate._process import Call, Gate, running_process
 
 from . import OPTIONS
 
@@ -131,8 +141,45 @@ class Runs(unittest.TestCase):
         self.assertEqual((kinds.count(Figure), kinds[-1]), (1, Result))
 
     def test_a_failure_to_run_is_raised_by_the_stream(self):
+        file = Sandbox(**OPTIONS, data_dir="/proc/no-such-directory")
         with self.assertRaises(SandboxError):
-            list(Sandbox(**OPTIONS, arguments=["--no-such-option"]).stream("1"))
+            list(file.stream("1"))
+
+    def test_a_stream_that_is_left_ends_its_code(self):
+        box = Sandbox(**OPTIONS, arguments=["--max-concurrent", "1"])
+        events = box.stream("print(1, flush=True)\nwhile True: pass")
+        self.assertEqual(next(events), Output("stdout", "1\n"))
+        events.close()
+        self.assertEqual(box.run("2").value, 2)
+
+    def test_a_call_has_its_own_time_limit(self):
+        for result in (
+            self.box.run("while True: pass", timeout=0.3),
+            list(self.box.stream("while True: pass", timeout=0.3))[-1],
+        ):
+            self.assertEqual((result.success, result.stopped), (False, "time-limit"))
+            self.assertIn("0.3 s (set by `timeout`)", result.error)
+        # It may be longer than that of the sandbox.
+        self.assertEqual(Sandbox(**OPTIONS, timeout=0.3).run("import time; time.sleep(0.6)", timeout=30).error, None)
+        with self.box.session() as session:
+            self.assertEqual(session.run("x = 1\nwhile True: pass", timeout=0.3).stopped, "time-limit")
+            self.assertEqual(list(session.stream("while x: pass", timeout=0.3))[-1].stopped, "time-limit")
+            self.assertEqual(session.run("x").value, 1)
+        for timeout, error in ((0, ValueError), (float("inf"), ValueError), ("5", TypeError)):
+            with self.assertRaisesRegex(error, "`timeout`"):
+                self.box.run("1", timeout=timeout)
+            with self.assertRaisesRegex(error, "`timeout`"):
+                self.box.stream("1", timeout=timeout)
+
+    def test_more_calls_than_the_sandbox_runs_at_once_wait(self):
+        box = Sandbox(**OPTIONS, arguments=["--max-concurrent", "2"])
+        with ThreadPoolExecutor(40) as threads:
+            runs = [threads.submit(box.run, "n", {"n": number}) for number in range(40)]
+            self.assertEqual([run.result().value for run in runs], list(range(40)))
+        with box.session() as session, ThreadPoolExecutor(40) as threads:
+            session["n"] = 0
+            runs = [threads.submit(session.run, "n += 1; n") for _ in range(40)]
+            self.assertEqual(sorted(run.result().value for run in runs), list(range(1, 41)))
 
 
 class Questions(unittest.TestCase):
@@ -172,6 +219,189 @@ class Questions(unittest.TestCase):
         self.assertEqual(Sandbox(**OPTIONS, timeout=1).run("input()", input=answer).value, "late")
 
 
+class TheGate(unittest.TestCase):
+    def test_calls_beyond_the_bounds_wait_in_order(self):
+        gate = Gate()
+        places = [gate.enter(1) for _ in range(_process.MAX_CALLS + 3)]
+        self.assertEqual(sum(place.done() for place in places), _process.MAX_CALLS)
+        self.assertTrue(places[-3].cancel())
+        gate.leave(1)
+        self.assertEqual([place.done() for place in places[-2:]], [True, False])
+
+    def test_requests_are_bounded_by_their_bytes(self):
+        gate = Gate()
+        large = gate.enter(_process.MAX_CALLS_BYTES + 1)
+        small = gate.enter(1)
+        self.assertEqual((large.done(), small.done()), (True, False))
+        gate.leave(_process.MAX_CALLS_BYTES + 1)
+        self.assertTrue(small.done())
+
+    @patch.object(_process, "MAX_CALLS_BYTES", 10)
+    def test_a_call_that_is_given_up_gives_its_place_back_once(self):
+        process = Mock(gate=Gate())
+
+        def is_free():
+            return (process.gate._calls, process.gate._bytes, len(process.gate._waiting)) == (0, 0, 0)
+
+        large = Call(process, 1, b"x" * 11, None)
+        waiting = Call(process, 2, b"x", None)
+        for _ in range(2):
+            waiting.give_up()
+        self.assertTrue(waiting.place.cancelled())
+        self.assertEqual(len(process.gate._waiting), 0)
+        # It has its place, and is not sent yet.
+        for _ in range(2):
+            large.give_up()
+        self.assertTrue(is_free())
+        for call in (large, waiting):
+            self.assertRaises(CancelledError, call.send)
+        process.send_call.assert_not_called()
+        sent = Call(process, 3, b"x", None)
+        sent.send()
+        sent.give_up()
+        process.cancel.assert_called_once_with(3)
+        self.assertFalse(is_free())
+        sent.answer.set_result(None)
+        self.assertTrue(is_free())
+
+    @patch.object(_process, "MAX_CALLS_BYTES", 10)
+    def test_who_waits_behind_a_large_request_that_is_given_up_goes_on(self):
+        process = Mock(gate=Gate())
+        running = Call(process, 1, b"x", None)
+        large = Call(process, 2, b"x" * 10, None)
+        small = Call(process, 3, b"x", None)
+        self.assertEqual([call.place.done() for call in (running, large, small)], [True, False, False])
+        large.give_up()
+        self.assertTrue(small.place.done() and not small.place.cancelled())
+
+
+def fail(code):
+    Sandbox(**OPTIONS).run(code).raise_for_error()
+
+
+class Copies(unittest.TestCase):
+    def assert_same(self, value, equal):
+        copies = [pickle.loads(pickle.dumps(value, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+        for other in [*copies, copy.copy(value), copy.deepcopy(value)]:
+            self.assertIs(type(other), type(value))
+            self.assertEqual(equal(other), equal(value))
+
+    def test_results_go_there_and_back(self):
+        figure, file = Figure(b"data", "image/png", "a.png"), File("a", 1, "text/plain")
+        result = Result(True, [1, {"a": None}], "text", "out", "", None, (figure,), (file,), ("rich",), 0.5, "success")
+        for value in (figure, file, Output("stdout", "text"), result):
+            self.assert_same(value, lambda value: value)
+
+    def test_errors_go_there_and_back(self):
+        errors = [getattr(brumate, name) for name in brumate.__all__ if name.endswith("Error")]
+        self.assertIn(CodeError, errors)
+        for kind in errors:
+            error = kind("text", "run-error") if kind is CodeError else kind("text")
+            error.note = "of a user"
+            self.assert_same(error, lambda error: (str(error), error.args, vars(error)))
+
+    def test_sandboxes_and_sessions_are_the_same_ones_elsewhere(self):
+        for box in (Sandbox(**OPTIONS, timeout=5), AsyncSandbox(**OPTIONS, packages=["rich>=13"])):
+            self.assert_same(box, lambda box: box._settings)
+        session = Sandbox(**OPTIONS).session("some-id")
+        self.assert_same(session, lambda session: (session.id, session._settings))
+        self.assert_same(brumate.AsyncSession(session._settings, "x"), lambda session: (session.id, session._settings))
+
+    def test_a_session_that_is_not_open_says_what_to_do(self):
+        opening = AsyncSandbox(**OPTIONS).session()
+        for act in (pickle.dumps, copy.copy, copy.deepcopy):
+            with self.assertRaisesRegex(TypeError, "not open yet cannot be copied or pickled: `await` it"):
+                act(opening)
+        with self.assertRaisesRegex(AttributeError, "has no `run`: write `session = await box.session\\(\\)`"):
+            opening.run  # noqa: B018
+        with self.assertRaisesRegex(AttributeError, "no attribute 'walk'"):
+            opening.walk  # noqa: B018
+
+    def test_a_pool_gets_the_error_of_its_worker(self):
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            with self.assertRaisesRegex(CodeError, "ZeroDivisionError") as raised:
+                pool.apply_async(fail, ("1 / 0",)).get(timeout=120)
+            self.assertEqual(raised.exception.status, "run-error")
+            self.assertEqual(pool.apply_async(Sandbox(**OPTIONS).run, ("1",)).get(timeout=120).value, 1)
+
+
+class WrongSettings(unittest.TestCase):
+    def test_they_are_refused_at_once_by_the_name_of_the_parameter(self):
+        for name, value, error, text in (
+            ("timeout", 0, ValueError, "must be from 0.05 to 86400 seconds, not 0"),
+            ("timeout", "5", TypeError, "is a number of seconds, not '5'"),
+            ("timeout", True, TypeError, "is a number of seconds"),
+            ("cpu_timeout", float("nan"), ValueError, "must be from 0.05"),
+            ("cpu_timeout", 10**5000, ValueError, "a number of more than 64 bits"),
+            ("session_timeout", 0.5, ValueError, "must be from 1 to 316224000 seconds"),
+            ("memory", "8GiB", ValueError, "must be from 64 MiB to 4 GiB, not 8GiB"),
+            ("memory", "lots", ValueError, 'such as "512MiB", not \'lots\''),
+            ("memory", 1.5, TypeError, "is a number of bytes"),
+            ("output_limit", 1, ValueError, "must be from 1 KiB to 64 MiB, not 1"),
+            ("packages", "numpy", TypeError, "such as ['numpy']"),
+            ("packages", [1], TypeError, "has 1, which is no text"),
+            ("packages", ["numpy", "rich=>13"], ValueError, "rich=>13"),
+            ("index", "ftp://example.com/", ValueError, "not http"),
+            ("find_links", 5, TypeError, "is a list of texts"),
+            ("mounts", "./a:/a", TypeError, "such as ['./a:/a']"),
+            ("mounts", ["/nowhere/at/all:/work"], ValueError, "cannot use /nowhere/at/all"),
+            ("mounts", ["/tmp:/usr"], ValueError, "/usr belongs to the interpreter"),
+            ("arguments", ["--no-such-option"], ValueError, "unexpected argument '--no-such-option'"),
+            ("arguments", ["--max-concurrent=0"], ValueError, "`--max-concurrent` must be from 1"),
+            ("data_dir", __file__, ValueError, "is not a directory"),
+            ("cache_dir", "a\0b", ValueError, "has a NUL character"),
+            ("offline", "no", TypeError, "is True or False"),
+        ):
+            for kind in (Sandbox, AsyncSandbox):
+                with self.subTest(name=name, value=str(value)[:20]) if value != 10**5000 else self.subTest(name=name):
+                    with self.assertRaises(error) as raised:
+                        kind(**{name: value})
+                    message = str(raised.exception)
+                    self.assertTrue(message.startswith(f"`{name}`") and text in message, message)
+                    self.assertNotIn("Usage", message)
+        for kind in (Sandbox, AsyncSandbox):
+            with self.assertRaisesRegex(TypeError, rf"^{kind.__name__}\.__init__\(\) got an unexpected.*'max_runs'"):
+                kind(max_runs=1)
+
+    def test_the_ranges_are_those_of_the_binary(self):
+        def is_accepted(option, value):
+            return _settings._refusal((f"--{option}={value}",)) is None
+
+        for option, (least, most) in (("timeout", _settings.TIME), ("session-timeout", _settings.IDLE)):
+            accepted = [is_accepted(option, f"{value:f}s") for value in (least, most, least - 0.01, most + 1)]
+            self.assertEqual(accepted, [True, True, False, False], option)
+        for option, (least, most) in (("memory", _settings.MEMORY), ("output-limit", _settings.OUTPUT)):
+            accepted = [is_accepted(option, value) for value in (least, most, least - 1, most + 1)]
+            self.assertEqual(accepted, [True, True, False, False], option)
+        for text in ("1GiB", "1.5 gb", "300000000", " 512MiB", "1e9", "1.GiB", "GiB", "1_000", "65536 KiB"):
+            self.assertEqual(is_accepted("memory", text), _settings.size(text) is not None, text)
+
+    def test_paths_do_not_depend_on_where_the_program_is_later(self):
+        settings = Sandbox(data_dir="data", find_links=["wheels", "https://example.com/wheels"])._settings
+        self.assertEqual(settings.data_dir, os.path.abspath("data"))
+        self.assertEqual(settings.find_links, (os.path.abspath("wheels"), "https://example.com/wheels"))
+        here = os.getcwd()
+        self.assertEqual(
+            Sandbox(mounts=[".:/work:ro", f"{here}:/b"])._settings.mounts, (f"{here}:/work:ro", f"{here}:/b")
+        )
+
+    def test_directories_of_the_host_are_mounted(self):
+        with tempfile.TemporaryDirectory() as work, Sandbox(**OPTIONS, mounts=[f"{work}:/work"]) as box:
+            box.run("open('/work/of_a_run', 'w').write('1')")
+            with box.session() as session:
+                self.assertEqual(session.run("open('/work/of_a_run').read()").value, "1")
+                session.run("open('/work/of_a_session', 'w').write('2')")
+            self.assertEqual(sorted(os.listdir(work)), ["of_a_run", "of_a_session"])
+
+
+class Names(unittest.TestCase):
+    def test_the_package_shows_its_public_names(self):
+        public = {name for name in dir(brumate) if not name.startswith("__")}
+        self.assertEqual(public, set(brumate.__all__))
+        for name in public:
+            self.assertIsNotNone(getattr(brumate, name))
+
+
 class Processes(unittest.TestCase):
     def test_threads_share_a_process(self):
         box = Sandbox(**OPTIONS)
@@ -195,12 +425,6 @@ class Processes(unittest.TestCase):
         with self.assertRaisesRegex(SandboxError, "the sandbox has ended"):
             box.run("while True: pass")
         self.assertEqual(box.run("2").value, 2)
-
-    def test_wrong_options_are_named(self):
-        with self.assertRaisesRegex(SandboxError, "--no-such-option"):
-            Sandbox(**OPTIONS, arguments=["--no-such-option"]).run("1")
-        with self.assertRaisesRegex(TypeError, r"such as \['numpy'\]"):
-            Sandbox(packages="numpy")
 
     def test_a_binary_that_is_not_there_is_named(self):
         code = "import brumate; brumate.Sandbox().run('1')"

@@ -1,6 +1,7 @@
 """System calls and databases that this platform's build leaves out: done, or refused as Linux would."""
 
 import dbm.dumb
+import faulthandler
 import grp
 import locale
 import os
@@ -9,6 +10,7 @@ import resource
 import shelve
 import signal
 import stat
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -145,3 +147,67 @@ def test_there_is_no_terminal():
     assert stat.S_ISCHR(os.stat("/dev/tty").st_mode)
     with raises(OSError):
         os.ctermid() and os.open(os.ctermid(), os.O_RDWR)
+
+
+def test_proc_tells_of_the_guest_alone():
+    here = Path("/proc/self")
+    if sys.platform == "emscripten":
+        equal(sorted(os.listdir("/proc")), sorted(["cpuinfo", "meminfo", "self", str(os.getpid())]))
+    equal((os.readlink(here), os.path.realpath("/proc/self/cwd")), (str(os.getpid()), os.getcwd()))
+    command = (here / "cmdline").read_bytes().decode().split("\0")[:-1]
+    if sys.platform == "emscripten":
+        equal(command, sys.orig_argv)
+        equal((psutil.Process().cmdline(), psutil.Process().name()), (command, (here / "comm").read_text().strip()))
+    status = dict(line.split(":", 1) for line in (here / "status").read_text().splitlines())
+    equal((int(status["Pid"]), int(status["PPid"])), (os.getpid(), os.getppid()))
+    resident, unit = status["VmRSS"].split()
+    assert unit == "kB" and int(resident) > 10_000
+    fields = (here / "stat").read_text().rpartition(")")[2].split()
+    equal((len(fields), fields[0], int(fields[1])), (50, "R", os.getppid()))
+    clock = os.sysconf("SC_CLK_TCK")
+    assert abs((int(fields[11]) + int(fields[12])) / clock - time.process_time()) < 1
+    pages = int((here / "statm").read_text().split()[1])
+    assert abs(pages * os.sysconf("SC_PAGE_SIZE") // 1024 - int(resident)) < 100_000
+    memory = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    total = int(memory["MemTotal"].split()[0])
+    assert total >= int(memory["MemFree"].split()[0]) > 0
+    assert abs(total * 1024 / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) - 1) < 0.02
+    processors = Path("/proc/cpuinfo").read_text().count("processor\t:")
+    equal(processors, os.cpu_count())
+    for line in (here / "maps").read_text().splitlines():
+        first, last = (int(end, 16) for end in line.split()[0].split("-"))
+        assert first < last
+    with open("/proc/self/status") as file:
+        equal(os.readlink(f"/proc/self/fd/{file.fileno()}"), f"/proc/{os.getpid()}/status")
+
+
+def test_the_time_limits_of_test_runners_do_no_harm():
+    faulthandler.dump_traceback_later(1000)
+    faulthandler.cancel_dump_traceback_later()
+    with raises(ValueError, "timeout must be greater than 0"):
+        faulthandler.dump_traceback_later(0)
+
+
+def test_sockets_have_the_constants_of_linux():
+    import socket
+
+    numbers = [socket.SO_REUSEADDR, socket.SO_REUSEPORT, socket.SO_RCVTIMEO, socket.INADDR_BROADCAST, socket.NI_MAXHOST]
+    equal(numbers, [2, 15, 20, 0xFFFFFFFF, 1025])
+    equal((socket.AF_UNIX, type(socket.AF_UNIX)), (1, socket.AddressFamily))
+
+
+def test_rubbish_is_no_certificate():
+    import ssl
+
+    context = ssl.create_default_context()
+    with raises(ssl.SSLError, "no start line: cadata does not contain a certificate"):
+        context.load_verify_locations(cadata="rubbish")
+    with raises(ValueError, "Invalid PEM encoding"):
+        ssl.PEM_cert_to_DER_cert("rubbish")
+    with raises(FileNotFoundError):
+        ssl.create_default_context(cafile="missing.pem")
+    with raises(ssl.SSLError, "NO_CERTIFICATE_OR_CRL_FOUND"):
+        context.load_verify_locations(os.__file__)
+    import certifi
+
+    context.load_verify_locations(certifi.where())

@@ -41,7 +41,10 @@ TIME_IS_UP = 'not ready after'
 
 
 # What Brumate says where no wheel fits: of what, and by what it is required.
-NO_WHEEL = re.compile(r'`([^`]+)` (?:\S+ )?has no wheel for th(?:is|e) sandbox.*?(?:; (required by .*))?\.$')
+NO_WHEEL = re.compile(
+    r'`([^`]+)` (?:\S+ )?(?:has no wheel for th(?:is|e) sandbox|comes as source code and has compiled parts)'
+    r'.*?(?:; (required by .*))?\.$'
+)
 SOURCE_ONLY = re.compile(r'`([^`]+)` comes as source code only.*?(?:; (required by .*))?\.$')
 
 

@@ -2,12 +2,16 @@
 
 import calendar
 import datetime
+import json
 import locale
 import os
 import platform
 import random
 import signal
+import site
 import sys
+import sysconfig
+import tempfile
 import threading
 import time
 import zoneinfo
@@ -213,3 +217,33 @@ def test_recursion_ends_in_an_error():
         nested = [nested]
     with raises(RecursionError):
         repr(nested)
+
+
+def test_the_prefix_holds_the_libraries_and_nothing_of_the_users():
+    stdlib = os.path.dirname(os.__file__)
+    equal((sysconfig.get_path("stdlib"), os.path.dirname(json.__file__)), (stdlib, stdlib + "/json"))
+    equal((os.path.realpath(stdlib), sys._stdlib_dir), (stdlib, stdlib))
+    equal({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}, {sys.prefix})
+    for path in sysconfig.get_paths().values():
+        assert path.startswith(sys.prefix) and "//" not in path, path
+    for path in [*site.getsitepackages(), *site.PREFIXES]:
+        assert path.startswith(sys.prefix), path
+    assert sysconfig.get_path("purelib") in site.getsitepackages()
+    assert set(site.getsitepackages()) <= set(sys.path) | {sysconfig.get_path("purelib")}
+    for path in (os.getcwd(), tempfile.gettempdir(), os.path.expanduser("~"), os.path.abspath(sys.argv[0])):
+        assert not path.startswith(sys.prefix + "/"), path
+    if sys.platform == "emscripten":
+        equal((sys.prefix, sysconfig.get_path("data")), ("/usr", "/usr"))
+        equal((os.path.realpath("/lib"), os.path.samefile("/lib/python3.14/os.py", os.__file__)), ("/usr/lib", True))
+        with raises(OSError, error="EROFS"):
+            os.mkdir("/usr/own")
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            assert not file or file.startswith("/usr/") or name == "__main__" or file.startswith("/compat"), file
+
+
+def test_the_main_module_says_how_it_was_loaded():
+    main = sys.modules["__main__"]
+    equal((type(main.__loader__).__name__, main.__spec__), ("SourceFileLoader", None))
+    equal((main.__loader__.name, main.__loader__.path), ("__main__", main.__file__))
+    assert "def main" in main.__loader__.get_source("__main__")

@@ -44,11 +44,11 @@ def expect(output, expected, what):
 
 
 def python_package(dist, home, bounds):
-    """`pip install`, the package, its commands."""
+    """`pip install` of both wheels, the package, its commands."""
     run(sys.executable, '-m', 'venv', home / 'venv', home=home)
     python = home / 'venv/bin/python'
-    wheel = only(dist, 'brumate-*-py3-none-*.whl')
-    run(python, '-m', 'pip', 'install', '--quiet', '--no-index', wheel, home=home)
+    wheels = [only(dist, 'brumate-*-py3-none-*.whl'), only(dist, 'brumate_bundle-*-py3-none-*.whl')]
+    run(python, '-m', 'pip', 'install', '--quiet', '--no-index', *wheels, home=home)
     times = []
     for bound in bounds:
         output, seconds = run(python, '-c', ONE, home=home)
@@ -60,6 +60,26 @@ def python_package(dist, home, bounds):
     again, _ = run(python, '-m', 'brumate', '--version', home=home)
     expect(again, version.strip(), 'python -m brumate')
     run(home / 'venv/bin/mcp-run-python', '--version', home=home)
+    # Nothing is unpacked yet for this home.
+    other = home / 'other'
+    other.mkdir()
+    run(python, '-m', 'pip', 'uninstall', '--quiet', '--yes', 'brumate-bundle', home=home)
+    done = subprocess.run(
+        [home / 'venv/bin/brumate', 'exec', '-'],
+        env={'PATH': '/usr/bin:/bin', 'HOME': str(other)},
+        input='print(1)',
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    number = version.split()[-1]
+    if done.returncode == 0 or f'pip install brumate-bundle=={number}' not in done.stderr:
+        raise SystemExit(f'without its packages the program says {done.stderr!r}')
+    run(python, '-m', 'pip', 'install', '--quiet', '--no-index', wheels[1], home=home)
+    output, _ = run(
+        home / 'venv/bin/brumate', 'exec', '-', home=other, input='import numpy; print(numpy.arange(3).sum())'
+    )
+    expect(output, '3', 'the program of the Python package, started from a shell')
     return ', '.join(times)
 
 

@@ -100,6 +100,35 @@ async def strangers(setup: Setup) -> None:
             same(first.cell('x', session)['result'], '1')
 
 
+async def mounts(setup: Setup) -> None:
+    """Each principal has a directory of its own; one that all could write to is refused."""
+    with tempfile.TemporaryDirectory() as directory:
+        file, root = Path(directory) / 'tokens.toml', Path(directory) / 'work'
+        root.mkdir()
+        ada, bob = make_token(setup.brumate, 'ada', file), make_token(setup.brumate, 'bob', file)
+        flags = ('--mount', f'{root}/{{principal}}:/work', '--mount', f'{root}:/all:ro')
+        with server(setup, *flags, tokens=file, token=ada) as running:
+            first, second = Client(running), Client(running, token=bob)
+            first.cell("open('/work/own', 'w').write('of ada')")
+            same(second.cell("import os; os.listdir('/work')")['result'], '[]')
+            same(first.cell("open('/work/own').read()")['result'], "'of ada'")
+            same(sorted(path.name for path in root.iterdir()), ['ada', 'bob'])
+            same((root / 'ada' / 'own').read_text(), 'of ada')
+            # A directory that cannot be used is named by its path in the sandbox.
+            (root / 'ada' / 'own').unlink()
+            (root / 'ada').rmdir()
+            (root / 'ada').write_text('')
+            failed = first.tool('execute_code', code='1').body
+            contains(failed, '/work cannot be mounted')
+            assert directory not in failed, failed
+        command = [str(setup.brumate), 'streamable-http', '--port', '0', '--auth-tokens', str(file)]
+        refused = subprocess.run(
+            [*command, '--mount', f'{root}:/work'], capture_output=True, text=True, timeout=PATIENCE
+        )
+        same(refused.returncode, 2)
+        contains(refused.stderr, f'write `{root}/{{principal}}:/work` for one of each client')
+
+
 async def guarded(setup: Setup) -> None:
     """Foreign origins and hosts are refused; without tokens the server listens on loopback only."""
     with server(setup, '--allow-origin', 'https://app.example', '--allow-host', 'mcp.example') as running:

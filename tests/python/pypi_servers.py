@@ -179,7 +179,7 @@ FAILING = [
     # It starts. The sandbox has no network.
     Failure('mcp-server-fetch', 'Failed to fetch', call('fetch', url='https://example.com/')),
     # It requires timezonefinder, whose `h3` is compiled.
-    Failure('mcp-simple-timeserver', '`h3` has no wheel for this sandbox'),
+    Failure('mcp-simple-timeserver', 'has compiled parts (its build backend is `scikit_build_core`)'),
 ]
 
 

@@ -126,3 +126,38 @@ async def backups(setup: Setup) -> None:
         contains(brumate('remove', sessions[0], '--data-dir', other.data.name), '1 session removed')
         left = json.loads(brumate('list', '--json', '--data-dir', other.data.name))
         same(sorted(session['id'] for session in left), sorted(sessions[1:]))
+
+
+async def mounts(setup: Setup) -> None:
+    """A directory of the host is there in runs and sessions, also after hibernation; without the grant it is gone, and nothing else."""
+    with Host(setup) as host, tempfile.TemporaryDirectory(prefix='brumate-checkout-') as place:
+        work, data = Path(place, 'work'), Path(place, 'data')
+        work.mkdir()
+        data.mkdir()
+        (work / 'a.txt').write_text('first\n')
+        (data / 'numbers.csv').write_text('1,2\n')
+        flags = ('--mount', f'{work}:/work', '--mount', f'{data}:/data:ro')
+        async with host.server(*flags, tools='all') as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open("file = open('/work/a.txt', 'r+'); file.readline(); kept = 7")
+            same(await interpreter.value(session, "open('/work/b.txt', 'w').write('of a session')"), '12')
+            contains((await interpreter.cell("open('/data/new', 'w')", session))['error'], 'Read-only file system')
+            contains(await client.text("open('/data/numbers.csv').read() + open('/work/b.txt').read()"), 'of a session')
+            await client.text("open('/work/c.txt', 'w').write('of a run')")
+            fork = (await interpreter.tool('fork_session', session_id=session))['session_id']
+            same(await interpreter.value(fork, "open('/work/c.txt').read()"), "'of a run'")
+            same((work / 'b.txt').read_text(), 'of a session')
+        (work / 'a.txt').write_text('first\nsecond\n')
+        async with host.server(*flags) as client:
+            # The open file goes on where it was.
+            interpreter = Interpreter(client)
+            same(await interpreter.value(session, 'kept, file.read()'), "(7, 'second\\n')")
+            same(
+                await interpreter.value(fork, "sorted(__import__('os').listdir('/work'))"),
+                "['a.txt', 'b.txt', 'c.txt']",
+            )
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            same(await interpreter.value(session, 'kept'), '7')
+            contains((await interpreter.cell("open('/work/a.txt')", session))['error'], 'OSError')
+        same((work / 'a.txt').read_text(), 'first\nsecond\n')

@@ -1,5 +1,7 @@
 //! Requests to run code, and what the guest's parser finds in a source text.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
@@ -19,6 +21,9 @@ pub struct Execute {
     /// `sys.argv`; empty = `[file_name]`.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub argv: Vec<String>,
+    /// Working directory; empty: the guest's home, or that of the session.
+    #[serde(default)]
+    pub directory: String,
     /// Extra environment variables.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub env: Vec<(String, String)>,
@@ -27,6 +32,9 @@ pub struct Execute {
     /// Names the server in the code. Only [`ExecuteMode::Server`] uses it.
     #[serde(default)]
     pub server: ServerTarget,
+    /// Names of the bundle's packages that the code needs. Entry points of others are hidden from it.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
+    pub packages: Vec<String>,
     /// Send the value of the last expression as an [`Event::ExecuteResult`](crate::Event::ExecuteResult) with every
     /// representation it has.
     pub rich: bool,
@@ -46,6 +54,9 @@ pub struct Execute {
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded (PEP 263).
     #[serde(default)]
     pub source_bytes: bool,
+    /// Wall-clock time of this execution instead of [`Limits::wall`](crate::Limits::wall). The server keeps it: the machine is not told.
+    #[serde(skip)]
+    pub wall: Option<Duration>,
 }
 
 /// Names the server in a program, and its transport. Only [`ExecuteMode::Server`] uses it.
@@ -70,6 +81,8 @@ pub enum ExecuteMode {
     Snippet,
     /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     Script,
+    /// As `python -m` would run the module whose name is the code: a [`Script`](ExecuteMode::Script) otherwise.
+    Module,
     /// As a server of messages (MCP or HTTP): the file is run as a script, and its server reads and writes the pipes
     /// of [`MachineSpec::messages`](crate::MachineSpec::messages).
     Server,

@@ -34,7 +34,7 @@ pub struct Layer {
 
 /// Directory in which the guest finds the files of layers: on `sys.path` behind the program's own directory and the standard
 /// library and before the packages of the bundle.
-pub const PACKAGES: &str = "/lib/python3.14/packages";
+pub const PACKAGES: &str = "/usr/lib/python3.14/dist-packages";
 
 impl Layer {
     /// Makes the name of this layer: what tells it from others, without its files.

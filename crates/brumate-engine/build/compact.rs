@@ -1,4 +1,4 @@
-//! Decides which files a compact bundle leaves out. Package indexes bound the size of a file; PyPI takes wheels of 100 MB.
+//! Decides which files a compact bundle leaves out. PyPI bounds the size of a file, and so that of the bundle file.
 //!
 //! | left out | effect |
 //! |---|---|

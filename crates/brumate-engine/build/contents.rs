@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::compact::Compact;
-use super::pack::{Frame, Pack};
-use super::{LEVEL, Result, hex, rerun_if_changed};
+use super::mark::Mark;
+use super::pack::{Frame, Pack, Part};
+use super::{BUNDLE_OUT, LEVEL, Result, hex, in_digits, rerun_if_changed};
 
 /// Level of compression where [`LEVEL`] names none: ten seconds. Level 19 takes two minutes, and the pack is an eighth smaller.
 const DEFAULT_LEVEL: i32 = 9;
@@ -18,25 +21,24 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Returns the expression for the bytes of a file.
+    /// Returns the expression for the bytes of a file of the core.
     pub(crate) fn file(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
-        Ok(self.pack.as_mut().map_or_else(|| in_repository(path), |pack| in_pack(&pack.add_file(bytes))))
+        Ok(self.pack.as_mut().map_or_else(|| in_repository(path), |pack| in_pack(&pack.add_file(Part::Core, bytes))))
     }
 
-    /// Returns the expression for the bytes of an archive of which nothing is left out.
+    /// Returns the expression for the bytes of an archive of the core, of which nothing is left out.
     pub(crate) fn whole_archive(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
         match &mut self.pack {
             None => Ok(in_repository(path)),
-            Some(pack) => Ok(in_pack(&pack.add_archive(bytes, &|_| true)?)),
+            Some(pack) => Ok(in_pack(&pack.add_archive(Part::Core, bytes, &|_| true)?)),
         }
     }
 
     /// Returns the expression for the bytes of a wheel, or of the archive of bytecode.
     pub(crate) fn archive(&mut self, path: &Path, bytes: &[u8]) -> Result<String> {
-        match (&mut self.pack, &self.compact) {
-            (Some(pack), Some(compact)) => Ok(in_pack(&pack.add_archive(bytes, &|path| compact.keeps(path))?)),
-            _ => self.whole_archive(path, bytes),
-        }
+        let Some(pack) = &mut self.pack else { return Ok(in_repository(path)) };
+        let keeps = |path: &str| self.compact.as_ref().is_none_or(|compact| compact.keeps(path));
+        Ok(in_pack(&pack.add_archive(Part::Packages, bytes, &keeps)?))
     }
 
     /// Returns the digest of all archives as they are mounted.
@@ -47,8 +49,9 @@ impl Contents {
         )
     }
 
-    /// Returns the tables of compiled code: what is in `directory`, in a release build.
-    pub(crate) fn compiled(&mut self, directory: Option<&Path>) -> Result<String> {
+    /// Returns the tables of compiled code: what is in `directory`, in a release build. The interpreter's module has the SHA-256
+    /// `interpreter`.
+    pub(crate) fn compiled(&mut self, directory: Option<&Path>, interpreter: &str) -> Result<String> {
         let (mut table, mut count, mut made_for) = (String::new(), 0, "None".to_owned());
         if let (Some(directory), Some(pack)) = (directory, &mut self.pack) {
             rerun_if_changed(directory);
@@ -65,7 +68,8 @@ impl Contents {
                     .chunks(2)
                     .map(|digits| u8::from_str_radix(std::str::from_utf8(digits)?, 16).map_err(Into::into));
                 let key = bytes.collect::<Result<Vec<u8>>>()?;
-                let range = pack.add_file(&std::fs::read(path)?);
+                let part = if name == interpreter { Part::Core } else { Part::Packages };
+                let range = pack.add_file(part, &std::fs::read(path)?);
                 count += 1;
                 writeln!(table, "({key:?}, {}),", in_pack(&range))?;
             }
@@ -78,22 +82,40 @@ impl Contents {
         ))
     }
 
-    /// Writes the pack to `path`; returns the expression for it.
+    /// Writes the pack to `path`, and the packages' frames to the file that [`BUNDLE_OUT`] names; returns the expression for it.
     pub(crate) fn finish(self, path: &Path) -> Result<String> {
         let Some(pack) = self.pack else { return Ok("None".to_owned()) };
         let level = std::env::var(LEVEL).map_or(Ok(DEFAULT_LEVEL), |level| level.parse())?;
+        let apart = std::env::var_os(BUNDLE_OUT).map(PathBuf::from);
         let (length, frames) = pack.finish(level)?;
-        let mut bytes = Vec::new();
+        let (mut inside, mut outside, mut all) = (Vec::new(), Vec::new(), Sha256::new());
         let mut table = String::new();
-        for Frame { packed, length } in &frames {
+        for Frame { part, packed, length } in &frames {
+            let is_apart = *part == Part::Packages && apart.is_some();
+            let bytes = if is_apart { &mut outside } else { &mut inside };
             let start = bytes.len();
             bytes.extend_from_slice(packed);
-            write!(table, "Frame {{ start: {start}, end: {}, length: {length} }},", bytes.len())?;
+            all.update(packed);
+            let (end, sha256): (_, [u8; 32]) = (bytes.len(), Sha256::digest(packed).into());
+            write!(
+                table,
+                "Frame {{ is_apart: {is_apart}, start: {start}, end: {end}, length: {length}, sha256: {sha256:?} }},"
+            )?;
         }
-        std::fs::write(path, &bytes)?;
-        let key = hex(&bytes);
+        std::fs::write(path, &inside)?;
+        let mark = match apart {
+            None => "None".to_owned(),
+            Some(apart) => {
+                let mark = Mark { sha256: Sha256::digest(&outside).into(), length: outside.len() as u64 };
+                outside.extend(mark.to_bytes());
+                std::fs::write(&apart, &outside).map_err(|error| format!("{}: {error}", apart.display()))?;
+                format!("Some({mark:?})")
+            }
+        };
+        let key = in_digits(&all.finalize());
         Ok(format!(
-            "Some(Packed {{ bytes: include_bytes!({path:?}), frames: &[{table}], length: {length}, key: {key:?} }})"
+            "Some(Packed {{ bytes: include_bytes!({path:?}), frames: &[{table}], length: {length}, key: {key:?}, \
+             apart: {mark} }})"
         ))
     }
 }

@@ -5,7 +5,8 @@
 //! repository holds it once. Written to `OUT_DIR`:
 //!
 //! * `pyodide.asm.wasm`: the module, unchanged;
-//! * `bundle.pack`: the archives and wheels, compressed (release builds; see `pack.rs`);
+//! * `bundle.pack`: the archives and wheels, compressed (release builds; see `pack.rs`). With `BRUMATE_BUNDLE_OUT` the packages are in a
+//!   file of their own (see `mark.rs`);
 //! * `bundle.rs`: a static table of the bundle, to be included by a module of the crate: archives, wheels, the native
 //!   modules inside wheels with the SHA-256 of their content, and the Python files of `guest/`.
 //!
@@ -17,6 +18,8 @@
 mod compact;
 mod contents;
 mod entry;
+#[allow(dead_code, reason = "others read marks")]
+mod mark;
 mod pack;
 mod usual;
 
@@ -49,6 +52,10 @@ const LEVEL: &str = "BRUMATE_BUNDLE_LEVEL";
 
 /// `compact` leaves out what a bundle can do without: see `compact.rs`.
 const BUNDLE: &str = "BRUMATE_BUNDLE";
+
+/// Names a file to write the packages of the bundle to, instead of embedding them; also in a build that is no release. The program
+/// looks for it at its own end and beside itself: see `src/bundle/pack/bundle_file.rs`.
+const BUNDLE_OUT: &str = "BRUMATE_BUNDLE_OUT";
 
 /// Names a directory of compiled code that is to be embedded too: what the example `precompile` has written.
 const COMPILED_DIR: &str = "BRUMATE_COMPILED_DIR";
@@ -132,6 +139,7 @@ fn generate() -> Result<()> {
     println!("cargo::rerun-if-env-changed={LEVEL}");
     println!("cargo::rerun-if-env-changed={COMPILED_DIR}");
     println!("cargo::rerun-if-env-changed={BUNDLE}");
+    println!("cargo::rerun-if-env-changed={BUNDLE_OUT}");
     let runtime = std::env::var_os(RUNTIME_DIR).map_or_else(|| manifest.join("../../runtime"), PathBuf::from);
     let runtime =
         runtime.canonicalize().map_err(|error| format!("{}: {error}; set {RUNTIME_DIR}", runtime.display()))?;
@@ -149,7 +157,9 @@ fn generate() -> Result<()> {
     let usual = Usual::read(&runtime)?;
     let compact = std::env::var(BUNDLE).is_ok_and(|bundle| bundle == "compact");
     let compact = compact.then(|| Compact::read(&runtime)).transpose()?;
-    let mut contents = Contents { pack: (variable("PROFILE")? == "release").then(Pack::default), compact };
+    let is_packed = variable("PROFILE")? == "release" || std::env::var_os(BUNDLE_OUT).is_some();
+    let mut contents = Contents { pack: is_packed.then(Pack::default), compact };
+    let mut interpreter = String::new();
     for entry in entries.ok_or("the lock has no files")? {
         let entry = Entry::new(entry, &runtime)?;
         let data = entry.checked()?;
@@ -158,9 +168,10 @@ fn generate() -> Result<()> {
                 let wasm = extract(&data)?;
                 let path = out.join("pyodide.asm.wasm");
                 std::fs::write(&path, &wasm)?;
+                interpreter = hex(&wasm);
                 let doc = "The interpreter's WebAssembly module.";
                 let content = contents.file(&path, &wasm)?;
-                entry.write_archive(&mut archives, "INTERPRETER", doc, &hex(&wasm), &content)?;
+                entry.write_archive(&mut archives, "INTERPRETER", doc, &interpreter, &content)?;
                 let key: [u8; 32] = Sha256::digest(&wasm).into();
                 writeln!(
                     archives,
@@ -168,7 +179,7 @@ fn generate() -> Result<()> {
                 )?;
             }
             "stdlib" => {
-                let doc = "The standard library with bytecode, to be mounted at `/lib/python3.14`.";
+                let doc = "The standard library with bytecode, to be mounted at `/usr/lib/python3.14`.";
                 let content = contents.whole_archive(&entry.path, &data)?;
                 entry.write_archive(&mut archives, "STDLIB", doc, entry.text("sha256")?, &content)?;
             }
@@ -201,7 +212,7 @@ fn generate() -> Result<()> {
         wheels.matches("BundledWheel {").count(),
         guest(&runtime.join("../guest"))?,
         contents.layout(),
-        contents.compiled(std::env::var_os(COMPILED_DIR).as_deref().map(Path::new))?,
+        contents.compiled(std::env::var_os(COMPILED_DIR).as_deref().map(Path::new), &interpreter)?,
         contents.finish(&out.join("bundle.pack"))?
     );
     std::fs::write(out.join("bundle.rs"), text)?;
@@ -248,8 +259,12 @@ fn extract(tarball: &[u8]) -> Result<Vec<u8>> {
     Err(format!("the interpreter's package holds no {WASM_MEMBER}").into())
 }
 
+/// Returns the SHA-256 of these bytes, in digits.
 fn hex(data: &[u8]) -> String {
-    let digest = Sha256::digest(data);
+    in_digits(&Sha256::digest(data))
+}
+
+fn in_digits(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -5,7 +5,8 @@
 //! embeds the frames unpacks the image once, into its cache, and maps it.
 //!
 //! The order of the image is the order of the archives. The order in the frames is another: a source file is followed by its bytecode,
-//! which repeats most of its text, and native modules come last. So a frame begins with a table that says where its pieces belong.
+//! which repeats most of its text, and native modules come last. What may be shipped apart comes after what the program always has. So a
+//! frame begins with a table that says where its pieces belong.
 //!
 //! ```text
 //! frame (after decompression)   count: u32, (offset: u32, length: u32) × count, the pieces' bytes
@@ -35,6 +36,15 @@ pub(crate) struct Pack {
     sources: HashMap<String, Order>,
 }
 
+/// What a file of the bundle is shipped with. A frame has files of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// The program: interpreter and standard library.
+    Core,
+    /// The bundle file, in a program that is split: packages and their machine code.
+    Packages,
+}
+
 /// A part of the image that is written to a frame in one piece.
 #[derive(Debug)]
 struct Piece {
@@ -45,6 +55,7 @@ struct Piece {
 /// Sort key of a piece in the frames.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Order {
+    part: Part,
     class: Class,
     archive: usize,
     /// The path of the source file that belongs to it.
@@ -62,15 +73,17 @@ enum Class {
 /// A compressed frame, and its length after decompression.
 #[derive(Debug)]
 pub(crate) struct Frame {
+    pub(crate) part: Part,
     pub(crate) packed: Vec<u8>,
     pub(crate) length: usize,
 }
 
 impl Pack {
     /// Adds a file as it is; returns where it is in the image.
-    pub(crate) fn add_file(&mut self, bytes: &[u8]) -> Range<usize> {
+    pub(crate) fn add_file(&mut self, part: Part, bytes: &[u8]) -> Range<usize> {
         let range = self.append(bytes);
-        let order = Order { class: Class::Native, archive: self.archives, path: String::new(), is_bytecode: false };
+        let order =
+            Order { part, class: Class::Native, archive: self.archives, path: String::new(), is_bytecode: false };
         self.archives += 1;
         self.pieces.push(Piece { range: range.clone(), order });
         range
@@ -81,7 +94,12 @@ impl Pack {
     ///
     /// # Errors
     /// When it is no archive, or an entry is damaged.
-    pub(crate) fn add_archive(&mut self, archive: &[u8], keep: &dyn Fn(&str) -> bool) -> Result<Range<usize>> {
+    pub(crate) fn add_archive(
+        &mut self,
+        part: Part,
+        archive: &[u8],
+        keep: &dyn Fn(&str) -> bool,
+    ) -> Result<Range<usize>> {
         let (bytes, entries) = stored(archive, keep)?;
         let range = self.append(&bytes);
         let number = self.archives;
@@ -91,22 +109,26 @@ impl Pack {
             // Its header goes with it.
             let piece = range.start + end..range.start + data.end;
             end = data.end;
-            let order = self.order(number, name);
+            let order = self.order(part, number, name);
             self.pieces.push(Piece { range: piece, order });
         }
-        let order = Order { class: Class::Directory, archive: number, path: String::new(), is_bytecode: false };
+        let order = Order { part, class: Class::Directory, archive: number, path: String::new(), is_bytecode: false };
         self.pieces.push(Piece { range: range.start + end..range.end, order });
         Ok(range)
     }
 
     /// Returns the sort key of an entry, and remembers the keys of source files.
-    fn order(&mut self, archive: usize, name: String) -> Order {
+    fn order(&mut self, part: Part, archive: usize, name: String) -> Order {
         let class = if name.ends_with(".so") { Class::Native } else { Class::Text };
         if let Some(source) = source_of(&name) {
-            let beside = Order { class, archive, path: source.clone(), is_bytecode: true };
-            return self.sources.get(&source).map_or(beside, |order| Order { is_bytecode: true, ..order.clone() });
+            let beside = Order { part, class, archive, path: source.clone(), is_bytecode: true };
+            return self.sources.get(&source).map_or(beside, |order| Order {
+                part,
+                is_bytecode: true,
+                ..order.clone()
+            });
         }
-        let order = Order { class, archive, path: name.clone(), is_bytecode: false };
+        let order = Order { part, class, archive, path: name.clone(), is_bytecode: false };
         if name.ends_with(".py") {
             self.sources.insert(name, order.clone());
         }
@@ -138,7 +160,8 @@ impl Pack {
             let before = index.checked_sub(1).map(|before| &self.pieces[before].order);
             let is_border =
                 before.is_some_and(|order| (order.class, order.archive) != (piece.order.class, piece.order.archive));
-            if is_border && bytes >= FRAME_BYTES {
+            let is_other_part = before.is_some_and(|order| order.part != piece.order.part);
+            if is_other_part || (is_border && bytes >= FRAME_BYTES) {
                 groups.push(&self.pieces[start..index]);
                 (start, bytes) = (index, 0);
             }
@@ -186,6 +209,7 @@ pub(crate) fn source_of(path: &str) -> Option<String> {
 
 /// Compresses some pieces.
 fn frame(image: &[u8], pieces: &[Piece], level: i32) -> Result<Frame> {
+    let part = pieces.first().ok_or("a frame without pieces")?.order.part;
     let mut content = Vec::new();
     let count = u32::try_from(pieces.len())?;
     content.extend_from_slice(&count.to_le_bytes());
@@ -199,7 +223,7 @@ fn frame(image: &[u8], pieces: &[Piece], level: i32) -> Result<Frame> {
     let mut compressor = zstd::bulk::Compressor::new(level)?;
     compressor.set_parameter(zstd::zstd_safe::CParameter::EnableLongDistanceMatching(true))?;
     compressor.set_parameter(zstd::zstd_safe::CParameter::WindowLog(27))?;
-    Ok(Frame { packed: compressor.compress(&content)?, length: content.len() })
+    Ok(Frame { part, packed: compressor.compress(&content)?, length: content.len() })
 }
 
 /// An entry of an archive, and where its bytes are.

@@ -65,6 +65,11 @@ impl Account {
         self.max_bytes.saturating_sub(self.beside_memory())
     }
 
+    /// Returns the present size of the linear memory, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// Returns how many more bytes the guest may hold.
     pub(crate) fn left(&self) -> u64 {
         self.memory_limit().saturating_sub(self.memory_bytes)

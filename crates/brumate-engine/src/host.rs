@@ -60,6 +60,15 @@ impl Host {
         Ok(())
     }
 
+    /// Tells the file system what the files of `/proc` show.
+    pub(crate) fn tell_process(&mut self) {
+        let (memory_bytes, max_memory_bytes) = (self.account.memory_bytes(), self.account.memory_limit());
+        let cpu_nanos = self.clock.process_cpu();
+        let process = self.vfs.process_mut();
+        (process.memory_bytes, process.max_memory_bytes, process.cpu_nanos) =
+            (memory_bytes, max_memory_bytes, cpu_nanos);
+    }
+
     /// Libraries of layers that were taken away are not what a path stands for any more.
     pub(crate) fn forget_replaced_libraries(&mut self) {
         let present = crate::files::layers::present(&self.vfs);

@@ -30,6 +30,7 @@ pub struct ConfigFile {
     path: PathBuf,
     state: PathBuf,
     server: Option<String>,
+    variable_option: Option<String>,
 }
 
 /// Says whether an entry may take the place of another server's.
@@ -55,7 +56,7 @@ impl ConfigFile {
     /// Returns the file of a client. `state` is the directory in which Brumate remembers what it has replaced; it is made when it is
     /// needed.
     pub fn new(client: Client, path: impl Into<PathBuf>, state: impl Into<PathBuf>) -> ConfigFile {
-        ConfigFile { client, path: path.into(), state: state.into(), server: None }
+        ConfigFile { client, path: path.into(), state: state.into(), server: None, variable_option: None }
     }
 
     /// Sets the name by which a server is known, such as the absolute path of its file, which is one of the entry's arguments. An entry
@@ -63,6 +64,14 @@ impl ConfigFile {
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> ConfigFile {
         self.server = Some(server.into());
+        self
+    }
+
+    /// Sets the option that stands before the name of a variable in an entry's arguments, such as `--env-var`: the server gets the
+    /// variables that are named so. If variables of an older entry stay, their names stay as well.
+    #[must_use]
+    pub fn naming_variables(mut self, option: impl Into<String>) -> ConfigFile {
+        self.variable_option = Some(option.into());
         self
     }
 
@@ -100,10 +109,10 @@ impl ConfigFile {
             return Err(InstallError::Name { name: name.to_owned() });
         }
         let server = self.server.clone().unwrap_or_else(|| entry.command_line());
-        let may_replace = takeover == Takeover::Allowed;
-        let edit = |text: Option<&str>, record: &Record| {
-            put(text, &NewEntry { client: self.client, name, entry, server: &server, may_replace }, record)
-        };
+        let (client, may_replace) = (self.client, takeover == Takeover::Allowed);
+        let variable_option = self.variable_option.as_deref();
+        let new = NewEntry { client, name, entry, server: &server, variable_option, may_replace };
+        let edit = |text: Option<&str>, record: &Record| put(text, &new, record);
         self.change(name, mode, !entry.env.is_empty(), &edit, before_rename)
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::style::is_hidden;
+
 /// The command, arguments and variables with which a client starts a server. `Debug` shows the names of its variables and not their values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -19,6 +21,17 @@ impl Entry {
         let words: Vec<&str> = std::iter::once(&self.command).chain(&self.args).map(String::as_str).collect();
         serde_json::Value::from(words).to_string()
     }
+
+    /// Returns the entry with `names` of variables in its arguments, each after `option`, before those that are there.
+    pub(crate) fn with_names(&self, option: &str, names: &[&str]) -> Entry {
+        let mut entry = self.clone();
+        let first = entry.args.windows(2).position(|words| words[0] == option);
+        // A command comes before its options.
+        let at = first.unwrap_or(1).min(entry.args.len());
+        let words = names.iter().flat_map(|name| [option.to_owned(), (*name).to_owned()]);
+        entry.args.splice(at..at, words);
+        entry
+    }
 }
 
 impl fmt::Debug for Entry {
@@ -28,16 +41,17 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// The longest name of an entry. Clients put it before the names of tools, for which models have a limit of 64.
-pub(crate) const MAX_NAME: usize = 48;
+/// The longest name of an entry, in characters.
+pub(crate) const MAX_NAME: usize = 128;
 
 /// Names that objects of JavaScript have from the beginning: a client that reads its file into one would find something else there.
 const BUILT_IN: [&str; 6] = ["__proto__", "constructor", "hasOwnProperty", "prototype", "toString", "valueOf"];
 
-/// Returns true for a name that all clients accept: 1 to 48 ASCII letters, digits, `-` and `_`, and none that objects of JavaScript have.
+/// Returns true for a name that an entry may have: a text of at most 128 characters that people see, such as `My Server`, and none that
+/// objects of JavaScript have.
 pub fn is_name(name: &str) -> bool {
-    let accepted = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(accepted) && !BUILT_IN.contains(&name)
+    let is_visible = !name.trim().is_empty() && !name.contains(is_hidden);
+    is_visible && name.chars().count() <= MAX_NAME && !BUILT_IN.contains(&name)
 }
 
 /// Returns true if a command is a Brumate: the last part of its path is `brumate`.
@@ -59,10 +73,10 @@ mod tests {
 
     #[test]
     fn names_and_commands_are_told_apart() {
-        for name in ["a", "my-server_2", &"n".repeat(48)] {
+        for name in ["a", "my-server_2", "My Analytics Server", "Größe (v2): a.b/c \"d\"", &"é".repeat(128)] {
             assert!(is_name(name), "{name}");
         }
-        for name in ["", "a b", "ä", "a.b", "a\u{202e}b", "a\n", "__proto__", "constructor", &"n".repeat(49)] {
+        for name in ["", " ", "a\u{202e}b", "a\n", "a\u{1b}[2J", "__proto__", "constructor", &"n".repeat(129)] {
             assert!(!is_name(name), "{name}");
         }
         for command in ["brumate", "/usr/bin/brumate", r"C:\Programs\brumate.exe"] {

@@ -9,8 +9,11 @@ use crate::entry::MAX_NAME;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// A name that not all clients accept.
-    #[error("`{name}` is no name for a server: use 1 to {MAX_NAME} letters, digits, `-` and `_` (--name)")]
+    /// A name that an entry cannot have.
+    #[error(
+        "`{}` is no name for a server: use 1 to {MAX_NAME} characters that can be seen, and no name of JavaScript's objects (--name)",
+        name.escape_debug()
+    )]
     Name {
         /// The name.
         name: String,

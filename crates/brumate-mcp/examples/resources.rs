@@ -1,4 +1,4 @@
-//! A resource at one address, and a template of addresses.
+//! A resource at one address, and a template of addresses with suggestions for its variable.
 
 use brumate_mcp::prelude::*;
 
@@ -17,7 +17,13 @@ async fn profile(user_id: u64) -> Result<String, Error> {
     }
 }
 
+/// Suggests users whose numbers begin with what was typed.
+#[completion(template = "users://{user_id}/profile", argument = "user_id")]
+async fn user_ids(typed: String) -> Vec<String> {
+    (1..=9).map(|id: u64| id.to_string()).filter(|id| id.starts_with(&typed)).collect()
+}
+
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
-    Server::new("My App").resources((config, profile)).run_stdio().await
+    Server::new("My App").resources((config, profile)).completion(user_ids).run_stdio().await
 }

@@ -78,7 +78,7 @@ impl Completion {
     /// Makes a completion for an argument of the prompt called `prompt`.
     pub fn prompt<F, Fut, R>(prompt: &str, argument: &str, handler: F) -> Self
     where
-        F: Fn(CompletionRequest, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(CompletionRequest, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoSuggestions,
     {
@@ -88,7 +88,7 @@ impl Completion {
     /// Makes a completion for a variable of the resource template `template`.
     pub fn template<F, Fut, R>(template: &str, variable: &str, handler: F) -> Self
     where
-        F: Fn(CompletionRequest, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(CompletionRequest, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoSuggestions,
     {
@@ -97,12 +97,12 @@ impl Completion {
 
     fn new<F, Fut, R>(key: String, handler: F) -> Self
     where
-        F: Fn(CompletionRequest, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(CompletionRequest, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoSuggestions,
     {
         let handler: CompletionHandler = Arc::new(move |request, context| {
-            let suggestions = handler(request, context);
+            let suggestions = handler.clone()(request, context);
             Box::pin(async move { suggestions.await.into_suggestions() })
         });
         Self { key, handler }

@@ -102,7 +102,7 @@ impl ResourceContents {
     /// # Errors
     ///
     /// Returns a text if bytes are not valid base64, or if the form is unknown.
-    #[cfg(feature = "client")]
+    #[cfg(any(feature = "client", feature = "skills"))]
     pub(crate) fn from_wire(contents: wire::ResourceContents) -> Result<Self, String> {
         let (uri, body, mime_type, meta) = match contents {
             wire::ResourceContents::TextResourceContents { uri, mime_type, text, meta } => {

@@ -40,6 +40,12 @@ impl Handler {
         let connection = server.shared.subscribers.connect();
         Self { server, connection }
     }
+
+    /// Returns the skills. rmcp answers requests for them only if the server's capabilities have them.
+    #[cfg(feature = "skills")]
+    fn skills(&self) -> Result<Arc<rmcp::handler::server::skill_catalog::SkillCatalog>, ErrorData> {
+        self.server.skill_catalog().ok_or_else(ErrorData::method_not_found::<wire::ListSkillsRequestMethod>)
+    }
 }
 
 fn internal(error: impl std::fmt::Display) -> ErrorData {
@@ -197,6 +203,33 @@ impl ServerHandler for Handler {
                 Ok(result.into())
             }
         }
+    }
+
+    #[cfg(feature = "skills")]
+    async fn list_skills(
+        &self,
+        _request: Option<wire::PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<wire::ListSkillsResult, ErrorData> {
+        Ok(self.skills()?.list_skills())
+    }
+
+    #[cfg(feature = "skills")]
+    async fn get_skill(
+        &self,
+        request: wire::GetSkillRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<wire::GetSkillResult, ErrorData> {
+        self.skills()?.get_skill(&request.uri)
+    }
+
+    #[cfg(feature = "skills")]
+    async fn read_resource_directory(
+        &self,
+        request: wire::ReadResourceDirectoryRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<wire::ReadResourceDirectoryResult, ErrorData> {
+        self.skills()?.read_resource_directory(&request.uri)
     }
 
     async fn list_prompts(

@@ -3,7 +3,7 @@
 mod app;
 mod authenticate;
 mod authority;
-mod budget;
+pub(crate) mod budget;
 mod charged_message;
 mod clients;
 mod connections;
@@ -27,6 +27,7 @@ mod response_body;
 mod router_bodies;
 pub(crate) mod rpc_errors;
 mod running_requests;
+mod server_card;
 mod service;
 mod session;
 mod session_store;
@@ -42,6 +43,7 @@ pub use app::App;
 pub(crate) use app::listen;
 pub use limits::ResumptionLimits;
 pub use options::HttpOptions;
+pub use server_card::ServerCard;
 pub use service::HttpService;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteEventStore;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// });
 /// ```
 ///
-/// A layer with state is a type of its own, because an `async` closure cannot lend what it captures:
+/// A closure is cloned for each call: hold what it captures in an `Arc`. A layer with other state is a type of its own:
 ///
 /// ```
 /// use brumate_mcp::{ToolCall, Error, Layer, Next, Server, ToolResult};
@@ -53,11 +53,11 @@ pub trait Layer: Send + Sync + 'static {
 
 impl<F, Fut> Layer for F
 where
-    F: Fn(ToolCall, Next) -> Fut + Send + Sync + 'static,
+    F: FnOnce(ToolCall, Next) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<ToolResult, Error>> + Send,
 {
     fn call(&self, call: ToolCall, next: Next) -> impl Future<Output = Result<ToolResult, Error>> + Send {
-        self(call, next)
+        self.clone()(call, next)
     }
 }
 

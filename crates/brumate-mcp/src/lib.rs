@@ -110,6 +110,7 @@
 //! | `auth` | OAuth 2.1: authorization of clients, verifiers of access tokens | yes |
 //! | `auth-server` | an authorization server | no |
 //! | `keyring` | a client's tokens in the system's keyring (Secret Service) | no |
+//! | `skills` | `Server::skills`: folders of instructions for models (SEP-2640) | no |
 //! | `sqlite` | sessions and events that outlive the process; `SqliteAuth` | no |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -163,6 +164,8 @@ mod log_level;
 pub mod lowlevel;
 mod media;
 mod message;
+#[cfg(any(feature = "client", feature = "server"))]
+mod numbers;
 #[cfg(feature = "server")]
 mod principal;
 #[cfg(feature = "server")]
@@ -191,6 +194,8 @@ mod tasks;
 mod template;
 #[cfg(feature = "server")]
 mod tool;
+#[cfg(feature = "server")]
+mod watchdog;
 
 #[cfg(feature = "server")]
 pub use brumate_mcp_macros::{completion, prompt, resource, server, tool, tools};
@@ -214,7 +219,8 @@ pub use from_request::FromRequest;
 pub use http::SqliteEventStore;
 #[cfg(feature = "server")]
 pub use http::{
-    App, EventStore, HttpOptions, HttpService, ResumptionLimits, StoreError, StoredSession, StoredStream, Tls,
+    App, EventStore, HttpOptions, HttpService, ResumptionLimits, ServerCard, StoreError, StoredSession, StoredStream,
+    Tls,
 };
 #[cfg(feature = "server")]
 pub use item_sets::{PromptSet, ResourceSet, ToolSet};

@@ -158,12 +158,12 @@ impl Prompt {
     #[must_use]
     pub fn handler<F, Fut, R>(mut self, handler: F) -> Self
     where
-        F: Fn(PromptRequest, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(PromptRequest, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoMessages,
     {
         self.handler = Some(Arc::new(move |request, context| {
-            let messages = handler(request, context);
+            let messages = handler.clone()(request, context);
             Box::pin(async move { messages.await.into_messages() })
         }));
         self

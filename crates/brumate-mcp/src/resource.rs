@@ -157,13 +157,13 @@ impl Resource {
     #[must_use]
     pub fn handler<F, Fut, R>(mut self, handler: F) -> Self
     where
-        F: Fn(ResourceRequest, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(ResourceRequest, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoResourceContents,
     {
         self.handler = Some(Arc::new(move |request, context| {
             let uri = request.uri.clone();
-            let contents = handler(request, context);
+            let contents = handler.clone()(request, context);
             Box::pin(async move { contents.await.into_resource_contents(&uri) })
         }));
         self

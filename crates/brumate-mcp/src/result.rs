@@ -9,6 +9,7 @@ use rmcp::model as wire;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The result of a tool, for tools that set every part of it.
 ///
@@ -87,8 +88,11 @@ impl<C: Into<Content>> Extend<C> for ToolResult {
 /// A type that a tool may return.
 ///
 /// `#[tool]` functions may also return every type that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps
-/// it. Such a value becomes `structuredContent` with an output schema, and text for models that read only text.
-/// Structured content is an object: a value that is none becomes the field `result` of one.
+/// it. Such a value becomes `structuredContent` with an output schema, and its JSON is also text: the protocol advises
+/// it for clients that read only text. Structured content is an object: a value that is none becomes the field `result` of one.
+///
+/// A text (`String`, `&str`, `Cow<str>`) is one block of text, and no structured content. Clients show a model the one, the other or both,
+/// and the text would come as JSON, or twice. `Json<String>` makes structured content of it.
 pub trait IntoToolResult {
     /// Converts the value.
     ///
@@ -184,17 +188,19 @@ macro_rules! plain {
     )*};
 }
 
-plain!(String, bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
+plain!(bool, char, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 
-impl IntoToolResult for &str {
-    fn into_tool_result(self) -> Result<ToolResult, Error> {
-        self.to_owned().into_tool_result()
-    }
-
-    fn output_schema() -> Option<Map<String, Value>> {
-        String::output_schema()
-    }
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> Result<ToolResult, Error> {
+                Ok(ToolResult::text(self))
+            }
+        }
+    )*};
 }
+
+texts!(String, &str, Cow<'_, str>);
 
 impl IntoToolResult for () {
     fn into_tool_result(self) -> Result<ToolResult, Error> {

@@ -2,6 +2,7 @@
 
 use crate::context::{AbortPayload, Context, RequestState};
 use crate::error::Error;
+use crate::watchdog::watched;
 use futures::FutureExt as _;
 use rmcp::model::InputRequest;
 use std::any::Any;
@@ -23,7 +24,7 @@ pub(crate) enum RunOutcome<T> {
 
 /// Runs `work` for the request of `context`.
 pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<T, Error>>) -> RunOutcome<T> {
-    let work = AssertUnwindSafe(work).catch_unwind();
+    let work = watched(context, AssertUnwindSafe(work).catch_unwind());
     tokio::select! {
         biased;
         done = work => match done {

@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 #[cfg(feature = "server")]
 use schemars::generate::SchemaSettings;
+#[cfg(feature = "server")]
+use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value};
 
 /// The most violations that one message names.
@@ -12,10 +14,46 @@ const NAMED_VIOLATIONS: usize = 5;
 /// The longest value that a message repeats, in characters.
 const SHOWN_VALUE: usize = 80;
 
+/// The formats by which schemars names types of Rust. JSON Schema does not know them, and clients warn about them.
+#[cfg(feature = "server")]
+const FOREIGN_FORMATS: [&str; 18] = [
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int128",
+    "uint",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint128",
+    "float",
+    "double",
+    "ip",
+    "partial-date-time",
+    "partial-time",
+    "zoned-date-time",
+];
+
+#[cfg(feature = "server")]
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with_transform(RecursiveTransform(remove_foreign_format))
+}
+
+#[cfg(feature = "server")]
+fn remove_foreign_format(schema: &mut schemars::Schema) {
+    let format = schema.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| FOREIGN_FORMATS.contains(&format)) {
+        schema.remove("format");
+    }
+}
+
 /// Returns the schema of `T`: an object.
 #[cfg(feature = "server")]
 pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
-    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let schema = settings().into_generator().into_root_schema_for::<T>();
     match schema.to_value() {
         Value::Object(mut schema) => {
             schema.remove("title");
@@ -29,7 +67,7 @@ pub(crate) fn of<T: JsonSchema>() -> Map<String, Value> {
 /// Returns the schema of `T` without references to definitions, as forms need it.
 #[cfg(feature = "server")]
 pub(crate) fn inline<T: JsonSchema>() -> Map<String, Value> {
-    let mut settings = SchemaSettings::draft2020_12();
+    let mut settings = settings();
     settings.inline_subschemas = true;
     match settings.into_generator().into_root_schema_for::<T>().to_value() {
         Value::Object(schema) => schema,

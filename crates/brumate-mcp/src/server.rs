@@ -3,6 +3,8 @@
 mod context_host;
 mod layers;
 mod lifespan;
+#[cfg(feature = "skills")]
+mod skills;
 
 use crate::cache::CacheScope;
 use crate::completion::Completion;
@@ -72,6 +74,8 @@ pub(crate) struct ServerInner {
     pub(crate) hides_errors: AtomicBool,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) tasks: Tasks,
+    #[cfg(feature = "skills")]
+    skills: RwLock<Option<Arc<rmcp::handler::server::skill_catalog::SkillCatalog>>>,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     lifespans: Mutex<Vec<StartLifespan>>,
     stops: Mutex<Vec<StopLifespan>>,
@@ -125,6 +129,8 @@ impl Server {
             hides_errors: AtomicBool::new(false),
             subscribers: Arc::default(),
             tasks: Tasks::default(),
+            #[cfg(feature = "skills")]
+            skills: RwLock::default(),
             states: RwLock::default(),
             lifespans: Mutex::default(),
             stops: Mutex::default(),

@@ -4,7 +4,7 @@ mod in_flight;
 mod line;
 mod transport;
 
-use crate::error::ServeError;
+use crate::error::{ServeError, causes};
 use crate::handler::Handler;
 use crate::server::Server;
 use rmcp::ServiceExt as _;
@@ -144,7 +144,7 @@ where
         Ok(running) => running,
         // A client may leave before its first message.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
-        Err(error) => return Err(ServeError::Handshake(error.to_string())),
+        Err(error) => return Err(ServeError::Handshake(handshake_reason(error))),
     };
     let finished = running.waiting();
     tokio::pin!(finished);
@@ -159,6 +159,18 @@ where
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
         Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Connection(error.to_string())),
         Ok(other) => Err(ServeError::Connection(format!("{other:?}"))),
+    }
+}
+
+/// Returns the reason why client and server could not begin, without names of types and without the client's message.
+fn handshake_reason(error: ServerInitializeError) -> String {
+    match error {
+        ServerInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
+        ServerInitializeError::ExpectedInitializeRequest(_) => {
+            "the client's first message is neither `initialize` nor a request of 2026-07-28".to_owned()
+        }
+        ServerInitializeError::InitializeFailed(error) => error.message.into_owned(),
+        other => other.to_string(),
     }
 }
 

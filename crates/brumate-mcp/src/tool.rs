@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::http::request_extensions::exact_arguments;
 use crate::item_metadata::{ItemMetadata, descriptor, metadata_methods};
 use crate::layer::{Layer, Layers, ToolHandler};
+use crate::numbers;
 use crate::result::IntoToolResult;
 use crate::schema::{self, Validator};
 use crate::tasks::TaskSupport;
@@ -92,12 +93,12 @@ impl Tool {
     pub fn handler<A, F, Fut, R>(self, handler: F) -> Self
     where
         A: DeserializeOwned + JsonSchema + 'static,
-        F: Fn(A, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(A, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
         let mut tool = self.json_handler(move |arguments, context| {
-            let called = parse(arguments, &context).map(|arguments| handler(arguments, context));
+            let called = parse(arguments, &context).map(|arguments| handler.clone()(arguments, context));
             async move { called?.await.into_tool_result() }
         });
         tool.input_schema = schema::of::<A>();
@@ -125,7 +126,7 @@ impl Tool {
     #[must_use]
     pub fn raw_handler<F, Fut, R>(self, handler: F) -> Self
     where
-        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        F: FnOnce(Value, Context) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
@@ -134,7 +135,7 @@ impl Tool {
                 Some(_) => parse(arguments, &context),
                 None => Ok(arguments),
             };
-            let called = arguments.map(|arguments| handler(arguments, context));
+            let called = arguments.map(|arguments| handler.clone()(arguments, context));
             async move { called?.await.into_tool_result() }
         })
     }
@@ -263,10 +264,10 @@ impl Tool {
 /// Reads arguments that fit the schema as an `A`. The error explains what serde still refuses, such as a number that is
 /// too large.
 pub(crate) fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) -> Result<A, Error> {
-    let parsed = match exact_arguments(context.request()) {
+    let parsed = numbers::read(arguments, |arguments| match exact_arguments(context.request()) {
         Some(exact) => brumate_json::from_str(&exact.merged(&arguments)),
         None => serde_json::from_value(arguments),
-    };
+    });
     parsed.map_err(|error| Error::new(format!("invalid arguments: {error}")))
 }
 

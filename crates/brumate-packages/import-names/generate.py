@@ -1,6 +1,7 @@
 """Makes `import-names.tsv`, what module comes from which project, from published metadata.
 
     python3 generate.py [--wheels DIRECTORY]… [--index] [--pyodide-lock FILE] [--stubs DIRECTORY] [--only PROJECT]…
+                        [--ranking FILE --modules FILE]
 
 `projects.txt` names the projects, the most downloaded first: where two provide the same module, the first has it. What a
 project provides is read from the first of these that knows it:
@@ -11,7 +12,13 @@ project provides is read from the first of these that knows it:
 - the `stubs` directory of a checkout of typeshed,
 - `pyodide-lock.json` of a Pyodide distribution.
 
-A project that none of them knows keeps the rows that it has. Needs Python 3.12 and nothing else.
+A project that none of them knows keeps the rows that it has.
+
+Other modules have rows from two files, which are given together. `--ranking` has the most downloaded projects of PyPI, one a line: name,
+tab, rank. `--modules` is the database of the PyPI package `pigar` (`.db.sqlite3` in its wheel): the top-level modules of all projects of
+PyPI. `choose` says which project of those that provide a module is meant. Without the two files these rows stay.
+
+Needs Python 3.12 and nothing else.
 """
 
 from __future__ import annotations
@@ -21,14 +28,18 @@ import io
 import json
 import os
 import re
+import sqlite3
 import ssl
 import sys
 import urllib.request
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from email.parser import BytesHeaderParser
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 HERE = Path(__file__).parent
@@ -40,8 +51,10 @@ BYSTANDERS = {
     'benchmark', 'benchmarks', 'bin', 'build', 'config', 'dist', 'doc', 'docs', 'example', 'examples', 'licenses', 'manual_test',
     'notebooks', 'resources', 'sample', 'samples', 'scripts', 'setup', 'share', 'src', 'static', 'test', 'testing', 'tests', 'tools',
 }
+# Modules of tests.
+TESTS = re.compile(r'tests?_.*|.*_tests?|conftest')
 # Shared by many projects: what a coarse source says of them names no project.
-NAMESPACES = {'azure', 'backports', 'google', 'google.cloud', 'jaraco', 'opentelemetry', 'ruamel', 'sphinxcontrib', 'zope'}
+NAMESPACES = {'azure', 'azureml', 'backports', 'google', 'google.cloud', 'jaraco', 'opentelemetry', 'paste', 'ruamel', 'sphinxcontrib', 'zope'}
 # How deep a namespace is looked into, and how many modules one project may have.
 MAX_DEPTH = 4
 MAX_MODULES = 64
@@ -50,6 +63,25 @@ PIECE = 64 << 10
 MAX_FETCHED = 32 << 20
 # Projects that an index is asked for at once.
 AT_ONCE = 8
+
+# A module that so few projects of PyPI provide is believed of each.
+FEW_PROVIDERS = 5
+# A module that more projects provide names none, unless its project is named like it.
+MAX_PROVIDERS = 30
+# The same for modules of projects that are named like them: `utils`, `core`.
+MAX_PROVIDERS_NAMED = 300
+# Projects that provide their module by a requirement.
+BY_REQUIREMENT = {'airflow': 'apache-airflow'}
+# A project with more modules has installed something by mistake.
+MAX_UNLIKE_MODULES = 12
+# Of projects with a higher rank only modules of their own name are believed.
+MAX_UNLIKE_RANK = 8000
+# A project is meant before the one that is called as the module if its rank is so many times better: with the module's name in its own,
+# and without.
+CLEARLY = 1.4
+VERY_CLEARLY = 5
+# So many projects called `module-…` make a module a namespace.
+FAMILY = 4
 
 
 def normal(name: str) -> str:
@@ -223,6 +255,13 @@ def of_stubs(path: Path) -> dict[str, tuple[str, set[str]]]:
     return found
 
 
+def parents(module: str) -> Iterable[str]:
+    """The packages that a dotted name lies in."""
+    while '.' in module:
+        module = module.rpartition('.')[0]
+        yield module
+
+
 def of_wheels(directories: list[Path]) -> dict[str, tuple[str, set[str]]]:
     found = {}
     for path in sorted(path for directory in directories for path in directory.glob('*.whl')):
@@ -232,14 +271,97 @@ def of_wheels(directories: list[Path]) -> dict[str, tuple[str, set[str]]]:
     return found
 
 
+def letters(name: str) -> str:
+    """A name without what separates its words."""
+    return re.sub(r'[-_.]+', '', name).lower()
+
+
+class Provider(NamedTuple):
+    """A project that provides a module."""
+
+    rank: int
+    project: str
+
+    def is_like(self, module: str) -> bool:
+        words = [sorted(normal(name).split('-')) for name in (module, self.project)]
+        return words[0] == words[1] or letters(module) in letters(self.project)
+
+    def is_called(self, module: str) -> bool:
+        return letters(module) == letters(self.project)
+
+
+class Downloads:
+    """The most downloaded projects, and the top-level modules of all projects."""
+
+    def __init__(self, ranking: Path, modules: Path) -> None:
+        ranks = {}
+        for line in ranking.read_text().splitlines():
+            name, rank = line.split('\t')
+            ranks[normal(name)] = int(rank)
+        self.total: Counter[str] = Counter()
+        self.providers: dict[str, list[Provider]] = {}
+        spellings: dict[str, str] = {}
+        with closing(sqlite3.connect(f'file:{modules}?mode=ro', uri=True)) as database:
+            rows = database.execute(
+                'SELECT distributions.name, top_level_module_names.name FROM top_level_module_names '
+                'JOIN distributions ON distributions.id = distribution_id'
+            )
+            for project, module in rows:
+                self.total[module] += 1
+                rank = ranks.get(normal(project))
+                if rank is not None and not project.startswith('types-') and not project.endswith('-stubs'):
+                    spelling = spellings.setdefault(normal(project), project)
+                    self.providers.setdefault(module, []).append(Provider(rank, spelling))
+        for providers in self.providers.values():
+            providers.sort()
+        self.sizes = Counter(provider.project for providers in self.providers.values() for provider in providers)
+
+    def choose(self, module: str) -> Provider | None:
+        """The project that people mean who import a module; `None` if that is not clear.
+
+        It is the most downloaded one that provides the module. One that is called as the module gives way to one with a clearly better
+        rank: `fpdf2` is meant by `fpdf`, `beautifulsoup4` by `bs4`.
+        """
+        providers = self.providers.get(module, [])
+        if not providers or not is_module_name(module) or TESTS.fullmatch(module):
+            return None
+        called = next((provider for provider in providers if provider.is_called(module)), None)
+        if not called:
+            is_namespace = sum(provider.project.startswith(normal(module) + '-') for provider in providers) >= FAMILY
+            return providers[0] if not is_namespace and self.is_believed(providers[0], module) else None
+        for provider in providers:
+            clearly = CLEARLY if provider.is_like(module) else VERY_CLEARLY
+            if provider.rank * clearly < called.rank and self.is_believed(provider, module):
+                return provider
+        return called if self.is_believed(called, module) else None
+
+    def is_believed(self, provider: Provider, module: str) -> bool:
+        """Whether a project provides a module on purpose."""
+        if provider.is_like(module):
+            return self.total[module] <= MAX_PROVIDERS_NAMED
+        if len(module) <= 2 or self.total[module] > MAX_PROVIDERS:
+            return False
+        is_known = self.sizes[provider.project] <= MAX_UNLIKE_MODULES and provider.rank <= MAX_UNLIKE_RANK
+        return is_known or self.total[module] <= FEW_PROVIDERS
+
+    def knows(self, project: str, module: str) -> bool:
+        """Whether a row from a project's metadata was among the choices. A row whose project is called as the module is right anyway."""
+        rows = [provider for provider in self.providers[module] if normal(provider.project) == normal(project)]
+        return any(not row.is_called(module) for row in rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--wheels', type=Path, action='append', default=[])
     parser.add_argument('--pyodide-lock', type=Path)
     parser.add_argument('--stubs', type=Path)
     parser.add_argument('--index', action='store_true')
+    parser.add_argument('--ranking', type=Path)
+    parser.add_argument('--modules', type=Path)
     parser.add_argument('--only', action='append', default=[], help='leave all other projects as they are')
     arguments = parser.parse_args()
+    if bool(arguments.ranking) != bool(arguments.modules):
+        parser.error('--ranking and --modules are given together')
 
     projects = [line for line in PROJECTS.read_text().split('\n') if line and not line.startswith('#')]
     if len({normal(project) for project in projects}) != len(projects):
@@ -272,6 +394,23 @@ def main() -> None:
         for module in sorted(modules):
             if module not in NAMESPACES:
                 table.setdefault(module, name)
+    listed = {normal(project) for project in projects}
+    namespaces = NAMESPACES | {parent for module in table for parent in parents(module)}
+    if arguments.ranking:
+        downloads = Downloads(arguments.ranking, arguments.modules)
+        for module in sorted(downloads.providers):
+            chosen = downloads.choose(module)
+            if chosen and module not in namespaces and (module not in table or downloads.knows(table[module], module)):
+                if module in table and normal(table[module]) != normal(chosen.project):
+                    print(f'{module}: {chosen.project} instead of {table[module]}', file=sys.stderr)
+                    del table[module]
+                table.setdefault(module, chosen.project)
+        table |= BY_REQUIREMENT
+    else:
+        for key, (project, modules) in known.items():
+            if key not in listed:
+                for module in modules - namespaces:
+                    table.setdefault(module, project)
     TABLE.write_text(''.join(f'{module}\t{project}\n' for module, project in sorted(table.items())))
     print(f'{len(table)} modules of {len(set(table.values()))} projects; not known: {len(unknown)}', file=sys.stderr)
     if unknown:

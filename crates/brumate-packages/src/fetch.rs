@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Sha256Hash, WheelWriter};
-use crate::index::{DownloadSink, IndexClient, IndexError, blocking};
-use crate::resolver::{LockedPackage, Resolver};
+use crate::index::{DownloadSink, IndexClient, IndexError, blocking, shown};
+use crate::resolver::{LockedPackage, Resolver, SourceDistribution};
+use crate::source::{BuildError, BuildProblem};
 use crate::wheel::WheelFileName;
 
 /// First wait for a wheel that another process fetches; it doubles up to [`MAX_POLL`].
@@ -16,7 +17,8 @@ impl Resolver {
     /// Returns the verified wheel of `package` from `cache`, or downloads it. `progress` receives the number of
     /// downloaded bytes.
     ///
-    /// A wheel without a known hash is downloaded each time, because it cannot be found in the cache.
+    /// A source distribution is built. A wheel without a known hash is downloaded each time, because it cannot be found
+    /// in the cache.
     ///
     /// # Errors
     ///
@@ -28,6 +30,16 @@ impl Resolver {
         cache: &Cache,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<CachedWheel, FetchError<IndexError>> {
+        if let Some(source) = SourceDistribution::of_package(package) {
+            if self.client().settings().only_binary.holds_for(&source.name) {
+                return Err(FetchError::Download(refused(&source)));
+            }
+            let Some(builder) = self.builder() else {
+                let reason = "it is a source distribution, and nothing is built here".to_owned();
+                return Err(FetchError::Download(IndexError::File { path: package.file_name.clone(), reason }));
+            };
+            return builder.build(&source).await.map_err(FetchError::Download);
+        }
         let name: WheelFileName =
             package.file_name.parse().map_err(|error| FetchError::Cache(CacheError::Wheel(error)))?;
         let hash: Option<Sha256Hash> = package.sha256.as_deref().and_then(|text| text.parse().ok());
@@ -43,6 +55,57 @@ impl Resolver {
         };
         let fill = download(self.client(), package, fill, progress).await?;
         Ok(blocking(move || fill.finish()).await?)
+    }
+}
+
+impl Resolver {
+    /// Downloads a source distribution of at most `limit` bytes, and compares its hash.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError`] of the download; [`IndexError::Hash`] for another content than its index states.
+    pub async fn download_source(&self, source: &SourceDistribution, limit: u64) -> Result<Vec<u8>, IndexError> {
+        let mut sink = SourceDownload { bytes: Vec::new(), limit, url: shown(&source.url) };
+        self.client().download(&source.url, limit, &mut sink).await?;
+        let bytes = sink.bytes;
+        let (bytes, actual) = blocking(move || {
+            let actual = Sha256Hash::of(&bytes).to_string();
+            (bytes, actual)
+        })
+        .await;
+        match &source.sha256 {
+            Some(expected) if *expected != actual => {
+                Err(IndexError::Hash { url: shown(&source.url), expected: expected.clone(), actual })
+            }
+            _ => Ok(bytes),
+        }
+    }
+}
+
+fn refused(source: &SourceDistribution) -> IndexError {
+    let problem = BuildProblem::Refused("`--only-binary`, or a setting of pip or uv, allows wheels only".to_owned());
+    IndexError::Build(Box::new(BuildError { package: format!("{} {}", source.name, source.version), problem }))
+}
+
+/// Source distribution that is being downloaded.
+struct SourceDownload {
+    bytes: Vec<u8>,
+    limit: u64,
+    url: String,
+}
+
+impl DownloadSink for SourceDownload {
+    fn begin(&mut self) -> Result<(), IndexError> {
+        self.bytes.clear();
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
+        if (self.bytes.len() + bytes.len()) as u64 > self.limit {
+            return Err(IndexError::TooLarge { url: self.url.clone(), limit: self.limit });
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 }
 

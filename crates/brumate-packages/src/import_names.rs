@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The table `import-names/import-names.tsv` is made by `import-names/generate.py` from the projects' published
-//! metadata, the most downloaded project first. Modules that are not in it have no project: names that are easily
-//! mistyped are registered by strangers.
+//! metadata and from the most downloaded projects of PyPI. Where several provide a module, the most downloaded one has it.
+//! Modules that are not in it have no project: names that are easily mistyped are registered by strangers.
 
 use std::sync::LazyLock;
 
@@ -70,6 +70,50 @@ mod tests {
         ] {
             let found = distribution_for(module).and_then(DistributionName::new);
             assert_eq!(found, DistributionName::new(project), "{module}");
+        }
+    }
+
+    /// Modules and the projects that people mean by them, which others have named: the tables of pipreqs and the directories of typeshed,
+    /// in the order of the names' SHA-256. Left out are modules that those projects no longer have.
+    #[test]
+    fn a_module_is_of_the_project_that_people_mean() {
+        let rows: Vec<(&str, &str)> =
+            include_str!("../import-names/meant.tsv").lines().filter_map(|line| line.split_once('\t')).collect();
+        assert_eq!(rows.len(), 300);
+        let name = |project: &str| DistributionName::new(project);
+        let others: Vec<_> = rows
+            .into_iter()
+            .map(|(module, meant)| (module, meant, distribution_for(module)))
+            .filter(|(_, meant, found)| found.and_then(name) != name(meant))
+            .collect();
+        assert!(others.is_empty(), "{others:#?}");
+    }
+
+    #[test]
+    fn the_most_downloaded_project_has_a_module_that_several_provide() {
+        for (module, project) in [
+            ("fpdf", "fpdf2"),
+            ("magic", "python-magic"),
+            ("discord", "discord.py"),
+            ("gnupg", "python-gnupg"),
+            ("ffmpeg", "ffmpeg-python"),
+            ("whisper", "openai-whisper"),
+            ("whois", "python-whois"),
+            ("progressbar", "progressbar2"),
+            ("pygame", "pygame"),
+            ("bs4", "beautifulsoup4"),
+            ("airflow", "apache-airflow"),
+        ] {
+            let found = distribution_for(module).and_then(DistributionName::new);
+            assert_eq!(found, DistributionName::new(project), "{module}");
+        }
+    }
+
+    /// Directories that many projects install by mistake, and packages that many share.
+    #[test]
+    fn a_name_that_many_use_is_of_no_project() {
+        for module in ["utils", "core", "common", "api", "helpers", "tests", "conftest", "azureml", "google"] {
+            assert_eq!(distribution_for(module), None, "{module}");
         }
     }
 

@@ -39,6 +39,7 @@ pub mod resolver;
 mod scan;
 mod script;
 pub mod settings;
+mod source;
 pub mod wheel;
 
 pub use bundle::{Bundle, Distribution};
@@ -50,6 +51,7 @@ pub use pep440_rs::Version;
 pub use requirement::{Requirement, RequirementSource};
 pub use resolve::BundleResolution;
 pub use script::{MAX_SCRIPT_METADATA_BYTES, ScriptMetadata};
+pub use source::{BuildError, BuildProblem, MAX_SOURCE_BYTES, source_distribution_name};
 
 /// The examples of the README are compiled and run.
 #[cfg(doctest)]

@@ -135,11 +135,16 @@ impl ArgumentReader {
 
     /// Takes an optional whole number. Default: 0.
     pub(crate) fn number(&mut self, name: &str) -> u64 {
+        self.number_or(name, 0)
+    }
+
+    /// Takes an optional whole number; `default` also if it is another value, which is a problem.
+    pub(crate) fn number_or(&mut self, name: &str, default: u64) -> u64 {
         match self.take(name) {
-            None => 0,
+            None => default,
             Some(value) => value.as_u64().unwrap_or_else(|| {
                 self.problem(format!("`{name}` must be a whole number, 0 or more"));
-                0
+                default
             }),
         }
     }

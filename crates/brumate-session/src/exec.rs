@@ -1,6 +1,6 @@
 //! Scripts with arguments, standard input and an exit status, as a shell runs them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::execution::execute_request;
-use crate::explain;
+use crate::explain::{self, CodeContext};
 use crate::globals::Globals;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
@@ -28,6 +28,8 @@ use crate::runner::Runner;
 const ABORTED: u8 = 134;
 /// 128 + SIGSEGV.
 const SEGMENTATION_FAULT: u8 = 139;
+/// File name of the code of `python -c`.
+const COMMAND_NAME: &str = "<string>";
 /// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
 
@@ -35,14 +37,24 @@ const MAX_NAMED_FILES: usize = 10;
 #[derive(Default)]
 #[non_exhaustive]
 pub struct ScriptRequest {
-    /// Source text.
+    /// Source text; or the name of a module, if `is_module`.
     pub code: String,
+    /// Whether the program is a module, which runs as `python -m` would run it.
+    pub is_module: bool,
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded.
     pub source_bytes: bool,
+    /// Modules that the script cannot import, with the reasons; an error about one of them gets its reason as a note.
+    pub absent_modules: BTreeMap<String, String>,
     /// File name in tracebacks.
     pub file_name: String,
     /// `sys.argv`.
     pub argv: Vec<String>,
+    /// Working directory; empty: the user's home in the sandbox.
+    pub directory: String,
+    /// Requirements of this program, besides those of every run.
+    pub requirements: Vec<String>,
+    /// Whether imports of missing modules install nothing.
+    pub without_installs: bool,
     /// Standard input; `None` means empty.
     pub stdin: Option<OwnedFd>,
     /// Host directories that the script may use.
@@ -100,6 +112,17 @@ impl ScriptRequest {
         let file_name = file_name.into();
         Self { code: code.into(), argv: vec![file_name.clone()], file_name, ..Self::default() }
     }
+
+    /// Makes a request for the module of this name, without arguments. Its package is installed if it is missing.
+    pub fn module(name: impl Into<String>) -> Self {
+        let name = name.into();
+        // As in CPython, until the module is found.
+        let argv = vec!["-m".to_owned()];
+        // What is parsed for imports besides the name.
+        let imports = name.split('.').next().filter(|top| is_identifier(top)).map(|top| format!("import {top}"));
+        let local = LocalModules { sources: imports.into_iter().collect(), ..LocalModules::default() };
+        Self { code: name, is_module: true, argv, local, ..Self::default() }
+    }
 }
 
 /// Result of a script.
@@ -108,7 +131,7 @@ impl ScriptRequest {
 pub struct ScriptReport {
     /// How the script ended.
     pub end: ScriptEnd,
-    /// Files that the script made or wrote to outside of mounts. Empty if the machine ended with the script.
+    /// Files that the script made or wrote to outside of mounts and directories of temporary files. Empty if the machine ended with the script.
     pub new_files: NewFiles,
     /// Files that were copied to [`ScriptRequest::sink`].
     pub copied: CopyReport,
@@ -164,27 +187,45 @@ impl Runner {
         cancel: &CancellationToken,
     ) -> Result<ScriptReport, RunError> {
         let input = InputForwarder::new(None);
+        let mode = match request.messages {
+            Some(_) => ExecuteMode::Server,
+            None if request.is_module => ExecuteMode::Module,
+            None => ExecuteMode::Script,
+        };
+        let temporary = temporary_directories(&request.env);
         let execute = Execute {
             file_name: request.file_name,
             argv: request.argv,
-            mode: if request.messages.is_some() { ExecuteMode::Server } else { ExecuteMode::Script },
+            directory: request.directory,
+            mode,
             server: request.server,
             env: request.env,
             ends_program: true,
             source_bytes: request.source_bytes,
-            ..execute_request(request.code, Globals::default(), &input, true)
+            ..execute_request(request.code, Globals::default(), &input, !request.without_installs)
         };
-        let imports = imports_of(&execute.code);
+        let imports = match mode {
+            ExecuteMode::Module => request.local.sources.iter().flat_map(|source| imports_of(source)).collect(),
+            _ => imports_of(&execute.code),
+        };
         // Who names an image builds it.
         let learned = if request.image.is_some() { BTreeSet::new() } else { imports.clone() };
         let built = request.image.filter(|image| self.engine.has_image(image));
         let image = built.unwrap_or_else(|| self.image_for(&imports));
+        let granted: Vec<String> = request.mounts.iter().map(|mount| mount.guest.clone()).collect();
+        let absent = request.absent_modules;
+        let context = if mode == ExecuteMode::Module || execute.file_name == COMMAND_NAME {
+            CodeContext::CommandLine
+        } else {
+            CodeContext::of_script(&execute.code)
+        };
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
         let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
         let job = Job {
             spec,
             execute,
             imports: learned,
+            requirements: request.requirements,
             inference: Inference::Lenient,
             input,
             principal: String::new(),
@@ -213,13 +254,19 @@ impl Runner {
             JobOutcome::Ran { end, copied, .. } => (*end, copied),
         };
         let new_files = match &end {
-            RunEnd::Completed { outcome, .. } => NewFiles::of(outcome, MAX_NAMED_FILES),
+            RunEnd::Completed { outcome, .. } => NewFiles::beyond(outcome, &temporary, MAX_NAMED_FILES),
             RunEnd::MachineExited { .. } => NewFiles::default(),
         };
-        Ok(ScriptReport { end: self.script_end(end), new_files, copied })
+        Ok(ScriptReport { end: self.script_end(end, context, &absent, &granted), new_files, copied })
     }
 
-    fn script_end(&self, end: RunEnd) -> ScriptEnd {
+    fn script_end(
+        &self,
+        end: RunEnd,
+        context: CodeContext,
+        absent: &BTreeMap<String, String>,
+        granted: &[String],
+    ) -> ScriptEnd {
         let limits = self.limits();
         let (outcome, missing) = match end {
             RunEnd::Completed { outcome, missing } => (outcome, missing),
@@ -261,12 +308,28 @@ impl Runner {
                 ScriptEnd::Exited { code: low_byte(code), message: if is_printed { String::new() } else { message } }
             }
             Ended::Raised { ename, evalue, traceback } => {
+                let absent = explain::module_of(&ename, &evalue).and_then(|module| absent.get(&module));
+                let hint = absent
+                    .map(|reason| format!("({reason})"))
+                    .or_else(|| explain::script_hint(&ename, &evalue, &missing, context, limits))
+                    .or_else(|| explain::file_hint(&ename, &evalue, granted));
                 let traceback = (!is_printed).then(|| traceback.trim_end_matches('\n').to_owned());
-                let hint = explain::script_hint(&ename, &evalue, &missing, limits);
                 ScriptEnd::Raised { text: traceback.into_iter().chain(hint).collect::<Vec<_>>().join("\n") }
             }
         }
     }
+}
+
+/// Returns the directories of temporary files of a program with these variables.
+fn temporary_directories(env: &[(String, String)]) -> Vec<String> {
+    let named = env.iter().filter(|(name, _)| ["TMPDIR", "TEMP", "TMP"].contains(&name.as_str()));
+    let named = named.map(|(_, directory)| directory.trim_end_matches('/')).filter(|directory| directory.len() > 1);
+    ["/tmp", "/var/tmp", "/usr/tmp"].into_iter().chain(named).map(|directory| format!("{directory}/")).collect()
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.chars().next().is_some_and(|first| first == '_' || first.is_alphabetic())
+        && text.chars().all(|character| character == '_' || character.is_alphanumeric())
 }
 
 /// Returns the exit code that a parent process sees.

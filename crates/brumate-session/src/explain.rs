@@ -2,47 +2,96 @@
 
 mod ends;
 
+use std::sync::OnceLock;
+
 use brumate_engine_api::{ExitReason, FileError, Limits, StopReason};
 use brumate_packages::import_names;
 
 use crate::installs::MissingModules;
 use crate::units::{format_duration, format_size};
 
-/// Setting of a limit, as operators know it.
+/// Setting of a limit, by the names that it has for its users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Command line flag.
     pub flag: &'static str,
     /// Environment variable.
     pub variable: &'static str,
+    /// Parameter of the Python package; `None`: only `arguments` sets it.
+    pub python: Option<&'static str>,
+    /// Method of the Rust library's builder; `None`: nothing sets it there.
+    pub rust: Option<&'static str>,
+}
+
+/// Who reads the texts of this process. It decides how they name a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reader {
+    /// Who started the program: flags and environment variables.
+    #[default]
+    CommandLine,
+    /// A program that uses the Python package: its parameters.
+    Python,
+    /// A program that uses the Rust library: its methods.
+    Rust,
+}
+
+/// The reader; [`Reader::CommandLine`] until it is set.
+static READER: OnceLock<Reader> = OnceLock::new();
+
+/// Sets who reads the texts of this process. Only the first call counts.
+pub fn set_reader(reader: Reader) {
+    let _ = READER.set(reader);
 }
 
 /// Wall-clock time of a run.
-pub const TIMEOUT: Setting = Setting { flag: "--timeout", variable: "BRUMATE_TIMEOUT" };
+pub const TIMEOUT: Setting =
+    Setting { flag: "--timeout", variable: "BRUMATE_TIMEOUT", python: Some("timeout"), rust: Some("timeout") };
 /// CPU time of a run.
-pub const CPU_TIMEOUT: Setting = Setting { flag: "--cpu-timeout", variable: "BRUMATE_CPU_TIMEOUT" };
+pub const CPU_TIMEOUT: Setting = Setting {
+    flag: "--cpu-timeout",
+    variable: "BRUMATE_CPU_TIMEOUT",
+    python: Some("cpu_timeout"),
+    rust: Some("cpu_timeout"),
+};
 /// Time between KeyboardInterrupt and SIGKILL.
-pub const GRACE: Setting = Setting { flag: "--grace", variable: "BRUMATE_GRACE" };
+pub const GRACE: Setting = Setting { flag: "--grace", variable: "BRUMATE_GRACE", python: None, rust: None };
 /// Memory of a machine.
-pub const MEMORY: Setting = Setting { flag: "--memory", variable: "BRUMATE_MEMORY" };
+pub const MEMORY: Setting =
+    Setting { flag: "--memory", variable: "BRUMATE_MEMORY", python: Some("memory"), rust: Some("memory_limit") };
 /// Bytes of files a guest may write.
-pub const FILES: Setting = Setting { flag: "--files", variable: "BRUMATE_FILES" };
+pub const FILES: Setting =
+    Setting { flag: "--files", variable: "BRUMATE_FILES", python: None, rust: Some("file_limit") };
 /// Bytes a guest may write to mounted directories.
-pub const MOUNT_LIMIT: Setting = Setting { flag: "--mount-limit", variable: "BRUMATE_MOUNT_LIMIT" };
+pub const MOUNT_LIMIT: Setting =
+    Setting { flag: "--mount-limit", variable: "BRUMATE_MOUNT_LIMIT", python: None, rust: None };
 /// Bytes of output that are kept.
-pub const OUTPUT_LIMIT: Setting = Setting { flag: "--output-limit", variable: "BRUMATE_OUTPUT_LIMIT" };
+pub const OUTPUT_LIMIT: Setting = Setting {
+    flag: "--output-limit",
+    variable: "BRUMATE_OUTPUT_LIMIT",
+    python: Some("output_limit"),
+    rust: Some("output_limit"),
+};
 /// Runs at the same time.
-pub const MAX_CONCURRENT: Setting = Setting { flag: "--max-concurrent", variable: "BRUMATE_MAX_CONCURRENT" };
+pub const MAX_CONCURRENT: Setting = Setting {
+    flag: "--max-concurrent",
+    variable: "BRUMATE_MAX_CONCURRENT",
+    python: None,
+    rust: Some("max_concurrent"),
+};
 
 /// Sessions that are awake at the same time.
-pub const MAX_LIVE_SESSIONS: Setting = Setting { flag: "--max-live-sessions", variable: "BRUMATE_MAX_LIVE_SESSIONS" };
+pub const MAX_LIVE_SESSIONS: Setting =
+    Setting { flag: "--max-live-sessions", variable: "BRUMATE_MAX_LIVE_SESSIONS", python: None, rust: None };
 /// Sessions in all.
-pub const MAX_SESSIONS: Setting = Setting { flag: "--max-sessions", variable: "BRUMATE_MAX_SESSIONS" };
+pub const MAX_SESSIONS: Setting =
+    Setting { flag: "--max-sessions", variable: "BRUMATE_MAX_SESSIONS", python: None, rust: None };
 /// Bytes of hibernated sessions on disk.
-pub const SESSIONS_DISK: Setting = Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK" };
+pub const SESSIONS_DISK: Setting =
+    Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK", python: None, rust: None };
 
 /// Time to wait for an answer to an input request.
-pub const INPUT_TIMEOUT: Setting = Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT" };
+pub const INPUT_TIMEOUT: Setting =
+    Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT", python: None, rust: None };
 
 /// All settings that a text can name.
 pub const SETTINGS: [Setting; 12] = [
@@ -62,7 +111,29 @@ pub const SETTINGS: [Setting; 12] = [
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} or {}", self.flag, self.variable)
+        formatter.write_str(&self.name_for(READER.get().copied().unwrap_or_default()))
+    }
+}
+
+impl CodeContext {
+    /// Returns the context of a script, or of a run without a session.
+    pub(crate) fn of_script(code: &str) -> Self {
+        match code.lines().any(|line| line.trim_end() == "# /// script") {
+            true => Self::ScriptWithMetadata,
+            false => Self::Script,
+        }
+    }
+}
+
+impl Setting {
+    /// Returns the words with which this reader sets it.
+    fn name_for(&self, reader: Reader) -> String {
+        match (reader, self.python, self.rust) {
+            (Reader::CommandLine, ..) => format!("{} or {}", self.flag, self.variable),
+            (Reader::Python, Some(name), _) | (Reader::Rust, _, Some(name)) => format!("`{name}`"),
+            (Reader::Python, None, _) => format!("`arguments=[\"{}=…\"]`", self.flag),
+            (Reader::Rust, _, None) => "the library".to_owned(),
+        }
     }
 }
 
@@ -135,12 +206,18 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
         "OverflowError" | "ValueError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => {
             Some(INTEGERS.to_owned())
         }
-        _ if evalue.contains("Name does not resolve") => Some(
-            "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.".to_owned(),
-        ),
+        // A file that may not be used is named in the error; a socket has no name.
+        "PermissionError" if evalue == SOCKET_REFUSED => Some(NO_NETWORK.to_owned()),
+        _ if evalue.contains("Name does not resolve") => Some(NO_NETWORK.to_owned()),
         _ => None,
     }
 }
+
+/// Message of `socket.socket()`.
+const SOCKET_REFUSED: &str = "[Errno 2] Permission denied";
+
+/// Note for names that cannot be resolved, and for sockets.
+const NO_NETWORK: &str = "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.";
 
 /// Endings of errors about integers that fit only platforms of 64 bits; the last three are numpy's.
 const TOO_LARGE: [&str; 5] = [
@@ -156,8 +233,37 @@ const INTEGERS: &str = "Note: this sandbox has addresses of 32 bits: a length, a
                         Python's own integers and numpy's int64 have no such bound.";
 
 /// Returns a note for an exception that ended a script or a run without a session.
-pub(crate) fn script_hint(ename: &str, evalue: &str, missing: &MissingModules, limits: &Limits) -> Option<String> {
-    import_note(ename, evalue, missing, CodeContext::Script).or_else(|| hint(ename, evalue, limits))
+pub(crate) fn script_hint(
+    ename: &str,
+    evalue: &str,
+    missing: &MissingModules,
+    context: CodeContext,
+    limits: &Limits,
+) -> Option<String> {
+    import_note(ename, evalue, missing, context).or_else(|| hint(ename, evalue, limits))
+}
+
+/// Returns a note for a file that a script did not find, unless it is in one of the `granted` directories.
+pub(crate) fn file_hint(ename: &str, evalue: &str, granted: &[String]) -> Option<String> {
+    let is_missing = match ename {
+        // Programs have another message.
+        "FileNotFoundError" => evalue.contains("No such file or directory"),
+        "sqlite3.OperationalError" | "OperationalError" => evalue == "unable to open database file",
+        _ => false,
+    };
+    let is_granted = |directory: &String| evalue.contains(&format!("'{}/", directory.trim_end_matches('/')));
+    (is_missing && !granted.iter().any(is_granted)).then(|| {
+        "Note: the sandbox has no files of the host; `--mount HOST:GUEST` grants a directory, `--mount HOST:GUEST:ro` for reading only."
+            .to_owned()
+    })
+}
+
+/// Returns the name of the module that an error is about.
+pub(crate) fn module_of(ename: &str, evalue: &str) -> Option<String> {
+    if ename != "ModuleNotFoundError" {
+        return None;
+    }
+    evalue.strip_prefix("No module named '")?.split(['\'', '.']).next().map(str::to_owned)
 }
 
 /// How a note tells its reader to name a package.
@@ -167,6 +273,10 @@ pub(crate) enum CodeContext {
     Cell,
     /// Script, or a run without a session: inline metadata (PEP 723).
     Script,
+    /// The same, of code that has inline metadata.
+    ScriptWithMetadata,
+    /// Module, or code of a command line: an option.
+    CommandLine,
 }
 
 /// Returns a note for an import error: why the package was not installed, if that was tried, and how to install it.
@@ -213,6 +323,10 @@ fn installation(name: &str, what: &str, context: CodeContext) -> String {
         CodeContext::Script => {
             format!("name it in a comment at the top: `# /// script`, `# dependencies = [\"{name}\"]`, `# ///`")
         }
+        CodeContext::ScriptWithMetadata => {
+            format!("add \"{name}\" to `dependencies` in the comment at the top")
+        }
+        CodeContext::CommandLine => format!("`--deps {name}` installs {what}"),
     }
 }
 
@@ -293,6 +407,13 @@ mod tests {
         assert_eq!(in_cell("import of x halted"), None);
         let script = missing_module("No module named 'yaml'", &none, CodeContext::Script).unwrap();
         assert!(script.contains("# dependencies = [\"PyYAML\"]"), "{script}");
+        let stated = CodeContext::of_script("import yaml\n# /// script\n# dependencies = []\n# ///");
+        let script = missing_module("No module named 'yaml'", &none, stated).unwrap();
+        assert_eq!(script, "(add \"PyYAML\" to `dependencies` in the comment at the top)");
+        assert_eq!(CodeContext::of_script("import yaml"), CodeContext::Script);
+        let module = missing_module("No module named 'yaml'", &none, CodeContext::CommandLine).unwrap();
+        assert_eq!(module, "(`--deps PyYAML` installs it)");
+        assert_eq!(module_of("ModuleNotFoundError", "No module named 'a.b'").as_deref(), Some("a"));
         let tried = reasons(&[("yaml", "it has no wheel"), ("mine", "there is no such project")]);
         assert_eq!(missing_module("No module named 'yaml'", &tried, CodeContext::Cell).unwrap(), "(it has no wheel)");
         for (place, fix) in
@@ -304,6 +425,17 @@ mod tests {
         let hint = missing_dependency("Missing optional dependency 'yaml'.", &tried);
         assert_eq!(hint.as_deref(), Some("(it has no wheel)"));
         assert_eq!(missing_dependency("cannot import name 'x' from 'y'", &tried), None);
+    }
+
+    #[test]
+    fn each_reader_reads_the_names_that_it_uses() {
+        for (reader, timeout, grace) in [
+            (Reader::CommandLine, "--timeout or BRUMATE_TIMEOUT", "--grace or BRUMATE_GRACE"),
+            (Reader::Python, "`timeout`", "`arguments=[\"--grace=…\"]`"),
+            (Reader::Rust, "`timeout`", "the library"),
+        ] {
+            assert_eq!((TIMEOUT.name_for(reader).as_str(), GRACE.name_for(reader).as_str()), (timeout, grace));
+        }
     }
 
     #[test]
@@ -366,6 +498,22 @@ mod tests {
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
         ] {
             assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");
+        }
+        assert!(hint("PermissionError", "[Errno 2] Permission denied", &limits).unwrap().contains("no network"));
+        assert_eq!(hint("PermissionError", "[Errno 2] Permission denied: '/lib/x'", &limits), None);
+        let granted = ["/data".to_owned()];
+        for (name, message, is_told) in [
+            ("FileNotFoundError", "[Errno 44] No such file or directory: '/home/ada/a.csv'", true),
+            ("FileNotFoundError", "[Errno 44] No such file or directory: 'a.csv'", true),
+            ("FileNotFoundError", "[Errno 44] No such file or directory: '/database/a.csv'", true),
+            ("FileNotFoundError", "[Errno 44] No such file or directory: '/data/a.csv'", false),
+            ("sqlite3.OperationalError", "unable to open database file", true),
+            ("sqlite3.OperationalError", "no such table: t", false),
+            ("FileNotFoundError", "[Errno 44] no such program: this sandbox starts no processes: 'git'", false),
+            ("ValueError", "No such file or directory", false),
+        ] {
+            let told = file_hint(name, message, &granted);
+            assert_eq!(told.is_some_and(|text| text.contains("--mount HOST:GUEST")), is_told, "{message}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brumate_engine_api::{EngineError, Event, Execute, InterruptHandle, Machine, MachineSpec};
+use brumate_engine_api::{EngineError, Event, Execute, InterruptHandle, Limits, Machine, MachineSpec};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,8 @@ pub(crate) struct Job {
     pub(crate) execute: Execute,
     /// Top-level modules that an image may be built of.
     pub(crate) imports: BTreeSet<String>,
+    /// Requirements besides those of every run.
+    pub(crate) requirements: Vec<String>,
     pub(crate) inference: Inference,
     pub(crate) input: InputForwarder,
     pub(crate) principal: String,
@@ -55,8 +57,11 @@ impl Runner {
         events: mpsc::Sender<RunEvent>,
         cancel: &CancellationToken,
     ) -> Result<JobOutcome, RunError> {
-        let Job { spec, execute, imports, inference, input, principal, phases, sink, local, start } = job;
+        let Job { spec, mut execute, imports, requirements, inference, input, principal, phases, sink, local, start } =
+            job;
+        let dependencies = [&self.settings.dependencies[..], &requirements].concat();
         let phases = phases.as_ref();
+        let limits = spec.limits;
         let mut permit = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(RunError::Cancelled),
@@ -71,8 +76,8 @@ impl Runner {
         let preparer = MachinePreparer {
             engine: &*self.engine,
             packages: &self.packages,
-            dependencies: &self.settings.dependencies,
-            limits: self.limits(),
+            dependencies: &dependencies,
+            limits: &limits,
             events: &events,
         };
         let preparation = tokio::select! {
@@ -89,7 +94,8 @@ impl Runner {
                 return Ok(JobOutcome::Ran { dependencies: Vec::new(), end, copied: CopyReport::default() });
             }
         };
-        permit.start(self.limits().cpu);
+        execute.packages = installation.bundled().map(str::to_owned).collect();
+        permit.start(limits.cpu);
         Phases::start(phases);
         let stop = KillOnDrop(machine.interrupt_handle());
         if let Some(start) = start {
@@ -100,7 +106,7 @@ impl Runner {
             biased;
             // Dropping the machine ends it.
             () = revoked.cancelled() => return Err(RunError::Revoked),
-            end = self.execute(&mut *machine, &*stop.0, execute, input, &events, cancel) => end?,
+            end = self.execute((&mut *machine, &*stop.0), execute, input, &events, (&limits, cancel)) => end?,
         };
         if let RunEnd::Completed { outcome, .. } = &end {
             permit.record_cpu(outcome.cpu);
@@ -109,7 +115,7 @@ impl Runner {
         let copied = match (&end, sink) {
             // Files of an interrupted script count as well, as they do natively.
             (RunEnd::Completed { outcome, .. }, Some(mut sink)) => {
-                copy_out(&mut *machine, outcome, &mut *sink, self.limits().mount_bytes).await
+                copy_out(&mut *machine, outcome, &mut *sink, limits.mount_bytes).await
             }
             _ => CopyReport::default(),
         };
@@ -119,14 +125,13 @@ impl Runner {
     /// Executes the code and forwards its events.
     async fn execute(
         &self,
-        machine: &mut dyn Machine,
-        interrupt_handle: &dyn InterruptHandle,
+        (machine, interrupt_handle): (&mut dyn Machine, &dyn InterruptHandle),
         execute: Execute,
         input: InputForwarder,
         events: &mpsc::Sender<RunEvent>,
-        cancel: &CancellationToken,
+        (limits, cancel): (&Limits, &CancellationToken),
     ) -> Result<RunEnd, RunError> {
-        let deadline = Deadline { limits: self.limits(), margin: ENGINE_MARGIN, cancel, revoked: None };
+        let deadline = Deadline { limits, margin: ENGINE_MARGIN, cancel, revoked: None };
         let execution = Execution::new(events, input, Some(self.packages.clone()), deadline);
         let (sender, received) = machine_events();
         let running = machine.execute(execute, sender);

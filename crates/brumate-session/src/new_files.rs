@@ -33,6 +33,19 @@ impl NewFiles {
         Self { paths, left_out: outcome.more_new_files.saturating_add(beyond) }
     }
 
+    /// Lists the files of an outcome that are not below `directories`, each with a slash at its end.
+    pub(crate) fn beyond(outcome: &Outcome, directories: &[String], max: usize) -> Self {
+        let is_inside =
+            |file: &&FileInfo| directories.iter().any(|directory| file.path.starts_with(directory.as_str()));
+        let mut paths: Vec<String> =
+            reported(outcome).filter(|file| !is_inside(file)).map(|file| file.path.clone()).collect();
+        // Nothing is known about the files beyond the list: they count if the others do.
+        let more = if paths.is_empty() { 0 } else { outcome.more_new_files };
+        let beyond = paths.len().saturating_sub(max) as u64;
+        paths.truncate(max);
+        Self { paths, left_out: more.saturating_add(beyond) }
+    }
+
     /// Returns whether there are no such files.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.left_out == 0
@@ -135,7 +148,32 @@ fn is_temporary(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use brumate_engine_api::Ended;
+
     use super::*;
+
+    #[test]
+    fn directories_of_temporary_files_are_left_out() {
+        let file = |path: &&str| FileInfo { path: (*path).to_owned(), size: 1, modified: 0, stamp: 0 };
+        let paths = [
+            "/home/user/a.py",
+            "/home/user/b.py",
+            "/tmp/b.txt",
+            "/tmp/pytest-of-user/pytest-0/x",
+            "/tmpfile",
+            "/var/cache/x/y",
+            "/own/tmp/c",
+        ];
+        let mut outcome = crate::testing::outcome(Ended::Returned(None), None);
+        outcome.new_files = paths.iter().map(file).collect();
+        let found = |outcome: &Outcome| NewFiles::beyond(outcome, &["/tmp/".to_owned(), "/own/tmp/".to_owned()], 2);
+        let expected = ["/home/user/a.py".to_owned(), "/home/user/b.py".to_owned()];
+        assert_eq!(found(&outcome), NewFiles { paths: expected.to_vec(), left_out: 1 });
+        assert!(NewFiles::of(&outcome, 9).paths.contains(&"/tmp/b.txt".to_owned()));
+        outcome.new_files.retain(|file| file.path.starts_with("/tmp/"));
+        outcome.more_new_files = 7;
+        assert!(found(&outcome).is_empty());
+    }
 
     #[test]
     fn temporary_files_are_told_by_their_names() {

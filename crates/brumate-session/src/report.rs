@@ -4,7 +4,7 @@ use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue,
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
-use crate::explain;
+use crate::explain::{self, CodeContext};
 use crate::installs::MissingModules;
 use crate::json::strict_json;
 use crate::sessions::figures::text_of;
@@ -134,7 +134,12 @@ impl OutputCollector {
     }
 
     /// Makes the report of an execution.
-    pub(crate) fn finish(self, dependencies: Vec<String>, end: RunEnd, limits: &Limits) -> RunReport {
+    pub(crate) fn finish(
+        self,
+        dependencies: Vec<String>,
+        end: RunEnd,
+        (context, limits): (CodeContext, &Limits),
+    ) -> RunReport {
         let mut report = RunReport {
             status: RunStatus::Success,
             dependencies,
@@ -149,7 +154,7 @@ impl OutputCollector {
             RunEnd::Completed { outcome, missing } => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
-                match outcome_value(outcome, &missing, limits) {
+                match outcome_value(outcome, &missing, (context, limits)) {
                     Ok(value) => report.return_value = value,
                     Err(error) => report.error = Some(error),
                 }
@@ -181,7 +186,11 @@ pub(crate) enum RunEnd {
 }
 
 /// Returns the value of an outcome, or its error text.
-fn outcome_value(outcome: Outcome, missing: &MissingModules, limits: &Limits) -> Result<Option<ReturnValue>, String> {
+fn outcome_value(
+    outcome: Outcome,
+    missing: &MissingModules,
+    (context, limits): (CodeContext, &Limits),
+) -> Result<Option<ReturnValue>, String> {
     let stop = outcome.stopped.map(|reason| explain::stopped(reason, limits));
     match (outcome.ended, stop) {
         (Ended::Returned(value), None) => value.map(|value| check_value(value, limits)).transpose(),
@@ -192,7 +201,7 @@ fn outcome_value(outcome: Outcome, missing: &MissingModules, limits: &Limits) ->
         }
         (Ended::Raised { ename, evalue, traceback }, None) => {
             let traceback = bounded_error(traceback.trim_end().to_owned(), limits);
-            Err(match explain::script_hint(&ename, &evalue, missing, limits) {
+            Err(match explain::script_hint(&ename, &evalue, missing, context, limits) {
                 Some(hint) => format!("{traceback}\n{hint}"),
                 None => traceback,
             })

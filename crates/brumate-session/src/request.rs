@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brumate_engine_api::{EngineError, Image, Limits, StreamName};
 use thiserror::Error;
 
+use crate::admission::WhenFull;
 use crate::allowance::OverLimit;
 use crate::explain;
 use crate::globals::Globals;
+use crate::grants::Grants;
 use crate::input::InputRequests;
 use crate::learned::ImageBuilder;
 use crate::packages::PackageEvent;
@@ -20,10 +22,14 @@ use crate::packages::PackageEvent;
 pub struct RunnerSettings {
     /// Limits of each machine.
     pub limits: Limits,
+    /// Directories of the host that every run of [`Runner::run`](crate::Runner::run) gets.
+    pub grants: Grants,
     /// Requirements that every run gets.
     pub dependencies: Vec<String>,
-    /// Most runs at the same time; four times as many may wait.
+    /// Most runs at the same time.
     pub max_concurrent: usize,
+    /// What becomes of further calls. Default: four times as many may wait.
+    pub when_full: WhenFull,
     /// Images that runs are forked from when they import some of their modules.
     pub images: Vec<Image>,
     /// Process that builds images of packages that code imports repeatedly.
@@ -39,8 +45,10 @@ impl Default for RunnerSettings {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             limits: Limits::default(),
+            grants: Grants::default(),
             dependencies: Vec::new(),
             max_concurrent: processors * 4,
+            when_full: WhenFull::default(),
             images: vec![Image::data()],
             builder: ImageBuilder::default(),
             imports_file: None,
@@ -62,6 +70,8 @@ pub struct RunRequest {
     pub input_requests: Option<InputRequests>,
     /// Principal that the run belongs to.
     pub principal: String,
+    /// Wall-clock time limit of this run; `None` leaves that of [`RunnerSettings::limits`].
+    pub time_limit: Option<Duration>,
     /// Records when the run is admitted and when its code starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
 }
@@ -123,6 +133,13 @@ impl RunRequest {
     #[must_use]
     pub fn with_principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into();
+        self
+    }
+
+    /// Sets the wall-clock time limit.
+    #[must_use]
+    pub fn with_time_limit(mut self, time: Option<Duration>) -> Self {
+        self.time_limit = time;
         self
     }
 

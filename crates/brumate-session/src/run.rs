@@ -7,6 +7,7 @@ use crate::choice::imports_of;
 use crate::dependencies::Inference;
 use crate::exec::LocalModules;
 use crate::execution::{execute_request, run_events};
+use crate::explain::CodeContext;
 use crate::input::InputForwarder;
 use crate::job::{Job, JobOutcome};
 use crate::report::{OutputCollector, RunReport};
@@ -34,17 +35,22 @@ impl Runner {
         let input = InputForwarder::new(request.input_requests);
         let execute =
             Execute { file_name, ends_program: true, ..execute_request(request.code, request.globals, &input, true) };
+        let mounts = self.settings.grants.of(&request.principal).map_err(RunError::Engine)?;
         let principal = request.principal.as_str().into();
-        let spec = MachineSpec { principal, image, limits: *self.limits(), ..MachineSpec::default() };
+        let mut limits = *self.limits();
+        limits.wall = request.time_limit.unwrap_or(limits.wall);
+        let spec = MachineSpec { principal, image, limits, mounts, ..MachineSpec::default() };
         // Code that uses micropip may install the modules that it imports.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
+        let context = CodeContext::of_script(&execute.code);
         let principal = request.principal;
         let phases = request.phases;
         let (sink, local, start) = (None, LocalModules::default(), None);
-        let job = Job { spec, execute, imports, inference, input, principal, phases, sink, local, start };
+        let requirements = Vec::new();
+        let job = Job { spec, execute, imports, requirements, inference, input, principal, phases, sink, local, start };
 
         let (events, mut received) = run_events();
-        let mut collector = OutputCollector::new(self.limits());
+        let mut collector = OutputCollector::new(&limits);
         let collect = async {
             while let Some(event) = received.recv().await {
                 match event {
@@ -62,7 +68,7 @@ impl Runner {
         let (outcome, ()) = tokio::join!(self.run_job(job, events, cancel), collect);
         Ok(match outcome? {
             JobOutcome::InstallError { error } => RunReport::install_error(self.settings.dependencies.clone(), error),
-            JobOutcome::Ran { dependencies, end, .. } => collector.finish(dependencies, *end, self.limits()),
+            JobOutcome::Ran { dependencies, end, .. } => collector.finish(dependencies, *end, (context, &limits)),
         })
     }
 }

@@ -38,7 +38,7 @@ impl Runner {
     /// Makes a runner over `engine` whose machines can use the wheels of `bundle` only.
     pub fn new(engine: Arc<dyn Engine>, bundle: Arc<Bundle>, settings: RunnerSettings) -> Self {
         let packages = Packages::bundle_only(Arc::clone(&engine), bundle);
-        let admission = Admission::new(settings.max_concurrent, Allowances::default());
+        let admission = Admission::new(settings.max_concurrent, Allowances::default(), settings.when_full);
         let learned = Arc::new(LearnedImages::open(settings.builder, settings.imports_file.clone()));
         Self { engine, packages, settings: Arc::new(settings), admission, own_image: Arc::default(), learned }
     }

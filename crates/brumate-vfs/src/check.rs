@@ -329,7 +329,10 @@ impl<'a> Check<'a> {
                     ensure(record.is_some_and(|record| record.inode == id), "host reference")?;
                 }
                 InodeKind::Symlink(target) => ensure(Vfs::check_path(target).is_ok(), "link target")?,
-                InodeKind::Directory(_) | InodeKind::FdDirectory => {}
+                InodeKind::Directory(_)
+                | InodeKind::FdDirectory
+                | InodeKind::CurrentDirectory
+                | InodeKind::Process(_) => {}
             }
         }
         for (&expected, index) in self.pins.iter().zip(0..) {

@@ -47,17 +47,27 @@ impl Vfs {
     ///
     /// # Errors
     /// `ENOENT` when it has been removed, `ENAMETOOLONG` when its path is too long.
-    pub fn getcwd(&self) -> Result<Vec<u8>, Errno> {
-        match &self.cwd {
-            Node::Inode(id) => {
-                let path = self.path_of(*id)?;
-                if path.ends_with(DELETED) { Err(Errno::ENOENT) } else { Ok(path) }
-            }
+    pub fn getcwd(&mut self) -> Result<Vec<u8>, Errno> {
+        let cwd = self.cwd.clone();
+        match &cwd {
+            Node::Inode(id) if !self.inodes.get(*id)?.linked() => return Err(Errno::ENOENT),
+            // The host may have removed it.
+            Node::Host(..) if self.node_type(&cwd)? != FileType::Directory => return Err(Errno::ENOENT),
+            _ => {}
+        }
+        let path = self.path_of_node(&cwd)?;
+        if path.len() < PATH_MAX { Ok(path) } else { Err(Errno::ENAMETOOLONG) }
+    }
+
+    /// Returns the path of a node that is no link of `/proc`.
+    pub(super) fn path_of_node(&self, node: &Node) -> Result<Vec<u8>, Errno> {
+        match node {
+            Node::Inode(id) => self.path_of(*id),
             Node::Host(host, path) => {
                 let record = self.host_records.get(host.0 as usize).ok_or(Errno::ESTALE)?;
                 Ok(join(&self.path_of(record.inode)?, path))
             }
-            Node::Fd(_) => Err(Errno::ENOENT),
+            Node::Fd(_) => Err(Errno::ESTALE),
         }
     }
 

@@ -277,6 +277,10 @@ impl Vfs {
             Node::Inode(id) => {
                 let InodeKind::Directory(names) = &self.inodes.get(*id)?.kind else { return Ok(Vec::new()) };
                 let entries = names.names().filter_map(|(name, child)| {
+                    // Nothing is stored in a file of `/proc`.
+                    if matches!(self.inodes.get(child).ok()?.kind, InodeKind::Process(_)) {
+                        return None;
+                    }
                     let node = self.node_of(child).ok().filter(|node| matches!(node, Node::Inode(_)))?;
                     Some(entry(name, node, self.inode_type(child).ok()?))
                 });

@@ -303,7 +303,8 @@ impl Vfs {
 
     /// What `readlink("/proc/self/fd/N")` shows.
     pub(super) fn describe_fd(&mut self, fd: i32) -> Result<Vec<u8>, Errno> {
-        match self.description_at(fd)?.node() {
+        let node = self.description_at(fd)?.node();
+        match node {
             Node::Inode(id) => match &self.inodes.get(id)?.kind {
                 InodeKind::Pipe(_) => Ok(format!("pipe:[{}]", self.inodes.get(id)?.ino).into_bytes()),
                 InodeKind::Device(device) => {
@@ -312,11 +313,7 @@ impl Vfs {
                 }
                 _ => self.path_of(id),
             },
-            Node::Host(host, path) => {
-                let record = self.host_records.get(host.0 as usize).ok_or(Errno::ESTALE)?;
-                Ok(super::resolve::join(&record.name, &path))
-            }
-            Node::Fd(_) => Err(Errno::ESTALE),
+            _ => self.path_of_node(&node),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::host::HostId;
 use super::layers::LayerFile;
 use super::limits::PAGE;
 use super::marks::Marks;
+use super::process::ProcessFile;
 use super::quota::Quota;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;
@@ -61,6 +62,10 @@ pub enum InodeKind {
     HostRoot(HostId),
     /// `/proc/self/fd`.
     FdDirectory,
+    /// `/proc/self/cwd`.
+    CurrentDirectory,
+    /// A file of `/proc`.
+    Process(ProcessFile),
 }
 
 /// A regular file's bytes.
@@ -188,8 +193,8 @@ impl Inode {
     pub fn file_type(&self, device_is_stream: impl FnOnce(DeviceId) -> bool) -> FileType {
         match &self.kind {
             InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory => FileType::Directory,
-            InodeKind::File(_) => FileType::Regular,
-            InodeKind::Symlink(_) => FileType::Symlink,
+            InodeKind::File(_) | InodeKind::Process(_) => FileType::Regular,
+            InodeKind::Symlink(_) | InodeKind::CurrentDirectory => FileType::Symlink,
             InodeKind::Device(id) if device_is_stream(*id) => FileType::Fifo,
             InodeKind::Device(_) => FileType::Character,
             InodeKind::Pipe(_) => FileType::Fifo,

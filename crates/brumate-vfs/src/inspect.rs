@@ -1,7 +1,10 @@
 //! Access of the host side to the guest's files without descriptors.
 
 use super::Vfs;
+use super::fds::Description;
 use super::flags::{FileType, OpenFlags, at};
+use super::inode::InodeKind;
+use super::resolve::Node;
 use super::stat::Stat;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;
@@ -66,6 +69,12 @@ impl Vfs {
     /// unchanged file system stays equal ([`Vfs::state`]).
     pub fn last_change(&self) -> Timestamp {
         Timestamp::from_nanos(self.last_time)
+    }
+
+    /// Whether a descriptor is that of a file of `/proc`.
+    pub fn is_process_file(&self, fd: i32) -> bool {
+        let Ok(Node::Inode(id)) = self.description_at(fd).map(Description::node) else { return false };
+        self.inodes.get(id).is_ok_and(|inode| matches!(inode.kind, InodeKind::Process(_)))
     }
 
     fn with_file<T>(

@@ -8,7 +8,7 @@ use super::archive::Archive;
 use super::inode::InodeId;
 use super::layers::{Layer, LayerFile, LayerId};
 use super::mount::split_last;
-use super::wheels::{TreePlace, place, stem};
+use super::wheels::{DEPTH, TreePlace, place, stem};
 use brumate_abi::errno::Errno;
 
 /// Name of the layer that is the INSTALLER file of every wheel.
@@ -20,8 +20,9 @@ pub const INSTALLER: &[u8] = b"brumate\n";
 /// Entry of INSTALLER in RECORD after its path: its digest (unpadded URL-safe base64) and length.
 const INSTALLER_RECORD: &[u8] = b"/INSTALLER,sha256=vxJJ6OvHpXEHydrRGl5eiK4O8Wr6fxeljTja8tfUdY0,8\n";
 
-/// From the directory of packages to the root.
-const TO_ROOT: &[u8] = b"../../../";
+/// From the directory of packages to the prefix.
+const TO_PREFIX: &[u8] = b"../../../";
+const _: () = assert!(TO_PREFIX.len() == 3 * DEPTH);
 
 /// Name of the layer that is a wheel's RECORD as installed.
 fn record_name(wheel: &[u8]) -> Vec<u8> {
@@ -41,12 +42,12 @@ fn installed_record(archive: &Archive) -> Option<Vec<u8>> {
     for line in own.split_inclusive(|&b| b == b'\n') {
         // Quoting only doubles quotes, so the length is bounded.
         let (quote, rest) = line.split_at(usize::from(line.starts_with(b"\"")));
-        let (to_root, rest) = match place(rest, Some(&data)) {
+        let (to_prefix, rest) = match place(rest, Some(&data)) {
             TreePlace::Packages(relative) => (&b""[..], relative),
-            TreePlace::Root(relative) => (TO_ROOT, relative),
+            TreePlace::Prefix(relative) => (TO_PREFIX, relative),
             TreePlace::Nowhere => continue,
         };
-        for part in [quote, to_root, rest] {
+        for part in [quote, to_prefix, rest] {
             record.extend_from_slice(part);
         }
     }

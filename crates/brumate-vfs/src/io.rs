@@ -111,7 +111,8 @@ impl Vfs {
             InodeKind::File(Content::Own(chunks)) => Ok(Some(chunks.read_at(offset, buf))),
             InodeKind::File(Content::Layer(file)) => self.layers.read_at(file, offset, buf).map(Some),
             InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory => Err(Errno::EISDIR),
-            InodeKind::Symlink(_) => Err(Errno::EINVAL),
+            InodeKind::Symlink(_) | InodeKind::CurrentDirectory => Err(Errno::EINVAL),
+            InodeKind::Process(file) => Ok(Some(self.process.read_at(*file, self.umask, offset, buf))),
             InodeKind::Pipe(_) | InodeKind::Device(_) if seeks && is_stream => Err(Errno::ESPIPE),
             InodeKind::Pipe(_) | InodeKind::Device(_) => Ok(None),
         }

@@ -14,7 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  reads and writes of the host side
-//! lock     flock
+//! lock     flock                          process   files of /proc
 //! wheels   mounting and unmounting     installed INSTALLER and RECORD of wheels
 //! exchange files to and from the server   changes  what differs from the base
 //! check    checks the structure after reading it                          restore  attaches what it refers to
@@ -53,6 +53,7 @@ mod marks;
 pub mod mount;
 mod open;
 mod pipe;
+mod process;
 mod quota;
 mod recover;
 mod rename;
@@ -80,6 +81,7 @@ pub use limits::VfsConfig;
 pub use listing::{DirectoryEntry, EntrySink};
 pub use mapping::Mapping;
 pub use mount::{Conflict, MountError, MountOptions};
+pub use process::{EXECUTABLE, MAX_COMMAND_LINE, PID, Process};
 pub use quota::Usage;
 pub use recover::{Piece, recover};
 pub use seek::Whence;
@@ -146,6 +148,8 @@ pub struct Vfs {
     hosts: Vec<Option<Box<dyn HostDir>>>,
     #[serde(skip)]
     clock: Clock,
+    #[serde(skip)]
+    process: Process,
     /// Baseline of the file system that this one continues from.
     #[serde(skip)]
     baseline: Option<Arc<check::Baseline>>,
@@ -158,8 +162,8 @@ impl fmt::Debug for Vfs {
 }
 
 impl Vfs {
-    /// Makes an empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero`, `full` and `tty`, `/proc/self/fd` and the
-    /// links to it (`/dev/fd`, `/dev/stdin`, ...). No descriptor is open.
+    /// Makes an empty file system: a root directory, `/tmp`, `/dev` with `null`, `zero`, `full` and `tty`, `/proc` and the
+    /// links to `/proc/self/fd` (`/dev/fd`, `/dev/stdin`, ...). No descriptor is open.
     ///
     /// # Errors
     /// None in practice; `ENOSPC` should the arena be exhausted.
@@ -201,6 +205,7 @@ impl Vfs {
             devices: Vec::new(),
             hosts: Vec::new(),
             clock,
+            process: Process::default(),
             baseline: None,
         };
         vfs.populate()?;

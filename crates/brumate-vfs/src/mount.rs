@@ -8,6 +8,7 @@ use super::device::{Device, NoTerminal, Null, Zero};
 use super::host::{HostDir, HostId};
 use super::inode::{Content, InodeId, InodeKind, MountId};
 use super::layers::{Layer, LayerFile};
+use super::process::{EXECUTABLE, PID, ProcessFile};
 use super::resolve::{Follow, Node};
 use super::{HostRecord, Mount, Vfs, at};
 use brumate_abi::errno::Errno;
@@ -73,9 +74,18 @@ impl Vfs {
         for (path, rdev, device) in own_devices() {
             self.add_device(path, rdev, device)?;
         }
-        let own = self.make_directories(b"/proc/self")?;
-        let fds = self.allocate(MountId(0), InodeKind::FdDirectory, 0o500, false)?;
-        self.link(own, b"fd", fds)?;
+        let pid = PID.to_string();
+        let (proc, own) = (self.make_directories(b"/proc")?, self.make_directories(format!("/proc/{pid}").as_bytes())?);
+        self.link_new(proc, b"self", InodeKind::Symlink(Bytes(pid.into_bytes())), 0o777)?;
+        self.link_new(own, b"fd", InodeKind::FdDirectory, 0o500)?;
+        self.link_new(own, b"cwd", InodeKind::CurrentDirectory, 0o777)?;
+        self.link_new(own, b"exe", InodeKind::Symlink(EXECUTABLE.as_bytes().into()), 0o777)?;
+        self.link_new(own, b"root", InodeKind::Symlink((&b"/"[..]).into()), 0o777)?;
+        for (of_all, files) in [(true, ProcessFile::OF_ALL), (false, ProcessFile::OF_ONE)] {
+            for (name, file) in files {
+                self.link_new(if of_all { proc } else { own }, name, InodeKind::Process(*file), 0o444)?;
+            }
+        }
         for (name, target) in [
             (&b"fd"[..], &b"/proc/self/fd"[..]),
             (b"stdin", b"/proc/self/fd/0"),
@@ -83,10 +93,29 @@ impl Vfs {
             (b"stderr", b"/proc/self/fd/2"),
         ] {
             let dev = self.make_directories(b"/dev")?;
-            let link = self.allocate(MountId(0), InodeKind::Symlink(Bytes(target.to_vec())), 0o777, false)?;
-            self.link(dev, name, link)?;
+            self.link_new(dev, name, InodeKind::Symlink(target.into()), 0o777)?;
         }
         self.seal(b"/proc")
+    }
+
+    /// Makes an inode that is not charged to the quota, with a name that is free.
+    fn link_new(&mut self, directory: InodeId, name: &[u8], kind: InodeKind, permissions: u32) -> Result<(), Errno> {
+        let inode = self.allocate(MountId(0), kind, permissions, false)?;
+        self.link(directory, name, inode)
+    }
+
+    /// Makes a symbolic link for the guest, whose directory is made if it is missing. Not charged to the quota.
+    ///
+    /// # Errors
+    /// `ENOTDIR` if a parent is not a directory; `EEXIST` if the name is taken.
+    pub fn create_link(&mut self, path: &[u8], target: &[u8]) -> Result<(), Errno> {
+        Self::check_path(target)?;
+        let (parents, name) = split_last(path);
+        let directory = self.make_directories(parents)?;
+        if self.inodes.directory(directory)?.get(name).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        self.link_new(directory, name, InodeKind::Symlink(target.into()), 0o777)
     }
 
     /// Joins the devices that [`Vfs::new`] makes with their objects, after deserialising.

@@ -74,11 +74,11 @@ impl Follow {
     }
 }
 
-/// Joins a clean path and a name.
+/// Joins a clean path and a clean relative path. Either may be empty.
 pub fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     let mut joined = Vec::with_capacity(path.len() + 1 + name.len());
     joined.extend_from_slice(path);
-    if !path.is_empty() {
+    if !path.is_empty() && !name.is_empty() {
         joined.push(b'/');
     }
     joined.extend_from_slice(name);
@@ -153,9 +153,7 @@ impl Vfs {
                 return Ok(Resolved { parent, node: Some((node, file_type)) });
             }
             count_link(&mut links)?;
-            if let Node::Fd(fd) = node {
-                let target = self.description_at(fd as i32)?.node();
-                let file_type = self.node_type(&target)?;
+            if let Some((target, file_type)) = self.jump(&node)? {
                 if parent.trailing_slash && file_type != FileType::Directory {
                     return Err(Errno::ENOTDIR);
                 }
@@ -224,10 +222,8 @@ impl Vfs {
                 name => match self.lookup(&here, name)?.ok_or(Errno::ENOENT)? {
                     (node, FileType::Symlink) => {
                         count_link(links)?;
-                        if let Node::Fd(fd) = node {
-                            let target = self.description_at(fd as i32)?.node();
-                            let file_type = self.node_type(&target)?;
-                            (target, file_type)
+                        if let Some(found) = self.jump(&node)? {
+                            found
                         } else {
                             let mut target = self.link_target(&node)?;
                             target.extend_from_slice(after);
@@ -247,6 +243,17 @@ impl Vfs {
             here_is_directory = Some(next.1 == FileType::Directory);
             at = rest.len() - after.len();
         }
+    }
+
+    /// Returns what a link of `/proc` leads to: a node, not a path. `None` for other links.
+    fn jump(&mut self, link: &Node) -> Result<Option<(Node, FileType)>, Errno> {
+        let target = match link {
+            Node::Fd(fd) => self.description_at(*fd as i32)?.node(),
+            Node::Inode(id) if matches!(self.inodes.get(*id)?.kind, InodeKind::CurrentDirectory) => self.cwd.clone(),
+            _ => return Ok(None),
+        };
+        let file_type = self.node_type(&target)?;
+        Ok(Some((target, file_type)))
     }
 
     /// Returns the node of a name in a directory. Links are not followed.
@@ -337,6 +344,7 @@ impl Vfs {
         let target = match node {
             Node::Inode(id) => match &self.inodes.get(*id)?.kind {
                 InodeKind::Symlink(target) => target.to_vec(),
+                InodeKind::CurrentDirectory => self.path_of_node(&self.cwd)?,
                 _ => return Err(Errno::EINVAL),
             },
             Node::Host(host, path) => self.host(*host)?.read_link(path)?,

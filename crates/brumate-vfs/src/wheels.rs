@@ -16,6 +16,9 @@ const MAX_RECORDS: usize = 8192;
 /// Directories of an environment that a wheel's files are installed to (`{name}.data/data`).
 const DATA_DIRECTORIES: [&[u8]; 2] = [b"etc", b"share"];
 
+/// Levels of the directory of packages below the prefix, as in `/usr/lib/python3.14/dist-packages`.
+pub(super) const DEPTH: usize = 3;
+
 /// A wheel to be mounted.
 #[derive(Debug, Clone)]
 pub struct Wheel {
@@ -33,8 +36,8 @@ pub struct Wheel {
 pub(super) enum TreePlace<'a> {
     /// Below the directory of the packages.
     Packages(&'a [u8]),
-    /// Below the root.
-    Root(&'a [u8]),
+    /// Below the prefix, [`DEPTH`] levels above the packages.
+    Prefix(&'a [u8]),
     /// Programs, headers, and files of unknown schemes: not installed.
     Nowhere,
 }
@@ -62,7 +65,7 @@ pub(super) fn place<'a>(path: &'a [u8], data: Option<&[u8]>) -> TreePlace<'a> {
     }
     match inside.strip_prefix(b"data/") {
         Some(relative) if DATA_DIRECTORIES.contains(&relative.split(|&b| b == b'/').next().unwrap_or_default()) => {
-            TreePlace::Root(relative)
+            TreePlace::Prefix(relative)
         }
         _ => TreePlace::Nowhere,
     }
@@ -114,11 +117,12 @@ impl Vfs {
         for (id, layer) in self.layers.named(name) {
             let Layer::Archive(archive) = layer else { continue };
             let root = self.make_directories(packages)?;
+            let prefix = self.prefix_of(root)?;
             let data = data_directory(&archive);
             for (path, _) in archive.files() {
                 match place(path, data.as_deref()) {
                     TreePlace::Packages(relative) => self.take_away(root, relative, id)?,
-                    TreePlace::Root(relative) => self.take_away(self.root, relative, id)?,
+                    TreePlace::Prefix(relative) => self.take_away(prefix, relative, id)?,
                     TreePlace::Nowhere => {}
                 }
             }
@@ -210,6 +214,11 @@ impl Vfs {
         Ok(())
     }
 
+    /// Returns the directory that `sys.prefix` names: the one that wheels' data is installed to.
+    fn prefix_of(&self, packages: InodeId) -> Result<InodeId, Errno> {
+        (0..DEPTH).try_fold(packages, |directory, _| Ok(self.inodes.get(directory)?.parent))
+    }
+
     /// Links the files of a layer into the tree. With `keep`, existing files are kept.
     fn place_files(
         &mut self,
@@ -221,12 +230,13 @@ impl Vfs {
     ) -> Result<(), Errno> {
         // The guest does not run meanwhile, so all changes have one time.
         let now = self.now();
+        let prefix = self.prefix_of(packages)?;
         // Files of one directory follow each other: the last root, parent path, directory and mount.
         let mut last: Option<(InodeId, &[u8], InodeId, MountId)> = None;
         for (entry, index) in archive.entries.iter().zip(0..) {
             let (root, relative, keep) = match place(archive.path(entry), data) {
                 TreePlace::Packages(relative) => (packages, relative, keep),
-                TreePlace::Root(relative) => (self.root, relative, true),
+                TreePlace::Prefix(relative) => (prefix, relative, true),
                 TreePlace::Nowhere => continue,
             };
             let (parents, file) = split_last(relative);
@@ -313,7 +323,7 @@ mod tests {
             (&b"a/b.py"[..], TreePlace::Packages(b"a/b.py")),
             (b"a-1.data/purelib/a/c.py", TreePlace::Packages(b"a/c.py")),
             (b"a-1.data/platlib/a/c.so", TreePlace::Packages(b"a/c.so")),
-            (b"a-1.data/data/share/man/a.1", TreePlace::Root(b"share/man/a.1")),
+            (b"a-1.data/data/share/man/a.1", TreePlace::Prefix(b"share/man/a.1")),
             (b"a-1.data/data/lib/python3.14/os.py", TreePlace::Nowhere),
             (b"a-1.data/scripts/run", TreePlace::Nowhere),
             (b"a-1.data/headers/a.h", TreePlace::Nowhere),

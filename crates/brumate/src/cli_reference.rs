@@ -45,7 +45,10 @@ fn written(argument: &Arg) -> String {
     }
     let space = if value.is_empty() { "" } else { " " };
     let long = argument.get_long().map(|long| format!("`--{long}{space}{value}`"));
-    let short = argument.get_short().map(|short| format!("`-{short}`"));
+    let short = argument.get_short().map(|short| match long {
+        Some(_) => format!("`-{short}`"),
+        None => format!("`-{short}{space}{value}`"),
+    });
     let aliases = argument.get_all_aliases().unwrap_or_default().into_iter().map(|alias| format!("`--{alias}`"));
     short.into_iter().chain(long).chain(aliases).collect::<Vec<_>>().join(", ")
 }

@@ -5,16 +5,17 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 20] = [
-    ("stdio", &["general", "run", "server", "packages"]),
-    ("pipe", &["general", "run", "server", "packages"]),
-    ("streamable-http", &["general", "run", "server", "packages", "http"]),
-    ("streamable-http-stateless", &["general", "run", "server", "packages", "http"]),
-    ("sse", &["general", "run", "server", "packages", "http"]),
-    ("exec", &["general", "run", "packages"]),
-    ("run", &["general", "run", "packages", "http"]),
-    ("dev", &["general", "run", "packages"]),
-    ("install", &["general", "run", "packages"]),
+const MODES: [(&str, &[&str]); 21] = [
+    ("stdio", &["general", "mounts", "run", "server", "packages"]),
+    ("pipe", &["general", "mounts", "run", "server", "packages"]),
+    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("sse", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("exec", &["general", "mounts", "run", "packages"]),
+    ("test", &["general", "mounts", "run", "packages"]),
+    ("run", &["general", "mounts", "run", "packages", "http"]),
+    ("dev", &["general", "mounts", "run", "packages"]),
+    ("install", &["general", "mounts", "run", "packages"]),
     ("example", &["general", "run", "packages"]),
     ("warmup", &["general", "run", "packages"]),
     ("lock", &["general", "packages"]),
@@ -29,8 +30,9 @@ const MODES: [(&str, &[&str]); 20] = [
 ];
 
 /// Groups of shared options: name, and ids of the options.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
+    ("mounts", &["mount"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
     ("data", &["data_dir"]),
     (
@@ -64,6 +66,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "keyring_provider",
             "constraint",
             "exclude_newer",
+            "only_binary",
             "offline",
             "only_bundled",
             "allow_urls",

@@ -20,6 +20,8 @@ macro_rules! variables {
 variables! {
     /// Directory for compiled modules (`--cache-dir`).
     CACHE_DIR = "BRUMATE_CACHE_DIR" since "0.1.0";
+    /// File with the packages of a program that is handed out without them.
+    BUNDLE_FILE = "BRUMATE_BUNDLE_FILE" since "0.1.0";
     /// CPU time limit of a run (`--cpu-timeout`).
     CPU_TIMEOUT = "BRUMATE_CPU_TIMEOUT" since "0.1.0";
     /// `true`: no pictures in answers of `run_python_code` (`--no-figures`).
@@ -58,6 +60,8 @@ variables! {
     CONSTRAINT = "BRUMATE_CONSTRAINT" since "0.1.0";
     /// Latest upload time of packages (`--exclude-newer`).
     EXCLUDE_NEWER = "BRUMATE_EXCLUDE_NEWER" since "0.1.0";
+    /// Packages that are not built from source code, separated by commas (`--only-binary`).
+    ONLY_BINARY = "BRUMATE_ONLY_BINARY" since "0.1.0";
     /// `true`: no network (`--offline`).
     OFFLINE = "BRUMATE_OFFLINE" since "0.1.0";
     /// `true`: only the packages inside the binary (`--only-bundled`).

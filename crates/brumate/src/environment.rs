@@ -1,4 +1,4 @@
-//! What the settings read besides the command line: variables of the environment. And the check of a value's range.
+//! What the settings read besides the command line: variables of the environment.
 
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ pub(crate) struct Environment {
     pub(crate) xdg_cache_home: Option<PathBuf>,
     pub(crate) xdg_data_home: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
+    pub(crate) bundle_file: Option<PathBuf>,
     pub(crate) allow_package: Option<String>,
     pub(crate) deny_package: Option<String>,
     pub(crate) host: Option<String>,
@@ -24,27 +25,11 @@ impl Environment {
             xdg_cache_home: absolute(env_vars::XDG_CACHE_HOME),
             xdg_data_home: absolute(env_vars::XDG_DATA_HOME),
             home: absolute(env_vars::HOME),
+            bundle_file: std::env::var_os(env_vars::BUNDLE_FILE).filter(|path| !path.is_empty()).map(PathBuf::from),
             allow_package: std::env::var(env_vars::ALLOW_PACKAGE).ok(),
             deny_package: std::env::var(env_vars::DENY_PACKAGE).ok(),
             host: std::env::var(env_vars::HOST).ok().filter(|host| !host.is_empty()),
             port: std::env::var(env_vars::PORT).ok().filter(|port| !port.is_empty()),
         }
     }
-}
-
-/// Returns `value` if it is in `range`.
-///
-/// # Errors
-///
-/// A text with the flag and the range.
-pub(crate) fn check_range<T: PartialOrd + Copy>(
-    flag: &str,
-    value: T,
-    range: std::ops::RangeInclusive<T>,
-    text: impl Fn(T) -> String,
-) -> Result<T, String> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("`{flag}` must be from {} to {}, not {}", text(*range.start()), text(*range.end()), text(value)))
 }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brumate::ranges::check_range;
 use brumate_server::http::{HttpSettings, IntrospectionSettings, OAuthSettings, Secret, Transport};
 use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
 use crate::env_vars;
-use crate::environment::{Environment, check_range};
+use crate::environment::Environment;
 use crate::secret_file::read_secret;
 
 /// Default address of HTTP servers.
@@ -32,6 +33,13 @@ pub(crate) struct HttpServerSettings {
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) event_store: Option<PathBuf>,
     pub(crate) serving: HttpSettings,
+}
+
+impl HttpServerSettings {
+    /// Returns whether clients have tokens, so that they are different principals.
+    pub(crate) fn has_principals(&self) -> bool {
+        self.tokens.is_some() || self.serving.oauth.is_some()
+    }
 }
 
 /// Makes the settings. Returns `None` for commands without HTTP.

@@ -37,6 +37,10 @@ pub mod directories;
 #[doc(hidden)]
 pub mod engine;
 mod library;
+#[doc(hidden)]
+pub mod mounts;
+#[doc(hidden)]
+pub mod ranges;
 
 #[doc(hidden)]
 pub use library::snapshot;

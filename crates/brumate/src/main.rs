@@ -83,7 +83,7 @@ fn main() -> ExitCode {
 fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
     let mut threads = match mode {
         // Requests of one client need little time in this process; waking another thread would take longer.
-        Mode::Stdio | Mode::Pipe | Mode::Run(_) => Builder::new_current_thread(),
+        Mode::Stdio | Mode::Pipe(_) | Mode::Run(_) => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = match threads.enable_all().build() {
@@ -96,8 +96,9 @@ fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
     let result = runtime.block_on(async {
         match mode {
             Mode::Stdio => commands::stdio::run(settings).await,
-            Mode::Pipe => commands::pipe::run(settings).await,
+            Mode::Pipe(arguments) => commands::pipe::run(settings, arguments).await,
             Mode::Exec(arguments) => commands::exec::run(settings, arguments).await,
+            Mode::Test(arguments) => commands::suite::run(settings, arguments).await,
             Mode::Run(arguments) => commands::run::run(settings, arguments).await,
             Mode::Dev(arguments) => commands::dev::run(arguments, matches).await,
             Mode::Install(arguments) => commands::install::run(settings, arguments, matches).await,

@@ -56,6 +56,9 @@ fn sources(options: &PackageOptions) -> Result<PackageSources, String> {
         let moment = parse_exclude_newer(text, Timestamp::now());
         sources.exclude_newer = Some(moment.map_err(|error| format!("`--exclude-newer`: {error}"))?);
     }
+    for text in &options.only_binary {
+        sources.only_binary.add(text).map_err(|error| format!("`--only-binary`: {error}"))?;
+    }
     sources.check().map_err(|error| error.to_string())?;
     Ok(sources)
 }

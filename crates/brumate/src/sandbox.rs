@@ -55,6 +55,7 @@ fn unpooled(settings: &Settings, start: StartMode, tiers: Tiers) -> anyhow::Resu
 
 fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sandbox> {
     config.cache_dir = settings.cache_dir.clone();
+    config.bundle_file = settings.bundle_file.clone();
     config.require_jail = settings.require_jail;
     config.ready = settings.ready;
     config.idle = settings.ready_timeout;

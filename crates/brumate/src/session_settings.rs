@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate::directories;
+use brumate::ranges::{check_idle, check_range};
 use brumate_session::RunnerSettings;
 use brumate_session::sessions::{Durability, InputDirs, SessionSettings};
-use brumate_session::units::{format_duration, format_size};
+use brumate_session::units::format_size;
 
 use crate::cli::{DurabilityArg, IdleTimeout, Options};
-use crate::environment::{Environment, check_range};
+use crate::environment::Environment;
 
 /// Largest value of `--max-live-sessions`.
 const MAX_LIVE: usize = 4096;
@@ -23,12 +24,8 @@ const MEMORY_PER_LIVE: u64 = 128 << 20;
 const MAX_SESSIONS: usize = 1_000_000;
 /// Largest value of `--sessions-disk`, in bytes.
 const MAX_DISK: u64 = 1 << 50;
-/// Longest idle time: ten years.
-const MAX_IDLE: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 /// Longest name of an input directory, in bytes.
 const MAX_INPUT_NAME: usize = 64;
-/// Shortest idle time.
-const MIN_IDLE: Duration = Duration::from_secs(1);
 
 /// Checks an idle time. `None`: never.
 ///
@@ -38,7 +35,7 @@ const MIN_IDLE: Duration = Duration::from_secs(1);
 pub(crate) fn check_idle_timeout(flag: &str, idle_timeout: IdleTimeout) -> Result<Option<Duration>, String> {
     match idle_timeout {
         IdleTimeout::Never => Ok(None),
-        IdleTimeout::After(time) => check_range(flag, time, MIN_IDLE..=MAX_IDLE, format_duration).map(Some),
+        IdleTimeout::After(time) => check_idle(flag, time).map(Some),
     }
 }
 
@@ -63,11 +60,13 @@ pub(crate) fn resolve(
     let Some(data_dir) = options.data_dir.clone().or_else(data_dir) else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
     settings.limits = runner.limits;
+    settings.grants = runner.grants.clone();
     let inputs: Vec<(String, PathBuf)> =
         options.input_dir.iter().map(|text| input_dir(text)).collect::<Result<_, _>>()?;
     settings.inputs = InputDirs::open(inputs.iter().map(|(name, path)| (name.as_str(), path.as_path())))
         .map_err(|error| format!("`--input-dir`: {error}"))?;
     settings.max_concurrent = runner.max_concurrent;
+    settings.when_full = runner.when_full;
     settings.max_live = max_live;
     settings.max_sessions = max_sessions;
     settings.max_disk_bytes = max_disk_bytes;

@@ -3,41 +3,26 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use brumate::directories;
-use brumate_engine_api::Limits;
+use brumate::ranges::{MAX_TIME, check_concurrent, check_files, check_memory, check_output, check_range, check_time};
+use brumate::{directories, mounts};
+use brumate_engine_api::{Limits, Mount};
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
 use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
-use brumate_session::{ImageBuilder, RunnerSettings};
+use brumate_session::{Grants, ImageBuilder, RunnerSettings, WhenFull};
 
 use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
-use crate::environment::{Environment, check_range};
+use crate::environment::Environment;
 use crate::http_settings::{self, HttpServerSettings};
 use crate::{package_settings, session_settings};
 
-/// Longest time limit: a day.
-const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Shortest time limit. Below it, even `pass` may not end in time.
-const MIN_TIME: Duration = Duration::from_millis(50);
 /// Shortest time for an answer to `input()`.
 const MIN_INPUT: Duration = Duration::from_secs(1);
-/// Least memory, in bytes: the interpreter and some space for code.
-const MIN_MEMORY: u64 = 64 << 20;
-/// Most memory, in bytes: the range of 32-bit addresses.
-const MAX_MEMORY: u64 = 4 << 30;
-/// Least output limit, in bytes: room for an error message.
-const MIN_OUTPUT: u64 = 1 << 10;
-/// Largest output limit, in bytes. The output of each run is kept in memory.
-const MAX_OUTPUT: u64 = 64 << 20;
-/// Largest limit of files, in bytes. They are kept in the memory of the machine.
-const MAX_FILES: u64 = 64 << 30;
 /// Most bytes written to mounted directories.
 const MAX_MOUNT_LIMIT: u64 = 1 << 40;
 /// Most interpreters kept ready per image.
 const MAX_READY: usize = 64;
-/// Most runs at the same time.
-const MAX_CONCURRENT: usize = 4096;
 
 /// The settings of a process.
 #[derive(Debug, Clone)]
@@ -45,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) runner: RunnerSettings,
     pub(crate) packages: PackageSettings,
     pub(crate) cache_dir: PathBuf,
+    /// File with the packages of a program that is handed out without them.
+    pub(crate) bundle_file: Option<PathBuf>,
     pub(crate) require_jail: bool,
     pub(crate) ready: usize,
     /// Idle time after which ready interpreters end. `None`: never.
@@ -55,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) tools: ToolSet,
     /// Time limit of each answer to `input()` and `getpass()`.
     pub(crate) input_timeout: Duration,
+    /// Mounts of the program of `exec`, `test` and `run`.
+    pub(crate) mounts: Vec<Mount>,
     /// `None` without a data directory; an error only if sessions are needed.
     pub(crate) sessions: Option<SessionSettings>,
     /// `Some` for HTTP commands.
@@ -71,21 +60,35 @@ impl Settings {
         let (options, mode) = (&cli.options, &cli.mode);
         let http = http_settings::resolve(mode, &cli.http, environment)?;
         let limits = Limits {
-            wall: check_range("--timeout", options.timeout, MIN_TIME..=MAX_TIME, format_duration)?,
-            cpu: check_range("--cpu-timeout", options.cpu_timeout, MIN_TIME..=MAX_TIME, format_duration)?,
+            wall: check_time("--timeout", options.timeout)?,
+            cpu: check_time("--cpu-timeout", options.cpu_timeout)?,
             grace: check_range("--grace", options.grace, Duration::ZERO..=MAX_TIME, format_duration)?,
-            memory_bytes: check_range("--memory", options.memory, MIN_MEMORY..=MAX_MEMORY, format_size)?,
-            file_bytes: check_range("--files", options.files, 0..=MAX_FILES, format_size)?,
+            memory_bytes: check_memory("--memory", options.memory)?,
+            file_bytes: check_files("--files", options.files)?,
             mount_bytes: check_range("--mount-limit", options.mount_limit, 0..=MAX_MOUNT_LIMIT, format_size)?,
-            output_bytes: check_range("--output-limit", options.output_limit, MIN_OUTPUT..=MAX_OUTPUT, format_size)?,
+            output_bytes: check_output("--output-limit", options.output_limit)?,
             ..Limits::default()
         };
         let mut runner = RunnerSettings::default();
         runner.limits = limits;
+        let mounts: Vec<Mount> = options.mount.iter().map(|text| mounts::parse(text)).collect::<Result<_, _>>()?;
+        let has_principals = http.as_ref().is_some_and(HttpServerSettings::has_principals);
+        let is_one_program =
+            matches!(mode, Mode::Exec(_) | Mode::Test(_) | Mode::Run(_) | Mode::Dev(_) | Mode::Install(_));
+        if is_one_program {
+            mounts::check_principals(&mounts, false)
+        } else {
+            runner.grants = Grants::new(mounts.clone());
+            mounts::check_principals(&mounts, has_principals).and_then(|()| mounts::check_apart(&mounts))
+        }
+        .map_err(|reason| format!("`--mount`: {reason}"))?;
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
         if let Some(number) = options.max_concurrent {
-            let text = |number: usize| number.to_string();
-            runner.max_concurrent = check_range("--max-concurrent", number, 1..=MAX_CONCURRENT, text)?;
+            runner.max_concurrent = check_concurrent("--max-concurrent", number)?;
+        }
+        if let Mode::Pipe(_) = mode {
+            // A package is a library: its calls are threads and tasks of the caller.
+            runner.when_full = WhenFull::Wait;
         }
         let cache_dir = options
             .cache_dir
@@ -110,7 +113,7 @@ impl Settings {
         };
         let tools = match options.tools {
             // A package uses runs and sessions, but no MCP tools.
-            _ if matches!(mode, Mode::Pipe) => ToolSet::All,
+            _ if matches!(mode, Mode::Pipe(_)) => ToolSet::All,
             ToolsArg::Run => ToolSet::Run,
             ToolsArg::Interpreter => ToolSet::Interpreter,
             ToolsArg::All => ToolSet::All,
@@ -127,6 +130,7 @@ impl Settings {
             runner,
             packages,
             cache_dir,
+            bundle_file: environment.bundle_file.clone(),
             require_jail: options.require_jail,
             ready,
             ready_timeout,
@@ -134,6 +138,7 @@ impl Settings {
             figures: !options.no_figures,
             tools,
             input_timeout,
+            mounts,
             sessions,
             http,
         })

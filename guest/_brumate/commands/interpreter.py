@@ -69,7 +69,8 @@ def call(words, streams):
             return _script(name, words[1:], streams)
         raise Refused(table.refusal(name), _NOT_FOUND)
     arguments = words[1:]
-    if arguments == ["--help"] and name not in ("echo", "printf", "test", "[", "python", "python3"):
+    has_help = getattr(function, "has_help", name in ("echo", "printf", "test", "[", "python", "python3"))
+    if arguments == ["--help"] and not has_help:
         streams.out.write((function.__doc__ or "") + "\n")
         return 0
     return function(arguments, streams) or 0

@@ -111,7 +111,7 @@ def python(arguments, streams):
         with open(arguments[0], "rb") as file:
             code = file.read()
         name, argv = arguments[0], list(arguments)
-    return _run(code, name, argv, line, streams)
+    return run_code(code, name, argv, line, streams)
 
 
 class _Lent(io.TextIOBase):
@@ -167,7 +167,7 @@ class _LentBytes(io.BufferedIOBase):
             self._stream.write(rest)
 
 
-def _run(code, name, argv, line, streams):
+def run_code(code, name, argv, line, streams):
     """Runs code, or a module by name, as `__main__`. Returns the exit status; what it prints goes to the streams.
 
     The session's directory, environment, hooks and context variables are as before afterwards.

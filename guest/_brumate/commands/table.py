@@ -4,8 +4,13 @@ from ..pristine import __builtins__
 
 from importlib import import_module
 
+from . import console_scripts
+
 _NO_NETWORK = "this sandbox has no network"
-_NO_PROGRAMS = "this sandbox runs Python only, no other programs"
+_NO_PROGRAMS = (
+    "this sandbox runs Python only, no other programs; a program of a Python package is there once the package is "
+    "installed (%pip install)"
+)
 _NO_JOBS = "there are no processes and no jobs; commands run one after the other"
 
 # Commands that people try, and why they are not there.
@@ -72,7 +77,10 @@ _found = {}
 
 
 def find(name):
-    """The function of a command, or None. Paths to programs are looked up by their last part."""
+    """The function of a command, or None. Paths to programs are looked up by their last part.
+
+    Commands of installed packages come last. They may be gone the next time.
+    """
     if name in _found:
         return _found[name]
     plain = name
@@ -84,7 +92,7 @@ def find(name):
         plain = "python"
     place = _FUNCTIONS.get(_OTHER_NAMES.get(plain, plain))
     if place is None:
-        return None
+        return console_scripts.find(plain)
     function = getattr(import_module("." + place[0], __package__), place[1])
     extra = _FIRST_ARGUMENTS.get(plain)
     if extra:
@@ -102,11 +110,12 @@ def _with(function, extra):
 
 
 def exists(name):
-    """Whether there is such a command; imports nothing."""
+    """Whether there is such a command; imports none."""
     directory, slash, plain = name.rpartition("/")
     if slash and directory not in _DIRECTORIES:
         return False
-    return _OTHER_NAMES.get(plain, plain) in _FUNCTIONS or plain.startswith("python3.")
+    known = _OTHER_NAMES.get(plain, plain) in _FUNCTIONS or plain.startswith("python3.")
+    return known or console_scripts.find(plain) is not None
 
 
 def is_of_the_shell(name):

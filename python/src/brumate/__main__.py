@@ -3,8 +3,8 @@
 import os
 import sys
 
-from ._binary import find_binary
+from ._binary import environment, find_binary
 
 if __name__ == "__main__":
     binary = find_binary()
-    os.execv(binary, ["brumate", *sys.argv[1:]])
+    os.execve(binary, ["brumate", *sys.argv[1:]], environment())

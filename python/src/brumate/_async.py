@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from typing import Any, NoReturn, TypeVar
 
 from . import _operations as operations
-from ._operations import Ask, Make, MakeStream, Operation, Question
+from ._operations import Ask, Code, Make, MakeStream, Operation, Question
 from ._process import Process, running_process, shared_process
 from ._results import Event, Figure, File, Output, Result
-from ._settings import Configured, Settings
+from ._settings import Configured, Settings, milliseconds
 
 T = TypeVar("T")
 #: As `Answerer`, for a coroutine.
@@ -53,28 +53,31 @@ class AsyncSandbox(Configured):
         *,
         input: AsyncAnswerer | None = None,
         file_name: str = "",
+        timeout: float | None = None,
     ) -> Result:
         """Runs code in a fresh interpreter, which is gone afterwards; as `Sandbox.run`."""
-        return await _wait(self._settings, lambda ask: operations.run(code, globals, file_name, ask, None), input)
+        given = Code(code, globals, file_name=file_name, timeout=milliseconds(timeout))
+        return await _wait(self._settings, lambda ask: operations.run(given, ask, None), input)
 
     def stream(
-        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
-    ) -> AsyncIterator[Event]:
-        """Runs code; yields what it writes and shows as it comes, and its result in the end."""
-        return _stream(self._settings, lambda ask, listener: operations.run(code, globals, "", ask, listener), input)
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: AsyncAnswerer | None = None,
+        file_name: str = "",
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Runs code; yields what it writes and shows as it comes, and its result in the end; as `Sandbox.stream`."""
+        given = Code(code, globals, file_name=file_name, timeout=milliseconds(timeout))
+        return _stream(self._settings, lambda ask, listener: operations.run(given, ask, listener), input)
 
     def session(self, id: str | None = None) -> SessionOpening:
         """Returns a new session, or the one with this `id`.
 
         `await` gives the session. `async with` deletes it at the end.
         """
-        return SessionOpening(lambda: self._open(id))
-
-    async def _open(self, id: str | None) -> AsyncSession:
-        if id is None:
-            new: str = await _wait(self._settings, lambda ask: operations.simple("session.new", "session"))
-            return AsyncSession(self._settings, new)
-        return AsyncSession(self._settings, id)
+        return SessionOpening(self._settings, id)
 
     async def sessions(self) -> list[str]:
         """Returns the ids of all sessions in the data directory, those that were used last first."""
@@ -89,20 +92,38 @@ class AsyncSandbox(Configured):
 class SessionOpening:
     """What `AsyncSandbox.session` returns: `await` it, or use it in `async with`."""
 
-    def __init__(self, make: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
-        self._make = make
+    def __init__(self, settings: Settings, id: str | None) -> None:
+        self._settings = settings
+        self._id = id
         self._session: AsyncSession | None = None
 
     def __await__(self) -> Generator[Any, Any, AsyncSession]:
-        return self._make().__await__()
+        return self._open().__await__()
 
     async def __aenter__(self) -> AsyncSession:
-        self._session = await self._make()
+        self._session = await self._open()
         return self._session
 
     async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
             await self._session.delete()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if not name.startswith("_") and (name == "id" or hasattr(AsyncSession, name)):
+            raise AttributeError(
+                f"the session is not open yet, so it has no `{name}`: write `session = await box.session()`, or "
+                "`async with box.session() as session:`"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a session that is not open yet cannot be copied or pickled: `await` it, and take its `id`")
+
+    async def _open(self) -> AsyncSession:
+        if self._id is not None:
+            return AsyncSession(self._settings, self._id)
+        new: str = await _wait(self._settings, lambda ask: operations.simple("session.new", "session"))
+        return AsyncSession(self._settings, new)
 
 
 class AsyncSession:
@@ -126,18 +147,28 @@ class AsyncSession:
         return f"<brumate.AsyncSession {self.id}>"
 
     async def run(
-        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: AsyncAnswerer | None = None,
+        timeout: float | None = None,
     ) -> Result:
-        """Runs code in the session."""
-        return await _wait(self._settings, lambda ask: operations.run_cell(self.id, code, globals, ask, None), input)
+        """Runs code in the session, within `timeout` seconds instead of the sandbox's."""
+        given = Code(code, globals, self.id, timeout=milliseconds(timeout))
+        return await _wait(self._settings, lambda ask: operations.run(given, ask, None), input)
 
     def stream(
-        self, code: str, globals: Mapping[str, Any] | None = None, *, input: AsyncAnswerer | None = None
-    ) -> AsyncIterator[Event]:
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: AsyncAnswerer | None = None,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Event, None]:
         """Runs code; yields what it writes and shows as it comes, and its result in the end."""
-        return _stream(
-            self._settings, lambda ask, listener: operations.run_cell(self.id, code, globals, ask, listener), input
-        )
+        given = Code(code, globals, self.id, timeout=milliseconds(timeout))
+        return _stream(self._settings, lambda ask, listener: operations.run(given, ask, listener), input)
 
     async def get(self, name: str) -> Any:
         """Returns a variable; as `Session.__getitem__`."""
@@ -197,11 +228,14 @@ async def _wait(settings: Settings, make: Make[T], input: AsyncAnswerer | None =
     try:
         request = next(operation)
         while True:
-            number, future = process.call(request.json, request.data, request.on_event)
+            call = process.call(request.json, request.data, request.on_event)
             try:
-                answer = await asyncio.wrap_future(future)
-            except asyncio.CancelledError:
-                process.cancel(number)
+                await asyncio.wrap_future(call.place)
+                call.send()
+                answer = await asyncio.wrap_future(call.answer)
+            except (asyncio.CancelledError, GeneratorExit):
+                # Cancelled, or left behind by a loop that was closed.
+                call.give_up()
                 raise
             request = operation.send(answer)
     except StopIteration as end:
@@ -232,7 +266,7 @@ def _asker(
     return ask
 
 
-async def _stream(settings: Settings, make: MakeStream, input: AsyncAnswerer | None) -> AsyncIterator[Event]:
+async def _stream(settings: Settings, make: MakeStream, input: AsyncAnswerer | None) -> AsyncGenerator[Event, None]:
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[Output | Figure | None] = asyncio.Queue()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sysconfig
@@ -11,6 +12,10 @@ from ._errors import BinaryNotFoundError
 
 #: The environment variable that names another binary.
 VARIABLE = "BRUMATE_BINARY"
+
+#: The environment variable by which the binary is told where its packages are, and the package that has them.
+BUNDLE_VARIABLE = "BRUMATE_BUNDLE_FILE"
+BUNDLE_PACKAGE = "brumate_bundle"
 
 
 def find_binary() -> str:
@@ -40,6 +45,27 @@ def find_binary() -> str:
         "the program `brumate` is not installed beside this package, nor on PATH; install a wheel of this package for "
         f"your platform (Linux on x86-64 or AArch64), or name the program in {VARIABLE}"
     )
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment variables of a process of the binary: this one's, and where the binary's packages are.
+
+    The binary finds them itself where pip puts them. Elsewhere, as in a directory on `PYTHONPATH`, only Python does.
+    """
+    variables = dict(os.environ)
+    if VARIABLE not in variables and BUNDLE_VARIABLE not in variables:
+        found = importlib.util.find_spec(BUNDLE_PACKAGE)
+        if found is not None and found.origin is not None:
+            file = Path(found.origin).parent / "brumate.bundle"
+            if file.is_file():
+                variables[BUNDLE_VARIABLE] = str(file)
+    return variables
+
+
+def without_usage(messages: str) -> str:
+    """Returns what the binary says of wrong options, without the usage of its command line."""
+    text = messages.partition("\n\nUsage: ")[0].partition("\n\nFor more information, ")[0]
+    return text.removeprefix("error: ").removeprefix("brumate: ").strip()
 
 
 def _schemes() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BrumateError(Exception):
     """The base class of all exceptions of this package."""
@@ -16,7 +18,7 @@ class SandboxError(BrumateError):
 
 
 class BusyError(SandboxError):
-    """As many runs are under way and waiting as there may be; try again later."""
+    """As many sessions are in use as there may be; try again later."""
 
 
 class CancelledError(SandboxError):
@@ -46,6 +48,10 @@ class CodeError(BrumateError):
         super().__init__(message)
         #: `run-error`, or `install-error` when a package cannot be had
         self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is made again of `args`, which has no status.
+        return type(self), (str(self), self.status), self.__dict__
 
 
 _BY_KIND: dict[str, type[BrumateError]] = {

@@ -63,29 +63,27 @@ Make = Callable[[Ask | None], Operation[T]]
 MakeStream = Callable[[Ask | None, Listener], Operation[Result]]
 
 
-def run(
-    code: str, globals: Mapping[str, Any] | None, file_name: str, on_question: Ask | None, listener: Listener | None
-) -> Operation[Result]:
-    """Runs code in a fresh interpreter."""
-    fields = {
-        "call": "run",
-        "code": code,
-        "globals": _globals(globals),
-        "file_name": file_name,
-        "input": on_question is not None,
-    }
-    return (yield from _run(fields, on_question, listener))
+class Code(NamedTuple):
+    """Code to run."""
+
+    text: str
+    globals: Mapping[str, Any] | None = None
+    #: The session that it runs in; without one, a fresh interpreter.
+    session: str | None = None
+    file_name: str = ""
+    #: Time limit in milliseconds; None is that of the sandbox.
+    timeout: int | None = None
 
 
-def run_cell(
-    session: str, code: str, globals: Mapping[str, Any] | None, on_question: Ask | None, listener: Listener | None
-) -> Operation[Result]:
-    """Runs code in a session."""
+def run(code: Code, on_question: Ask | None, listener: Listener | None) -> Operation[Result]:
+    """Runs code."""
+    where = {"call": "run"} if code.session is None else {"call": "session.run", "session": code.session}
     fields = {
-        "call": "session.run",
-        "session": session,
-        "code": code,
-        "globals": _globals(globals),
+        **where,
+        "code": code.text,
+        "globals": _globals(code.globals),
+        "file_name": code.file_name,
+        "timeout": code.timeout,
         "input": on_question is not None,
     }
     return (yield from _run(fields, on_question, listener))
@@ -206,7 +204,7 @@ def set(session: str, name: str, value: Any) -> Operation[None]:
 def delete(session: str, name: str) -> Operation[None]:
     """Deletes a variable."""
     _check_name(name)
-    result = yield from run_cell(session, f"del {name}", None, None, None)
+    result = yield from run(Code(f"del {name}", session=session), None, None)
     _raise_for_name(result, name)
 
 
@@ -230,15 +228,15 @@ def _exchange_cell(session: str, call: str, globals: dict[str, Any], name: str) 
         f"try:\n    _brumate_answer = {use}\nfinally:\n    globals().pop('_brumate_value', None)\n"
         "globals().pop('_brumate_answer')"
     )
-    result = yield from run_cell(session, code, globals, None, None)
+    result = yield from run(Code(code, globals, session), None, None)
     if not result.success and f"KeyError: '{VALUE_MODULE}'" in (result.error or ""):
         make = (
             f"import sys, types\nsys.modules[{VALUE_MODULE!r}] = types.ModuleType({VALUE_MODULE!r})\n"
             f"exec(_brumate_value, sys.modules[{VALUE_MODULE!r}].__dict__)\ndel sys, types, _brumate_value"
         )
-        made = yield from run_cell(session, make, {"_brumate_value": _source()}, None, None)
+        made = yield from run(Code(make, {"_brumate_value": _source()}, session), None, None)
         made.raise_for_error()
-        result = yield from run_cell(session, code, globals, None, None)
+        result = yield from run(Code(code, globals, session), None, None)
     _raise_for_name(result, name)
     return result.value
 

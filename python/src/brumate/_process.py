@@ -10,12 +10,12 @@ import socket
 import struct
 import subprocess
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from ._binary import find_binary
+from ._binary import environment, find_binary, without_usage
 from ._errors import SandboxError, of_kind
 
 #: Version of the protocol; the binary says its own first.
@@ -23,6 +23,9 @@ PROTOCOL = 1
 #: Longest JSON text of a frame, and most bytes beside it, as the binary takes them.
 MAX_TEXT_BYTES = 96 << 20
 MAX_DATA_BYTES = 64 << 20
+#: Calls of one process that are under way, and bytes of their requests. Further calls wait here, in order.
+MAX_CALLS = 1000
+MAX_CALLS_BYTES = 256 << 20
 #: Lines of the binary's messages that are kept for the text of an exception.
 KEPT_LINES = 20
 #: Seconds that the last messages of a binary that failed are waited for.
@@ -43,16 +46,107 @@ class Frame(NamedTuple):
 EventHandler = Callable[[Frame], None]
 
 
-class _Pending(NamedTuple):
-    future: Future[Frame]
-    on_event: EventHandler | None
+class Gate:
+    """Bounds the calls that are under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls = 0
+        self._bytes = 0
+        # The places that are waited for, in order, with the sizes of their requests.
+        self._waiting: OrderedDict[Future[None], int] = OrderedDict()
+
+    def enter(self, size: int) -> Future[None]:
+        """Returns the future of a place for a request of this size."""
+        place: Future[None] = Future()
+        with self._lock:
+            self._waiting[place] = size
+        self._admit()
+        return place
+
+    def leave(self, size: int) -> None:
+        """Gives a place back."""
+        with self._lock:
+            self._calls -= 1
+            self._bytes -= size
+        self._admit()
+
+    def give_up(self, place: Future[None], size: int) -> None:
+        """Gives a place back, or takes it out of the queue."""
+        if not place.cancel():
+            self.leave(size)
+            return
+        with self._lock:
+            self._waiting.pop(place, None)
+        # It may have been the one that all others waited for.
+        self._admit()
+
+    def _admit(self) -> None:
+        admitted: list[Future[None]] = []
+        with self._lock:
+            while self._waiting:
+                place, size = next(iter(self._waiting.items()))
+                is_full = self._calls >= MAX_CALLS or self._bytes + size > MAX_CALLS_BYTES
+                # A request that is larger than all may be together goes alone.
+                if is_full and self._calls:
+                    break
+                del self._waiting[place]
+                if place.set_running_or_notify_cancel():
+                    self._calls += 1
+                    self._bytes += size
+                    admitted.append(place)
+        for place in admitted:
+            place.set_result(None)
+
+
+class Call:
+    """A request: it waits for its `place`, is sent, and has an `answer`."""
+
+    def __init__(self, process: Process, number: int, frame: bytes, on_event: EventHandler | None) -> None:
+        self.number = number
+        self.on_event = on_event
+        self.answer: Future[Frame] = Future()
+        self.answer.set_running_or_notify_cancel()
+        self._process = process
+        self._frame = frame
+        self._size = len(frame)
+        self._lock = threading.Lock()
+        self._is_sent = False
+        self._is_given_up = False
+        self.place = process.gate.enter(self._size)
+
+    def send(self) -> None:
+        """Sends the request; the place is given back with the answer.
+
+        Raises:
+            CancelledError: the call was given up.
+        """
+        with self._lock:
+            if self._is_given_up:
+                raise CancelledError
+            gate, size = self._process.gate, self._size
+            self.answer.add_done_callback(lambda _: gate.leave(size))
+            self._is_sent = True
+            frame, self._frame = self._frame, b""
+            # Within the lock: who gives the call up tells the binary after the request.
+            self._process.send_call(self, frame)
+
+    def give_up(self) -> None:
+        """Asks for the end of the request, or gives its place back. Any thread may do so, also more than once."""
+        with self._lock:
+            was_given_up, self._is_given_up = self._is_given_up, True
+        if self._is_sent:
+            self._process.cancel(self.number)
+        elif not was_given_up:
+            self._process.gate.give_up(self.place, self._size)
 
 
 class Process:
     """A running binary. All threads and tasks use it at the same time."""
 
     def __init__(self, arguments: tuple[str, ...]) -> None:
-        self._pending: dict[int, _Pending] = {}
+        self.gate = Gate()
+        self._pending: dict[int, Call] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._messages: deque[str] = deque(maxlen=KEPT_LINES)
@@ -65,6 +159,7 @@ class Process:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
+                env=environment(),
                 start_new_session=True,
             )
         self._socket = ours
@@ -79,23 +174,24 @@ class Process:
         """Whether calls can be made."""
         return self._ended is None
 
-    def call(
-        self, request: dict[str, Any], data: bytes = b"", on_event: EventHandler | None = None
-    ) -> tuple[int, Future[Frame]]:
-        """Sends a request. Returns its number, and the future of its result.
+    def call(self, request: dict[str, Any], data: bytes = b"", on_event: EventHandler | None = None) -> Call:
+        """Makes a call, which its caller sends when it has a place.
 
         `on_event` is called in another thread and must not wait.
         """
-        future: Future[Frame] = Future()
-        future.set_running_or_notify_cancel()
         number = next(self._numbers)
-        frame = _frame({**request, "id": number}, data)
+        return Call(self, number, _frame({**request, "id": number}, data), on_event)
+
+    def send_call(self, call: Call, frame: bytes) -> None:
+        """Sends a call, whose request has these bytes."""
         with self._lock:
-            if self._ended is not None:
-                raise SandboxError(self._ended)
-            self._pending[number] = _Pending(future, on_event)
+            ended = self._ended
+            if ended is None:
+                self._pending[call.number] = call
+        if ended is not None:
+            call.answer.set_exception(SandboxError(ended))
+            return
         self._send(frame)
-        return number, future
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
         """Sends a message that has no answer of its own."""
@@ -171,12 +267,12 @@ class Process:
             return
         error = frame.json.get("error")
         if error is None:
-            pending.future.set_result(frame)
+            pending.answer.set_result(frame)
         else:
-            pending.future.set_exception(of_kind(error["kind"], error["message"]))
+            pending.answer.set_exception(of_kind(error["kind"], error["message"]))
 
     def _end(self, reason: str) -> None:
-        messages = "\n".join(self._messages)
+        messages = without_usage("\n".join(self._messages))
         text = f"{reason}\n{messages}" if messages else f"{reason} (exit status {self._process.returncode})"
         with self._lock:
             self._ended = text
@@ -185,7 +281,7 @@ class Process:
         if not self._greeted.done():
             self._greeted.set_exception(SandboxError(text))
         for waiting in pending:
-            waiting.future.set_exception(SandboxError(text))
+            waiting.answer.set_exception(SandboxError(text))
 
     def _listen(self) -> None:
         assert self._process.stderr is not None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from . import _operations as operations
-from ._operations import Answerer, Ask, Make, MakeStream, Operation, Question, Request
-from ._process import Frame, Process, shared_process
+from ._operations import Answerer, Ask, Code, Make, MakeStream, Operation, Question, Request
+from ._process import Call, Frame, Process, shared_process
 from ._results import Event, File, Result
-from ._settings import Configured, Settings
+from ._settings import Configured, Settings, milliseconds
 
 T = TypeVar("T")
 
@@ -23,14 +23,18 @@ class Sandbox(Configured):
 
     Code has no network, and sees no files, variables or secrets of this machine. One process of the binary serves all
     sandboxes with equal settings, all threads and all tasks. It starts with the first call. When it ends, the calls
-    that wait raise `SandboxError`, and the next one starts another process.
+    that wait raise `SandboxError`, and the next one starts another process. Calls beyond those that the sandbox runs at
+    once wait in order.
+
+    A sandbox can be pickled, for `multiprocessing`: in another program it starts a process there.
 
     Args:
         packages: requirements that every run gets, such as `["rich>=13"]`; what code imports is found without them
-        timeout: seconds of wall-clock time of a run; 60 when not given
-        cpu_timeout: seconds of CPU time of a run; 60 when not given
-        memory: of a run, such as `"2GiB"`, or bytes; 1 GiB when not given
-        output_limit: bytes of output that are kept of a run, and of its value; 1 MiB when not given
+        mounts: directories of the host for all runs and sessions, such as `["./project:/work", "./data:/data:ro"]`
+        timeout: seconds of wall-clock time of a run, 0.05 to 86400; 60 when not given
+        cpu_timeout: seconds of CPU time of a run, 0.05 to 86400; 60 when not given
+        memory: of a run, such as `"2GiB"`, or bytes, 64 MiB to 4 GiB; 1 GiB when not given
+        output_limit: bytes of output that are kept of a run, and of its value, 1 KiB to 64 MiB; 1 MiB when not given
         offline: no network, not even for packages: what is in the binary, in the cache or in `find_links`
         index: URL of the package index; what pip is set to when not given
         find_links: directories of wheels
@@ -38,6 +42,10 @@ class Sandbox(Configured):
         data_dir: directory of the sessions
         cache_dir: directory of compiled code and wheels
         arguments: further options of `brumate stdio`
+
+    Raises:
+        TypeError: an argument has another type.
+        ValueError: an argument has a value that it cannot have.
 
     >>> from brumate import Sandbox
     >>> with Sandbox() as box:
@@ -58,6 +66,7 @@ class Sandbox(Configured):
         *,
         input: Answerer | None = None,
         file_name: str = "",
+        timeout: float | None = None,
     ) -> Result:
         """Runs code in a fresh interpreter, which is gone afterwards.
 
@@ -67,21 +76,32 @@ class Sandbox(Configured):
             input: answers `input()` and `getpass()`, at most 100 times a run; without it they find the end of input.
                 An exception that it raises interrupts the code, and is raised here
             file_name: shown in tracebacks
+            timeout: seconds of wall-clock time of this run, instead of the sandbox's; waiting for others does not count
 
         >>> Sandbox().run("import numpy as np; np.arange(3) ** n", {"n": 2}).value
         [0, 1, 4]
         """
-        return self._wait(lambda ask: operations.run(code, globals, file_name, ask, None), input)
+        given = Code(code, globals, file_name=file_name, timeout=milliseconds(timeout))
+        return self._wait(lambda ask: operations.run(given, ask, None), input)
 
     def stream(
-        self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None
-    ) -> Iterator[Event]:
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: Answerer | None = None,
+        file_name: str = "",
+        timeout: float | None = None,
+    ) -> Generator[Event, None, None]:
         """Runs code as `run` does; yields what it writes and shows as it comes, and its result in the end.
+
+        Closing the generator interrupts the code.
 
         >>> [event.text for event in Sandbox().stream("print('a'); 'b'")]
         ['a\\n', 'b']
         """
-        return _stream(self._settings, lambda ask, listener: operations.run(code, globals, "", ask, listener), input)
+        given = Code(code, globals, file_name=file_name, timeout=milliseconds(timeout))
+        return _stream(self._settings, lambda ask, listener: operations.run(given, ask, listener), input)
 
     def session(self, id: str | None = None) -> Session:
         """Returns a new session, or the one with this `id`, which an earlier program may have made."""
@@ -113,6 +133,8 @@ class Session:
 
     Made by `Sandbox.session`. It sleeps in a file when it is not used. As a context manager it is deleted at the end.
 
+    A copy of this object, also one that was pickled, is the same session; `fork` makes another one.
+
     >>> with Sandbox().session() as session:
     ...     session["x"] = [1, 2]
     ...     result = session.run("x.append(3)")
@@ -134,20 +156,35 @@ class Session:
     def __repr__(self) -> str:
         return f"<brumate.Session {self.id}>"
 
-    def run(self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None) -> Result:
-        """Runs code in the session.
+    def run(
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: Answerer | None = None,
+        timeout: float | None = None,
+    ) -> Result:
+        """Runs code in the session, within `timeout` seconds instead of the sandbox's.
 
         What it changes stays, also when it fails. Code that ends the interpreter changes nothing.
         """
-        return _wait(self._settings, lambda ask: operations.run_cell(self.id, code, globals, ask, None), input)
+        given = Code(code, globals, self.id, timeout=milliseconds(timeout))
+        return _wait(self._settings, lambda ask: operations.run(given, ask, None), input)
 
     def stream(
-        self, code: str, globals: Mapping[str, Any] | None = None, *, input: Answerer | None = None
-    ) -> Iterator[Event]:
-        """Runs code as `run` does; yields what it writes and shows as it comes, and its result in the end."""
-        return _stream(
-            self._settings, lambda ask, listener: operations.run_cell(self.id, code, globals, ask, listener), input
-        )
+        self,
+        code: str,
+        globals: Mapping[str, Any] | None = None,
+        *,
+        input: Answerer | None = None,
+        timeout: float | None = None,
+    ) -> Generator[Event, None, None]:
+        """Runs code as `run` does; yields what it writes and shows as it comes, and its result in the end.
+
+        Closing the generator interrupts the code.
+        """
+        given = Code(code, globals, self.id, timeout=milliseconds(timeout))
+        return _stream(self._settings, lambda ask, listener: operations.run(given, ask, listener), input)
 
     def __getitem__(self, name: str) -> Any:
         """Returns a variable of one of Python's own types, a numpy array or a pandas object.
@@ -221,7 +258,30 @@ class Session:
         return _wait(self._settings, lambda ask: operation, None)
 
 
-def _wait(settings: Settings, make: Make[T], input: Answerer | None) -> T:
+class _Interrupter:
+    """Gives up the call that another thread makes, whether it waits or runs, and those that it makes later."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._call: Call | None = None
+        self._is_given_up = False
+
+    def take(self, call: Call) -> None:
+        with self._lock:
+            self._call = call
+            is_given_up = self._is_given_up
+        if is_given_up:
+            call.give_up()
+
+    def give_up(self) -> None:
+        with self._lock:
+            self._is_given_up = True
+            call = self._call
+        if call is not None:
+            call.give_up()
+
+
+def _wait(settings: Settings, make: Make[T], input: Answerer | None, interrupter: _Interrupter | None = None) -> T:
     process = shared_process(settings.command_line())
     failures: list[BaseException] = []
     ask = None if input is None else _asker(process, input, failures)
@@ -229,7 +289,7 @@ def _wait(settings: Settings, make: Make[T], input: Answerer | None) -> T:
     try:
         request = next(operation)
         while True:
-            request = operation.send(_answer(process, request))
+            request = operation.send(_answer(process, request, interrupter))
     except StopIteration as end:
         if failures:
             raise failures[0]
@@ -237,13 +297,18 @@ def _wait(settings: Settings, make: Make[T], input: Answerer | None) -> T:
         return value
 
 
-def _answer(process: Process, request: Request) -> Frame:
-    number, future = process.call(request.json, request.data, request.on_event)
+def _answer(process: Process, request: Request, interrupter: _Interrupter | None) -> Frame:
+    call = process.call(request.json, request.data, request.on_event)
     try:
-        return future.result()
-    except KeyboardInterrupt:
-        # The code in the sandbox is interrupted too, and given up.
-        process.cancel(number)
+        if interrupter is not None:
+            interrupter.take(call)
+        call.place.result()
+        call.send()
+        return call.answer.result()
+    except BaseException:
+        if not call.answer.done():
+            # Control-C, or what another handler of a signal raises: the code in the sandbox is interrupted too.
+            call.give_up()
         raise
 
 
@@ -269,21 +334,23 @@ def _reply(process: Process, input: Answerer, failures: list[BaseException], que
     process.tell({"call": "answer", "of": question.request, "text": text})
 
 
-def _stream(settings: Settings, make: MakeStream, input: Answerer | None) -> Iterator[Event]:
+def _stream(settings: Settings, make: MakeStream, input: Answerer | None) -> Generator[Event, None, None]:
     events: queue.SimpleQueue[Event | Future[Result]] = queue.SimpleQueue()
     finished: Future[Result] = Future()
+    interrupter = _Interrupter()
 
     def work() -> None:
         try:
-            finished.set_result(_wait(settings, lambda ask: make(ask, events.put), input))
+            finished.set_result(_wait(settings, lambda ask: make(ask, events.put), input, interrupter))
         except BaseException as error:
             finished.set_exception(error)
         events.put(finished)
 
     threading.Thread(target=work, name="brumate-stream", daemon=True).start()
-    while True:
-        event = events.get()
-        if isinstance(event, Future):
-            yield event.result()
-            return
-        yield event
+    try:
+        while not isinstance(event := events.get(), Future):
+            yield event
+    finally:
+        if not finished.done():
+            interrupter.give_up()
+    yield event.result()

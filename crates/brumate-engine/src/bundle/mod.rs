@@ -13,9 +13,10 @@ mod content;
 pub(crate) mod pack;
 
 pub use content::Content;
-#[allow(unused_imports, reason = "the table of a development build has none")]
-use pack::Frame;
+pub(crate) use pack::OpenError;
 use pack::Packed;
+#[allow(unused_imports, reason = "the table of a development build has none")]
+use pack::{Frame, Mark};
 
 include!(concat!(env!("OUT_DIR"), "/bundle.rs"));
 

@@ -14,6 +14,9 @@ pub const DEFAULT_READY: usize = 2;
 pub struct SandboxConfig {
     /// Directory of compiled modules and images. It is made with mode 0700 if it does not exist.
     pub cache_dir: PathBuf,
+    /// The bundle file, for a program that is handed out without its packages; `None`: it is looked for at the end of the program and
+    /// beside it.
+    pub bundle_file: Option<PathBuf>,
     /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.
     pub require_jail: bool,
     /// Called for progress of compiling.
@@ -51,6 +54,7 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         SandboxConfig {
             cache_dir: PathBuf::new(),
+            bundle_file: None,
             require_jail: false,
             progress: None,
             program: None,

@@ -64,6 +64,9 @@ pub enum Error {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] crate::cache_dir::CacheError),
+    /// The bundle cannot be opened.
+    #[error(transparent)]
+    Bundle(#[from] crate::bundle::OpenError),
     /// A hibernated session cannot be resumed by this version of Brumate on this host; its files can be recovered
     /// ([`super::Sandbox::recover`]). The text has the reason.
     #[error("{0}")]

@@ -162,10 +162,11 @@ impl Machine {
     ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
         let list = directory.map(file_checks::checked).transpose()?;
         let number = self.interrupt_handle().number();
+        let wall = request.wall.unwrap_or(self.limits.wall);
         let question =
             ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
         let fds: Vec<_> = checkpoint.flatten().into_iter().collect();
-        let answer = self.converse(&question, &fds, Some(events), self.limits.wall).await;
+        let answer = self.converse(&question, &fds, Some(events), wall).await;
         self.interrupt_handle.execution_ended();
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
             return Err(self.misbehaved("an answer to another question").await);

@@ -140,7 +140,7 @@ impl Sandbox {
             Some(program) => program,
             None => std::env::current_exe()?,
         };
-        bundle::pack::open(&config.cache_dir)?;
+        bundle::pack::open(&config.cache_dir, config.bundle_file.as_deref())?;
         let fingerprint =
             compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);

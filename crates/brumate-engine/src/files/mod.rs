@@ -22,12 +22,14 @@ use brumate_vfs::{
     Archive, ArchiveLimits, Device, INSTALLER, INSTALLER_LAYER, LayerBytes, MountOptions, Vfs, VfsConfig,
 };
 
+/// `sys.prefix`. The guest cannot change anything below it.
+pub(crate) const PREFIX: &str = "/usr";
 /// Standard library.
-pub(crate) const STDLIB: &str = "/lib/python3.14";
+pub(crate) const STDLIB: &str = "/usr/lib/python3.14";
 /// Wheels of the bundle.
-pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
+pub(crate) const SITE_PACKAGES: &str = "/usr/lib/python3.14/site-packages";
 /// Our driver.
-pub(crate) const DRIVER: &str = "/lib/brumate";
+pub(crate) const DRIVER: &str = "/usr/lib/brumate";
 /// Home and working directory of the guest.
 pub(crate) const HOME: &str = "/home/user";
 /// Home and working directory of sessions. The driver changes to it with the first session.
@@ -164,12 +166,13 @@ fn build(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Box<dyn std::error::Er
     }
     // Layers are merged into it later, and the guest must not change them either.
     vfs.create_directories(PACKAGES.as_bytes(), 0o755)?;
-    vfs.seal(STDLIB.as_bytes())?;
 
     for (path, content) in bundle::GUEST {
         vfs.mount_file(format!("{DRIVER}/{path}").as_bytes(), path.as_bytes(), embedded(content), 0o644)?;
     }
-    vfs.seal(DRIVER.as_bytes())?;
+    vfs.seal(PREFIX.as_bytes())?;
+    // As where `/usr` is merged: the directory has both names.
+    vfs.create_link(b"/lib", b"usr/lib")?;
 
     vfs.create_directories(HOME.as_bytes(), 0o755)?;
     vfs.create_directories(WORKSPACE.as_bytes(), 0o755)?;

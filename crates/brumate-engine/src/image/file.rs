@@ -20,7 +20,7 @@ use crate::trace::Pages;
 pub(crate) const HEADER_BYTES: u64 = 4096;
 
 /// Version of this layout and of everything an image holds.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// Largest memory of a base image, in bytes.
 pub(crate) const MAX_MEMORY: u64 = 1 << 30;

@@ -47,7 +47,18 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     bind!(linker, ENV, "__syscall_mkdirat", dirs::mkdirat memory, dirfd: i32, path: u32, mode: i32);
     bind!(linker, ENV, "__syscall_rmdir", dirs::rmdir memory, path: u32);
     bind!(linker, ENV, "__syscall_getdents64", dirs::getdents64 memory, fd: i32, buf: u32, size: i32);
-    bind!(linker, ENV, "__syscall_openat", files::openat memory, dirfd: i32, path: u32, flags: i32, va: u32);
+    linker.func_wrap(
+        ENV,
+        "__syscall_openat",
+        |mut caller: Caller<'_, Host>, dirfd: i32, path: u32, flags: i32, va: u32| -> i32 {
+            let (mut memory, host) = split(&mut caller);
+            let fd = files::openat(&mut host.vfs, &mut memory, dirfd, path, flags, va);
+            if host.vfs.is_process_file(fd) {
+                host.tell_process();
+            }
+            fd
+        },
+    )?;
     bind!(linker, ENV, "__syscall_readlinkat", files::readlinkat memory, dirfd: i32, path: u32, buf: u32, size: i32);
     bind!(linker, ENV, "__syscall_symlinkat", files::symlinkat memory, target: u32, dirfd: i32, link: u32);
     bind!(linker, ENV, "__syscall_unlinkat", files::unlinkat memory, dirfd: i32, path: u32, flags: i32);

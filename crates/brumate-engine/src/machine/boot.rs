@@ -13,12 +13,12 @@ use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
 use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
-use crate::files::{DRIVER, EVENT_FD, HOME, SITE_PACKAGES, STDLIB, file_system};
+use crate::files::{DRIVER, EVENT_FD, HOME, PREFIX, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
 use crate::libc::ffi::Closures;
 use crate::libc::zone::Zone;
 use crate::link::{self, Helper, Libraries};
-use brumate_vfs::Vfs;
+use brumate_vfs::{EXECUTABLE, Vfs};
 
 /// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
 /// that recursion in C ends cleanly long before the native stack does.
@@ -162,7 +162,7 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
         failed |= set_int.call(&mut *store, (config, name, value))? != 0;
     }
     for (name, value) in
-        [("home", "/"), ("stdlib_dir", STDLIB), ("program_name", "python"), ("executable", "/bin/python")]
+        [("home", PREFIX), ("stdlib_dir", STDLIB), ("program_name", "python"), ("executable", EXECUTABLE)]
     {
         let (name, value) = (text(store, name)?, text(store, value)?);
         failed |= call(store, instance, "PyInitConfig_SetStr", &[config, name, value])? != 0;

@@ -15,6 +15,30 @@ struct ExecuteReply {
     printed: bool,
 }
 
+/// File name of the code of `python -c`; the guest's `space.COMMAND_NAME`.
+const COMMAND_NAME: &str = "<string>";
+
+/// Returns the arguments that a program is started with, as its `sys.orig_argv` has them.
+fn command_line(request: &Execute) -> Vec<&str> {
+    let mut line = vec!["python"];
+    let arguments = request.argv.iter().map(String::as_str);
+    match request.mode {
+        // The first argument is the option, as in `sys.argv`.
+        ExecuteMode::Module => {
+            line.extend(["-m", &request.code]);
+            line.extend(arguments.skip(1));
+        }
+        ExecuteMode::Script if request.file_name == COMMAND_NAME => {
+            line.extend(["-c", &request.code]);
+            line.extend(arguments.skip(1));
+        }
+        ExecuteMode::Script | ExecuteMode::Server if request.argv.is_empty() => line.push(&request.file_name),
+        ExecuteMode::Script | ExecuteMode::Server => line.extend(arguments),
+        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => {}
+    }
+    line
+}
+
 impl Worker {
     /// Runs the request code path once so that its pages are resident.
     pub(super) fn warm_up(&mut self) -> Result<(), WireError> {
@@ -45,7 +69,9 @@ impl Worker {
             serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
-        self.machine.host().account.refused = false;
+        let host = self.machine.host();
+        host.account.refused = false;
+        host.vfs.process_mut().set_command_line(command_line(request));
         let since = self.machine.host().vfs.last_change();
         let before = cpu_time();
         crate::signals::arm(number);

@@ -15,6 +15,8 @@ pub(crate) struct NewEntry<'a> {
     pub(crate) entry: &'a Entry,
     /// Server that the entry starts.
     pub(crate) server: &'a str,
+    /// Option before the names of variables in its arguments.
+    pub(crate) variable_option: Option<&'a str>,
     /// Whether it may take the place of an entry that starts something else.
     pub(crate) may_replace: bool,
 }
@@ -30,9 +32,24 @@ impl NewEntry<'_> {
     }
 }
 
+/// Returns the variables of an older entry that its arguments name after `option`, and that the new one lacks.
+fn kept_variables<'a>(old: &'a Member, entry: &'a Entry, option: &'a str) -> Vec<&'a str> {
+    let variables = old.node.member("env").and_then(|env| env.node.members()).unwrap_or_default();
+    let named =
+        |words: &'a [String]| words.windows(2).filter(move |words| words[0] == option).map(|words| words[1].as_str());
+    let mut names: Vec<&str> = Vec::new();
+    for name in named(arguments(old)) {
+        let stays = variables.iter().any(|variable| variable.key == name) && !named(&entry.args).any(|new| new == name);
+        if stays && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Puts an entry into a text. `None` is a file that does not exist.
 pub(crate) fn put(text: Option<&str>, new: &NewEntry<'_>, record: &Record) -> Result<Edited, Refusal> {
-    let NewEntry { client, name, entry, server, may_replace } = *new;
+    let NewEntry { client, name, entry, server, variable_option, may_replace } = *new;
     let before = text.unwrap_or_default();
     let document = read(before, client, name)?;
     let style = Style::of(before, document.root.as_ref());
@@ -47,6 +64,14 @@ pub(crate) fn put(text: Option<&str>, new: &NewEntry<'_>, record: &Record) -> Re
     if old.is_some() && !may_replace && !(same && known.is_some()) {
         return Err(Refusal::Taken);
     }
+    let with_names;
+    let entry = match (old, variable_option) {
+        (Some(old), Some(option)) if same => {
+            with_names = entry.with_names(option, &kept_variables(old, entry, option));
+            &with_names
+        }
+        _ => entry,
+    };
     let replaced = match (known, old) {
         (Some(known), _) => known.replaced.clone(),
         (None, old) => old.map(|old| before[old.node.range.clone()].to_owned()),

@@ -1,6 +1,6 @@
 //! Entries put into files of all kinds.
 
-use brumate_mcp_clients::{Action, Client, InstallError, Mode};
+use brumate_mcp_clients::{Action, Client, Entry, InstallError, Mode};
 
 use crate::home::{Home, entry};
 
@@ -114,6 +114,34 @@ fn an_entry_of_the_same_server_keeps_its_other_keys_and_variables() {
     assert_eq!(home.text(), expected);
     home.remove("n").expect("removed");
     assert_eq!(home.text(), before);
+}
+
+#[test]
+fn variables_that_stay_are_named_in_the_arguments_as_well() {
+    let home = Home::new();
+    let install = |variables: &[&str], rest: &[&str]| {
+        let names = variables.iter().flat_map(|name| ["--env-var", name]);
+        let args = ["run"].into_iter().chain(names).chain(rest.iter().copied()).map(str::to_owned).collect();
+        let env = variables.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+        let new = Entry { command: "/usr/bin/brumate".to_owned(), args, env };
+        let file = home.file().of_server("f.py").naming_variables("--env-var");
+        let change = file.install("My Analytics Server", &new, Mode::Write).expect("installed");
+        let entry =
+            serde_json::from_str::<serde_json::Value>(&home.text()).expect("JSON")["mcpServers"]["My Analytics Server"]
+                .take();
+        let names: Vec<String> = entry["env"].as_object().map(|env| env.keys().cloned().collect()).unwrap_or_default();
+        (change.action(), entry["args"].clone(), names)
+    };
+    let args = |words: &[&str]| serde_json::json!(words);
+    install(&["A"], &["f.py"]);
+    let both = args(&["run", "--env-var", "A", "--env-var", "B", "f.py"]);
+    assert_eq!(install(&["B"], &["f.py"]), (Action::Updated, both, vec!["A".to_owned(), "B".to_owned()]));
+    assert_eq!(install(&["B"], &["f.py"]).0, Action::Unchanged);
+    let none = args(&["run", "--env-var", "A", "--env-var", "B", "--offline", "f.py"]);
+    assert_eq!(install(&[], &["--offline", "f.py"]).1, none);
+    // What the user has put there by hand is for the program, and not for the server in the sandbox.
+    home.write(home.text().replace("\"A\": \"1\"", "\"RUST_LOG\": \"debug\""));
+    assert_eq!(install(&[], &["f.py"]).1, args(&["run", "--env-var", "B", "f.py"]));
 }
 
 /// A server chooses its own name. An entry that somebody trusts must not become this server's.

@@ -72,10 +72,10 @@ impl ClientCredentials {
     /// [`issuer`](ClientCredentials::issuer) is set: an assertion that another server accepts is a secret.
     pub fn assertion<F, Fut>(id: impl Into<String>, assert: F) -> Self
     where
-        F: Fn(String) -> Fut + Send + Sync + 'static,
+        F: FnOnce(String) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
-        let assert: MakeAssertion = Arc::new(move |issuer| Box::pin(assert(issuer)));
+        let assert: MakeAssertion = Arc::new(move |issuer| Box::pin(assert.clone()(issuer)));
         Self::new(id, Ok(ClientProof::Assertion(assert)))
     }
 

@@ -7,7 +7,7 @@ use super::metadata::{self, ProtectedResource};
 use super::registration::identify;
 use super::store::StoredTokens;
 use super::token::{self, TokenError, Tokens};
-use super::{AuthError, Authorizer, OAuth, Secret, TokenChallenge};
+use super::{AuthError, Authorizer, ClientRegistration, OAuth, Secret, TokenChallenge};
 use crate::oauth::{random_token, s256};
 use crate::outbound::{AddressPolicy, Outbound};
 use futures::future::BoxFuture;
@@ -221,15 +221,8 @@ impl Inner {
         scopes: Option<BTreeSet<String>>,
     ) -> Result<(), AuthError> {
         let registered = self.config.registration.as_ref();
-        // A public client may have been used anywhere. That says nothing of the issuer of a secret that was given since.
-        let is_known = |stored: &&StoredTokens| {
-            registered.is_none_or(|registered| {
-                registered.issuer != IssuerPin::Unset
-                    || registered.secret.is_none()
-                    || registered.secret == stored.identity.secret
-            })
-        };
-        let known = current.stored.as_ref().filter(is_known).map(|stored| stored.issuer.as_str());
+        let known = current.stored.as_ref().filter(|stored| names_issuer(stored, registered));
+        let known = known.map(|stored| stored.issuer.as_str());
         let issuer = match registered {
             Some(registered) => {
                 registered.issuer.choose(&registered.id, registered.secret.is_some(), known, &found.issuers)?
@@ -309,6 +302,62 @@ impl Inner {
     }
 }
 
+/// Returns whether stored tokens say which authorization server a client is for. A public client may have been used anywhere: that says
+/// nothing of the issuer of a secret that was given since.
+fn names_issuer(stored: &StoredTokens, registered: Option<&ClientRegistration>) -> bool {
+    registered.is_none_or(|registered| {
+        registered.issuer != IssuerPin::Unset
+            || registered.secret.is_none()
+            || registered.secret == stored.identity.secret
+    })
+}
+
 fn join(scopes: &BTreeSet<String>) -> String {
     scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::token::Identity;
+
+    /// What is stored of a client that was used with an authorization server.
+    fn used_with(secret: Option<&str>) -> StoredTokens {
+        let identity = Identity {
+            id: "app".to_owned(),
+            secret: secret.map(Secret::new),
+            method: None,
+            redirect: None,
+            secret_ends: None,
+            is_refused: false,
+        };
+        StoredTokens {
+            issuer: "https://elsewhere.example".to_owned(),
+            resource: "https://mcp.example/mcp".to_owned(),
+            identity,
+            tokens: None,
+            scopes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_public_client_that_was_used_says_nothing_of_the_issuer_of_a_later_secret() {
+        let (public, secret) = (ClientRegistration::public("app"), || ClientRegistration::secret("app", "s3cret"));
+        for (stored, registered, says) in [
+            (None, None, true),
+            (None, Some(public.clone()), true),
+            (None, Some(secret()), false),
+            (Some("s3cret"), Some(secret()), true),
+            (Some("another"), Some(secret()), false),
+            (None, Some(secret().issuer("https://auth.example")), true),
+            (Some("s3cret"), Some(public), true),
+        ] {
+            assert_eq!(names_issuer(&used_with(stored), registered.as_ref()), says, "{stored:?} {registered:?}");
+        }
+        // Such a secret is sent to nobody.
+        let registered = secret();
+        let named = ["https://elsewhere.example".to_owned()];
+        let refused = registered.issuer.choose(&registered.id, true, None, &named).unwrap_err();
+        assert!(refused.to_string().contains("elsewhere.example"), "{refused}");
+    }
 }

@@ -54,10 +54,10 @@ impl PageVisitor {
 
     pub(super) fn visited<F, Fut>(redirect: Url, visit: F) -> Self
     where
-        F: Fn(String) -> Fut + Send + Sync + 'static,
+        F: FnOnce(String) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
-        Self::Program(redirect, Arc::new(move |url| Box::pin(visit(url))))
+        Self::Program(redirect, Arc::new(move |url| Box::pin(visit.clone()(url))))
     }
 
     /// Prepares the address for the answer. It is the one that the client was registered with, if its port is free.

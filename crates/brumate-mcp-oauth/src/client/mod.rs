@@ -164,12 +164,12 @@ impl Bearer {
     /// Calls `token` before each request.
     pub fn new<F, Fut>(token: F) -> Self
     where
-        F: Fn() -> Fut + Send + Sync + 'static,
+        F: FnOnce() -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
         Self {
             token: Arc::new(move || {
-                let token = token();
+                let token = token.clone()();
                 Box::pin(async move { token.await.map(Secret) })
             }),
         }
@@ -331,7 +331,7 @@ impl OAuth {
     #[must_use]
     pub fn on_authorize<F, Fut>(mut self, redirect: &str, visit: F) -> Self
     where
-        F: Fn(String) -> Fut + Send + Sync + 'static,
+        F: FnOnce(String) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<String, AuthError>> + Send + 'static,
     {
         match Url::parse(redirect) {

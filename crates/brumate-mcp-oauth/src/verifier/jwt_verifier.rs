@@ -203,14 +203,22 @@ impl JwtVerifier {
     ///
     /// Returns an error if the token cannot be checked now.
     pub async fn check_token(&self, token: &str) -> Result<Option<Access>, VerifyError> {
-        let verified = match Jwt::parse(token) {
-            Ok(token) => {
-                let keys = self.keys(token.key_id()).await?;
-                token.verify(&keys, &self.source.issuer, SystemTime::now())
-            }
-            Err(reason) => Err(reason),
-        };
+        let verified = self.check_with_reason(token).await?;
         Ok(verified.inspect_err(|reason| tracing::info!(reason, "a token was refused")).ok())
+    }
+
+    /// Returns the access that a token grants, or the reason why the token is not valid.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the token cannot be checked now.
+    pub async fn check_with_reason(&self, token: &str) -> Result<Result<Access, &'static str>, VerifyError> {
+        let token = match Jwt::parse(token) {
+            Ok(token) => token,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let keys = self.keys(token.key_id()).await?;
+        Ok(token.verify(&keys, &self.source.issuer, SystemTime::now()))
     }
 
     /// Returns the authorization server whose tokens it verifies.

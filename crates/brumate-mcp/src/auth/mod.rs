@@ -49,18 +49,24 @@ use async_trait::async_trait;
 
 /// Checks access tokens.
 ///
-/// Functions that take the token as a `String` are verifiers too:
+/// Functions and closures that take the token as a `String` are verifiers too. A closure is cloned for each token: hold what it
+/// captures in an `Arc`.
 ///
 /// ```
 /// use brumate_mcp::Error;
 /// use brumate_mcp::auth::{Access, Protect};
+/// use std::collections::HashMap;
+/// use std::sync::Arc;
 ///
-/// async fn verify(token: String) -> Result<Option<Access>, Error> {
-///     let valid = token == "a token from my database";
-///     Ok(valid.then(|| Access::new("ada").with_scopes(["notes"]).with_audience(["https://mcp.example.com/mcp"])))
-/// }
-///
-/// let protect = Protect::new("https://mcp.example.com/mcp").issuer("https://auth.example.com").verifier(verify);
+/// let resource = "https://mcp.example.com/mcp";
+/// let users = Arc::new(HashMap::from([("a token from my database".to_owned(), "ada")]));
+/// let verify = async move |token: String| {
+///     let user = users.get(&token);
+///     // A token without this server as its audience is refused.
+///     let access = user.map(|user| Access::new(*user).with_scopes(["notes"]).with_audience([resource]));
+///     Ok::<_, Error>(access)
+/// };
+/// let protect = Protect::new(resource).issuer("https://auth.example.com").verifier(verify);
 /// ```
 #[async_trait]
 pub trait TokenVerifier: Send + Sync + 'static {
@@ -71,6 +77,16 @@ pub trait TokenVerifier: Send + Sync + 'static {
     /// Returns an error if the token cannot be checked now. The client gets 503.
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error>;
 
+    /// Returns the access that a token grants, or the reason why the token is not valid, such as "it has expired". The log and the client
+    /// get the reason. By default it does what [`TokenVerifier::verify`] does, and knows no reason.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the token cannot be checked now. The client gets 503.
+    async fn verify_with_reason(&self, token: &str) -> Result<Result<Access, String>, Error> {
+        Ok(self.verify(token).await?.ok_or_else(|| "its verifier does not accept it".to_owned()))
+    }
+
     /// Returns the authorization server whose tokens it checks, if there is exactly one.
     fn issuer(&self) -> Option<&str> {
         None
@@ -80,11 +96,11 @@ pub trait TokenVerifier: Send + Sync + 'static {
 #[async_trait]
 impl<F, Fut> TokenVerifier for F
 where
-    F: Fn(String) -> Fut + Send + Sync + 'static,
+    F: FnOnce(String) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Option<Access>, Error>> + Send,
 {
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
-        self(token.to_owned()).await
+        self.clone()(token.to_owned()).await
     }
 }
 
@@ -93,6 +109,10 @@ where
 impl TokenVerifier for JwtVerifier {
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
         Ok(self.check_token(token).await?)
+    }
+
+    async fn verify_with_reason(&self, token: &str) -> Result<Result<Access, String>, Error> {
+        Ok(self.check_with_reason(token).await?.map_err(str::to_owned))
     }
 
     fn issuer(&self) -> Option<&str> {

@@ -15,6 +15,9 @@ pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The longest access token that is checked, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
+/// The longest description of an error in a challenge, in characters.
+const MAX_DESCRIPTION: usize = 512;
+
 /// The longest subject and the longest client identifier that are accepted, in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
@@ -239,20 +242,23 @@ impl Protection {
         self.issuers.iter().any(|each| each == issuer)
     }
 
-    /// Returns the access that a token grants here; `None` if it grants none.
+    /// Returns the access that a token grants here, or the reason why it grants none.
     ///
     /// # Errors
     ///
     /// Returns an error if the token cannot be checked now.
-    pub(crate) async fn verify(&self, token: &str) -> Result<Option<Access>, Error> {
-        if token.len() > MAX_TOKEN_BYTES {
-            return Ok(None);
-        }
-        let Some(mut access) = self.verifier.verify(token).await? else { return Ok(None) };
-        let refused = |reason: &str| {
-            tracing::info!(reason, "a token was refused");
-            Ok(None)
+    pub(crate) async fn verify(&self, token: &str) -> Result<Result<Access, String>, Error> {
+        let verified = if token.len() > MAX_TOKEN_BYTES {
+            Err(format!("it is longer than {MAX_TOKEN_BYTES} bytes"))
+        } else {
+            self.verifier.verify_with_reason(token).await?.and_then(|access| self.checked(access))
         };
+        Ok(verified.inspect_err(|reason| tracing::info!(reason, "a token was refused")))
+    }
+
+    /// Returns the access that a verifier has found if it holds here, or the reason why it does not.
+    fn checked(&self, mut access: Access) -> Result<Access, String> {
+        let refused = |reason: &str| Err(reason.to_owned());
         let names = [Some(&access.subject), access.client_id.as_ref()];
         if names.into_iter().flatten().any(|name| name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control)) {
             return refused("its subject or its client is no usable name");
@@ -260,15 +266,23 @@ impl Protection {
         if access.expires_at.is_some_and(|ends| ends <= SystemTime::now()) {
             return refused("it has expired");
         }
+        if self.checks_audience && access.audience.is_empty() {
+            tracing::warn!(
+                resource = self.resource,
+                "a token has no audience: set that of the verifier's `Access` with `with_audience([resource])`, or let the verifier \
+                 check it and call `Protect::audience_checked_by_verifier`"
+            );
+            return Err(format!("it has no audience, and tokens for {} are accepted", self.resource));
+        }
         if self.checks_audience && !access.audience.iter().any(|audience| same_resource(audience, &self.resource)) {
-            return refused("it is for another resource");
+            return Err(format!("it is for another resource than {}", self.resource));
         }
         match &access.issuer {
             Some(issuer) if !self.issuers.contains(issuer) => return refused("it is of another issuer"),
             Some(_) => {}
             None => access.issuer = self.issuers.first().cloned(),
         }
-        Ok(Some(access))
+        Ok(access)
     }
 
     /// Returns the scopes that an operation needs, with the scopes that every request needs.
@@ -282,6 +296,7 @@ impl Protection {
     pub(crate) fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> HeaderValue {
         let mut parts = Vec::new();
         if let Some((error, description)) = error {
+            let description = describable(description);
             parts.push(format!("error=\"{error}\", error_description=\"{description}\""));
         }
         parts.push(format!("resource_metadata=\"{}\"", self.metadata_url));
@@ -291,6 +306,12 @@ impl Protection {
         // A URL and scopes have only characters that a header may have.
         HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
     }
+}
+
+/// Returns a text as the description of an error may have it (RFC 6750, section 3), shortened.
+fn describable(text: &str) -> String {
+    let allowed = |c: char| if matches!(c, ' '..='~') && !matches!(c, '"' | '\\') { c } else { '\'' };
+    text.chars().take(MAX_DESCRIPTION).map(allowed).collect()
 }
 
 /// Returns whether two URLs name one resource: they are equal but for a slash at the end.
@@ -313,7 +334,7 @@ mod tests {
             let access = access.clone();
             async move { Ok(Some(access)) }
         };
-        protect.verifier(verifier).build().unwrap().verify("token").await.unwrap()
+        protect.verifier(verifier).build().unwrap().verify("token").await.unwrap().ok()
     }
 
     #[tokio::test]
@@ -345,7 +366,8 @@ mod tests {
         assert!(checked(protect().audience_checked_by_verifier(), Access::new("ada")).await.is_some());
         let long = "x".repeat(MAX_TOKEN_BYTES + 1);
         let never = |_: String| async { Err(Error::new("it is asked")) };
-        assert_eq!(protect().verifier(never).build().unwrap().verify(&long).await.unwrap(), None);
+        let refused = protect().verifier(never).build().unwrap().verify(&long).await.unwrap().unwrap_err();
+        assert!(refused.contains("16384 bytes"), "{refused}");
     }
 
     #[test]
@@ -358,6 +380,8 @@ mod tests {
         );
         let challenge = protection.challenge(Some(("invalid_token", "no")), &[]);
         assert!(challenge.to_str().unwrap().starts_with("Bearer error=\"invalid_token\", error_description=\"no\""));
+        let challenge = protection.challenge(Some(("invalid_token", "a \"b\\c\n€")), &[]);
+        assert!(challenge.to_str().unwrap().contains("error_description=\"a 'b'c''\""), "{challenge:?}");
         let metadata: Value = serde_json::from_slice(&protection.metadata).unwrap();
         assert_eq!(
             metadata,

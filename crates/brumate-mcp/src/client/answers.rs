@@ -70,7 +70,13 @@ fn failed(text: &str, reason: impl std::fmt::Display) -> Option<String> {
     failure(Envelopes::read(text.as_bytes()).pop()?, &format!("the server's message cannot be parsed: {reason}"))
 }
 
-fn failure(envelope: Envelope, reason: &str) -> Option<String> {
+/// Returns the reason why a message of more than `limit` bytes is not read.
+pub(super) fn too_long(limit: usize) -> String {
+    format!("the server's message is longer than {limit} bytes, the most that this client reads")
+}
+
+/// Returns the message in place of one that is not read, from what is known of it.
+pub(super) fn failure(envelope: Envelope, reason: &str) -> Option<String> {
     let Envelope { id, has_method, .. } = envelope;
     let id = id?;
     let error = json!({"code": ErrorCode::PARSE_ERROR.0, "message": reason});

@@ -115,12 +115,12 @@ impl<T> ClientBuilder<T> {
     /// Answers requests to a model (`sampling/createMessage`).
     pub fn on_sampling<F, Fut, E>(mut self, callback: F) -> Self
     where
-        F: Fn(SamplingRequest) -> Fut + Send + Sync + 'static,
+        F: FnOnce(SamplingRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<SamplingResult, E>> + Send + 'static,
         E: Into<Error>,
     {
         self.input_callbacks.sampling = Some(Arc::new(move |request| {
-            let answer = callback(request);
+            let answer = callback.clone()(request);
             Box::pin(async move { answer.await.map_err(Into::into) })
         }));
         self
@@ -129,7 +129,7 @@ impl<T> ClientBuilder<T> {
     /// Shows forms to the user (`elicitation/create`). Accepted content is completed with the form's defaults.
     pub fn on_form<F, Fut>(mut self, callback: F) -> Self
     where
-        F: Fn(FormRequest) -> Fut + Send + Sync + 'static,
+        F: FnOnce(FormRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = ElicitationResult<Map<String, Value>>> + Send + 'static,
     {
         self.input_callbacks.form = Some(infallible(callback));
@@ -139,7 +139,7 @@ impl<T> ClientBuilder<T> {
     /// Shows pages to the user (`elicitation/create`, mode `url`).
     pub fn on_url<F, Fut>(mut self, callback: F) -> Self
     where
-        F: Fn(UrlRequest) -> Fut + Send + Sync + 'static,
+        F: FnOnce(UrlRequest) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = UrlElicitationResult> + Send + 'static,
     {
         self.input_callbacks.url = Some(infallible(callback));
@@ -156,7 +156,7 @@ impl<T> ClientBuilder<T> {
     /// [`Client::notify_roots_changed`].
     pub fn on_roots<F, Fut>(mut self, callback: F) -> Self
     where
-        F: Fn() -> Fut + Send + Sync + 'static,
+        F: FnOnce() -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Vec<Root>> + Send + 'static,
     {
         self.input_callbacks.roots = Some(infallible(move |()| callback()));

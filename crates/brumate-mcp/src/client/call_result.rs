@@ -3,6 +3,7 @@
 use super::answers::{take_exact, with_numbers_as_text};
 use super::error::ClientError;
 use crate::content::Content;
+use crate::numbers::read;
 use rmcp::model as wire;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -108,12 +109,18 @@ impl CallToolResult {
                 Value::Object(object) if object.len() == 1 => object.get("result").cloned(),
                 _ => None,
             };
-            return match (serde_json::from_value(structured), wrapped) {
-                (Err(_), Some(value)) => serde_json::from_value(value).map_err(invalid),
+            return match (read(structured, serde_json::from_value), wrapped) {
+                (Err(_), Some(value)) => read(value, serde_json::from_value).map_err(invalid),
                 (parsed, _) => parsed.map_err(invalid),
             };
         }
         let text = result.text();
+        // A text in quotes is a text before it is JSON.
+        if text.starts_with('"')
+            && let Ok(text) = serde_json::from_value(text.as_str().into())
+        {
+            return Ok(text);
+        }
         brumate_json::from_str(&text).or_else(|error| serde_json::from_value(text.into()).map_err(|_| invalid(error)))
     }
 }
@@ -131,6 +138,9 @@ mod tests {
         assert_eq!(result(Some(json!({"result": 3})), "3").parse::<i64>().unwrap(), 3);
         assert_eq!(result(None, "[1, 2]").parse::<Vec<i64>>().unwrap(), [1, 2]);
         assert_eq!(result(None, "not JSON").parse::<String>().unwrap(), "not JSON");
+        assert_eq!(result(None, "\"quoted\"").parse::<String>().unwrap(), "\"quoted\"");
+        assert_eq!(result(None, "3").parse::<String>().unwrap(), "3");
+        assert_eq!(result(Some(json!({"result": 3.0})), "3.0").parse::<u8>().unwrap(), 3);
         assert_eq!(result(Some(json!({"result": 3})), "").parse::<Value>().unwrap(), json!({"result": 3}));
         let error = result(Some(json!({"a": 1})), "").parse::<i64>().unwrap_err();
         assert!(matches!(error, ClientError::InvalidResult(_)), "{error}");

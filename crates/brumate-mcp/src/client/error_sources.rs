@@ -1,4 +1,4 @@
-//! Errors of rmcp and of its transports, as errors of clients.
+//! Errors of rmcp and of its transports, as errors of clients. Texts have no names of types.
 
 use super::error::ClientError;
 use crate::error::causes;
@@ -18,7 +18,7 @@ impl ClientError {
             }
             ServiceError::Timeout { timeout } => Self::Timeout(timeout),
             ServiceError::TransportSend(error) => {
-                of_credentials(error.error.as_ref()).unwrap_or_else(|| Self::Connection(causes(error.error.as_ref())))
+                of_credentials(error.error.as_ref()).unwrap_or_else(|| Self::Connection(reason(error.error.as_ref())))
             }
             other => Self::Connection(other.to_string()),
         }
@@ -29,8 +29,66 @@ impl ClientError {
         if let Some(error) = of_credentials(error) {
             return error;
         }
-        Self::Connect { server: server.to_owned(), reason: causes(error) }
+        Self::Connect { server: server.to_owned(), reason: start_reason(error) }
     }
+}
+
+/// Returns the reason why a connection could not be set up.
+fn start_reason(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => reason(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
+            match (start_reason(discover), start_reason(fallback)) {
+                (one, other) if one == other => one,
+                (discover, initialize) => {
+                    format!("neither `server/discover` nor `initialize` succeeded: {discover}; {initialize}")
+                }
+            }
+        }
+        ClientInitializeError::ConnectionClosed(_) => "the server has closed the connection".to_owned(),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("the server answered with error {}: {}", error.code.0, error.message)
+        }
+        // Their texts have the whole answer.
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "the server's answer to `initialize` is of another kind".to_owned()
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { client_supported, server_supported } => {
+            let versions = |versions: &[rmcp::model::ProtocolVersion]| {
+                versions.iter().map(|version| version.as_str()).collect::<Vec<_>>().join(", ")
+            };
+            format!(
+                "the server speaks {} and the client {}: they have no protocol version in common",
+                versions(server_supported),
+                versions(client_supported)
+            )
+        }
+        other => causes(other),
+    }
+}
+
+/// Returns the reason why a transport failed.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    #[cfg(feature = "client-http")]
+    {
+        use super::http::BackendError;
+        use rmcp::transport::streamable_http_client::StreamableHttpError;
+        let mut source = Some(error);
+        while let Some(error) = source {
+            match error.downcast_ref::<StreamableHttpError<BackendError>>() {
+                Some(StreamableHttpError::Client(error)) => return causes(error),
+                Some(StreamableHttpError::TransportChannelClosed) => return "the connection is closed".to_owned(),
+                Some(StreamableHttpError::UnexpectedContentType(kind)) => {
+                    let kind = kind.as_deref().unwrap_or("none");
+                    return format!(
+                        "the server's answer is neither JSON nor an event stream; its content type: {kind}"
+                    );
+                }
+                _ => source = error.source(),
+            }
+        }
+    }
+    causes(error)
 }
 
 /// Finds a failure of credentials among an error's causes.

@@ -30,6 +30,9 @@ use url::Url;
 /// The largest error answer that is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
 
+/// The longest text of an error answer that is shown, in characters.
+const MAX_ERROR_TEXT: usize = 500;
+
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -253,6 +256,7 @@ async fn refused(
     }
     let status = response.status();
     let is_json = media_type(&response).as_deref() == Some(JSON);
+    let text = media_type(&response).as_deref() == Some("text/plain");
     let retry_after = response.headers().get(::http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.map(str::to_owned);
     let body = http_client::read(response, MAX_ERROR).await.unwrap_or_default();
@@ -260,9 +264,11 @@ async fn refused(
         Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
         _ => None,
     };
-    let ClientJsonRpcMessage::Request(request) = message else {
-        return Err(StreamableHttpError::HttpStatus(HttpStatusError::new(status.as_u16(), retry_after)));
+    let failure = || match (text, error_text(&body)) {
+        (true, Some(text)) => failed(format!("HTTP {status}: {text}")),
+        _ => StreamableHttpError::HttpStatus(HttpStatusError::new(status.as_u16(), retry_after)),
     };
+    let ClientJsonRpcMessage::Request(request) = message else { return Err(failure()) };
     let is_auth = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     if matches!(request.request, ClientRequest::DiscoverRequest(_))
         && status.is_client_error()
@@ -280,8 +286,32 @@ async fn refused(
             let id = error.id.clone().or_else(|| Some(request.id.clone()));
             Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error.error, id), None))
         }
-        _ => Err(StreamableHttpError::HttpStatus(HttpStatusError::new(status.as_u16(), retry_after))),
+        _ => Err(failure()),
     }
+}
+
+/// Returns the text for an unsuccessful answer, with the reason that it gives.
+pub(super) async fn http_error(response: Response) -> String {
+    let status = response.status();
+    let kind = media_type(&response);
+    let body = http_client::read(response, MAX_ERROR).await.unwrap_or_default();
+    let reason = match kind.as_deref() {
+        Some(JSON) => match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => error_text(error.error.message.as_bytes()),
+            _ => None,
+        },
+        Some("text/plain") => error_text(&body),
+        _ => None,
+    };
+    reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"))
+}
+
+/// Returns the beginning of an error answer in plain text, on one line.
+fn error_text(body: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(body);
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.trim().chars().take(MAX_ERROR_TEXT).map(plain).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// Returns the error of an answer that wants other credentials.

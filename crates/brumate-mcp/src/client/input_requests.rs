@@ -77,11 +77,11 @@ pub(super) type Callback<In, Out> = Arc<dyn Fn(In) -> BoxFuture<'static, Result<
 /// Makes a callback of a function that does not fail.
 pub(super) fn infallible<In, Out, F, Fut>(function: F) -> Callback<In, Out>
 where
-    F: Fn(In) -> Fut + Send + Sync + 'static,
+    F: FnOnce(In) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Out> + Send + 'static,
 {
     Arc::new(move |question| {
-        let answer = function(question);
+        let answer = function.clone()(question);
         Box::pin(async move { Ok(answer.await) })
     })
 }

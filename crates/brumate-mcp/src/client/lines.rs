@@ -1,6 +1,6 @@
 //! Messages as lines over two streams.
 
-use super::answers::{fail_all, read};
+use super::answers::{fail_all, read, too_long};
 use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
 use crate::exact_arguments::to_json;
 use brumate_json::Envelopes;
@@ -34,8 +34,7 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             match self.input.next().await? {
                 Some(Line::Whole(line)) => self.received.extend(messages(&line)),
                 Some(Line::TooLong(envelopes)) => {
-                    let reason = format!("the server's message is longer than {MAX_LINE_BYTES} bytes");
-                    self.received.extend(fail_all(envelopes, &reason));
+                    self.received.extend(fail_all(envelopes, &too_long(MAX_LINE_BYTES)));
                 }
                 None => return Ok(false),
             }

@@ -2,6 +2,7 @@
 
 use super::error::ClientError;
 use super::info::{PromptInfo, ResourceInfo, TemplateInfo, ToolInfo};
+use super::skills::SkillInfo;
 use super::{Client, unexpected, with_timeout};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, PaginatedRequestParams, ServerResult};
@@ -48,11 +49,13 @@ lists! {
         "resources/templates/list" ListResourceTemplatesRequest, ListResourceTemplatesResult.resource_templates;
     /// Returns the server's prompts.
     prompts: PromptInfo = "prompts/list" ListPromptsRequest, ListPromptsResult.prompts;
+    /// Returns the server's skills (the extension *Skills*, SEP-2640).
+    skills: SkillInfo = "skills/list" ListSkillsRequest, ListSkillsResult.skills;
 }
 
 impl Client {
     /// Reads pages until there are no more, or until a cursor comes again.
-    async fn pages<T>(
+    pub(super) async fn pages<T>(
         &self,
         name: &str,
         make: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
@@ -78,7 +81,7 @@ impl Client {
     }
 }
 
-fn read<T: DeserializeOwned>(items: Vec<impl Serialize>) -> Result<Vec<T>, ClientError> {
+pub(super) fn read<T: DeserializeOwned>(items: Vec<impl Serialize>) -> Result<Vec<T>, ClientError> {
     let invalid = |error: serde_json::Error| ClientError::InvalidResult(error.to_string());
     items
         .into_iter()

@@ -47,6 +47,7 @@ mod lists;
 mod observed_transport;
 mod prompt;
 mod request;
+mod skills;
 #[cfg(feature = "client-http")]
 mod sse;
 mod subscription;
@@ -82,6 +83,7 @@ pub use input_requests::{FormRequest, SamplingRequest, UrlRequest};
 pub use lists::{MAX_LIST_ITEMS, MAX_LIST_PAGES};
 pub use prompt::{GetPromptRequest, GetPromptResult};
 pub use request::MAX_INPUT_ROUNDS;
+pub use skills::{SkillFile, SkillFrontmatter, SkillInfo};
 pub use subscription::ResourceSubscription;
 #[cfg(feature = "server")]
 pub use target::ServerTarget;

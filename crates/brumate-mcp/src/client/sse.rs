@@ -1,9 +1,9 @@
 //! HTTP+SSE, the transport of 2024-11-05: an event stream names the URL that messages are posted to.
 
-use super::body::{MAX_MESSAGE, events, media_type};
+use super::body::{events, media_type};
 use super::error::ClientError;
 use super::error_sources::of_credentials;
-use super::http::{HttpBackend, challenges};
+use super::http::{HttpBackend, challenges, http_error};
 use crate::error::causes;
 use crate::exact_arguments::to_json;
 use bytes::Bytes;
@@ -84,7 +84,7 @@ impl Transport<RoleClient> for SseTransport {
             if status.is_success() {
                 return Ok(());
             }
-            Err(io::Error::other(format!("HTTP {status}")))
+            Err(io::Error::other(http_error(response).await))
         }
     }
 
@@ -100,7 +100,7 @@ impl Transport<RoleClient> for SseTransport {
             if event.event.as_deref().is_some_and(|kind| kind != "message") {
                 continue;
             }
-            let Some(data) = event.data.filter(|data| data.len() <= MAX_MESSAGE) else { continue };
+            let Some(data) = event.data else { continue };
             match serde_json::from_str::<ServerJsonRpcMessage>(&data) {
                 Ok(message) => return Some(message),
                 Err(error) => tracing::debug!(%error, "an event is no message"),

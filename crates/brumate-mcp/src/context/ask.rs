@@ -36,7 +36,7 @@ impl Context {
                 validator.check(&content).map_err(|error| {
                     Error::invalid_answer(self, format!("the form's content does not fit its schema: {error}"))
                 })?;
-                Ok(ElicitationResult::Accepted(serde_json::from_value(content)?))
+                Ok(ElicitationResult::Accepted(crate::numbers::read(content, serde_json::from_value)?))
             }
             ElicitationResult::Declined => Ok(ElicitationResult::Declined),
             ElicitationResult::Cancelled => Ok(ElicitationResult::Cancelled),

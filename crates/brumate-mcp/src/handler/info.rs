@@ -25,6 +25,12 @@ impl Handler {
             capabilities["completions"] = json!({});
         }
         let mut extensions = settings.extensions;
+        #[cfg(feature = "skills")]
+        if self.server.skill_catalog().is_some() {
+            // A directory without skills has no resources yet.
+            capabilities["resources"] = json!({"listChanged": true, "subscribe": true});
+            extensions.entry(wire::SKILLS_EXTENSION_ID).or_insert_with(|| json!({"directoryRead": true}));
+        }
         if shared.tools.find(|served| (served.tool.tasks != TaskSupport::Never).then_some(())).is_some() {
             extensions.entry(EXTENSION).or_insert_with(|| json!({}));
         }

@@ -7,6 +7,7 @@ use super::guarded_router::GuardedRouter;
 use super::mount::Mount;
 use super::options::HttpOptions;
 use super::resource_metadata::{self, ProtectedMount};
+use super::server_card;
 use super::tls::Tls;
 use crate::error::ServeError;
 use crate::handler::Handler;
@@ -152,7 +153,7 @@ impl App {
         let everywhere = self.mounts.iter().filter(|mount| mount.host.is_none());
         let default = everywhere.fold(self.merged.clone(), |router, mount| router.merge(mount.router()));
         let default = self.guarded.iter().fold(default, |router, guarded| router.merge(guarded.router()));
-        let default = default.merge(self.metadata(None)).merge(self.authorization());
+        let default = default.merge(self.metadata(None)).merge(self.catalog(None)).merge(self.authorization());
         let mut by_host: Vec<(Authority, Router)> = Vec::new();
         for mount in &self.mounts {
             // No request names a host that cannot be parsed; the guard logs it.
@@ -166,7 +167,8 @@ impl App {
             return default;
         }
         for (host, router) in &mut by_host {
-            *router = router.clone().merge(self.metadata(Some(host))).merge(self.authorization());
+            let others = self.metadata(Some(host)).merge(self.catalog(Some(host))).merge(self.authorization());
+            *router = router.clone().merge(others);
         }
         let by_host = Arc::new(by_host);
         let choose = tower::service_fn(move |request: Request<Body>| {
@@ -186,10 +188,22 @@ impl App {
         Router::new()
     }
 
+    /// Returns the servers of one host, or of every host.
+    fn of_host(&self, host: Option<&Authority>) -> impl Iterator<Item = &Mount> {
+        self.mounts.iter().filter(move |mount| mount.host.as_deref().and_then(Authority::parse).as_ref() == host)
+    }
+
+    /// Returns the route of the list of the servers' cards for one host, or for every host.
+    fn catalog(&self, host: Option<&Authority>) -> Router {
+        let cards: Vec<_> = self.of_host(host).filter_map(|mount| mount.card.as_ref()).collect();
+        let Some((_, guard)) = cards.first() else { return Router::new() };
+        let entries: Vec<_> = cards.iter().map(|(card, _)| card.entry()).collect();
+        server_card::catalog_router(&entries, guard.clone())
+    }
+
     /// Returns the routes of the metadata of the protected servers for one host, or for every host.
     fn metadata(&self, host: Option<&Authority>) -> Router {
-        let of_host = |mount: &&Mount| mount.host.as_deref().and_then(Authority::parse).as_ref() == host;
-        let protected = self.mounts.iter().filter(of_host).filter_map(|mount| {
+        let protected = self.of_host(host).filter_map(|mount| {
             let (protection, guard) = mount.protection.clone()?;
             let path = format!("{}{}", mount.prefix.trim_end_matches('/'), mount.path);
             Some(ProtectedMount { protection, guard, path })
@@ -206,6 +220,10 @@ impl App {
     pub async fn start(&self) -> Result<(), ServeError> {
         if let Some(problem) = &self.problem {
             return Err(ServeError::Setup(problem.clone()));
+        }
+        for mount in &self.mounts {
+            let Some((card, _)) = &mount.card else { continue };
+            card.to_json(mount.server.as_ref()).map_err(ServeError::Setup)?;
         }
         #[cfg(feature = "auth-server")]
         if let Some(auth_server) = &self.auth_server {

@@ -82,17 +82,17 @@ impl Authenticator {
         self.names.is_some() || self.protection.is_some()
     }
 
-    /// Returns the holder of a token; `None` if the token is not valid.
+    /// Returns the holder of a token, or the reason why the token is not valid; an empty one if none is known.
     ///
     /// # Errors
     ///
     /// Returns an error if the token cannot be checked now.
-    pub(crate) async fn verify(&self, token: &str) -> Result<Option<TokenHolder>, Error> {
+    pub(crate) async fn verify(&self, token: &str) -> Result<Result<TokenHolder, String>, Error> {
         let named = self.names.as_ref().filter(|_| token.len() <= MAX_TOKEN_BYTES).and_then(|names| names.0(token));
         if let Some(principal) = named {
-            return Ok(Some(TokenHolder { principal, access: None }));
+            return Ok(Ok(TokenHolder { principal, access: None }));
         }
-        let Some(protection) = &self.protection else { return Ok(None) };
+        let Some(protection) = &self.protection else { return Ok(Err(String::new())) };
         let access = protection.verify(token).await?;
         Ok(access
             .map(|access| TokenHolder { principal: Principal::of_access(&access), access: Some(Arc::new(access)) }))
@@ -130,10 +130,11 @@ impl Authenticator {
             return Err(self.refuse(StatusCode::UNAUTHORIZED, None, text, self.base()));
         };
         let holder = match self.verify(&token).await {
-            Ok(Some(holder)) => holder,
-            Ok(None) => {
+            Ok(Ok(holder)) => holder,
+            Ok(Err(reason)) => {
                 let text = "the token is not valid";
-                return Err(self.refuse(StatusCode::UNAUTHORIZED, Some("invalid_token"), text, self.base()));
+                let text = if reason.is_empty() { text.to_owned() } else { format!("{text}: {reason}") };
+                return Err(self.refuse(StatusCode::UNAUTHORIZED, Some("invalid_token"), &text, self.base()));
             }
             Err(error) => {
                 tracing::error!(%error, "a token cannot be checked");

@@ -44,7 +44,7 @@ impl Credential {
         match self.ends.filter(|ends| *ends <= now) {
             Some(ends) => ends + MAX_AFTER_END > now,
             None => match verifier.verify(&self.token).await {
-                Ok(holder) => holder.is_some_and(|holder| holder.principal == self.principal),
+                Ok(holder) => holder.is_ok_and(|holder| holder.principal == self.principal),
                 Err(_) => true,
             },
         }

@@ -2,14 +2,33 @@
 
 use super::response::Response;
 use axum::body::Body;
+use brumate_json::Envelopes;
+use bytes::Bytes;
 use futures::StreamExt as _;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyStream, StreamBody};
-use serde_json::Value;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// The least size of an answer that is sent as JSON though the client takes events, in bytes. Clients bound an event: Python's `mcp` 2.x
+/// reads at most 1 MiB.
+const LARGE_ANSWER: usize = 512 << 10;
+
+/// How long the beginning of an event stream is held back for a large answer.
+const HELD_BACK: Duration = Duration::from_secs(1);
+
+/// The answers that become a JSON response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonAnswers {
+    /// All answers that come before any other message.
+    All,
+    /// Answers of [`LARGE_ANSWER`] or more that come before any other message, within [`HELD_BACK`].
+    Large,
+}
 
 /// Turns an event stream whose first message is the answer into a JSON response. Other responses stay as they are.
-pub(crate) async fn from_event_stream(response: Response) -> Response {
+pub(crate) async fn from_event_stream(response: Response, answers: JsonAnswers) -> Response {
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == b"text/event-stream");
     if response.status() != StatusCode::OK || !is_stream {
         return response;
@@ -17,16 +36,22 @@ pub(crate) async fn from_event_stream(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let mut frames = BodyStream::new(body);
     let mut read = Vec::new();
-    let mut text = Vec::new();
-    while let Some(frame) = frames.next().await {
-        let Ok(frame) = frame else { break };
-        if let Some(data) = frame.data_ref() {
-            text.extend_from_slice(data);
-        }
+    let until = Instant::now() + HELD_BACK;
+    loop {
+        let frame = match answers {
+            JsonAnswers::All => frames.next().await,
+            // A client that is slow, or a call that is, gets the beginning of its stream.
+            JsonAnswers::Large => match timeout_at(until, frames.next()).await {
+                Ok(frame) => frame,
+                Err(_) => break,
+            },
+        };
+        let Some(Ok(frame)) = frame else { break };
+        let message = frame.data_ref().and_then(message);
         read.push(frame);
-        match first_message(&text) {
+        match message {
             None => {}
-            Some(message) if is_answer(&message) => {
+            Some(message) if is_wanted(&message, answers) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 parts.headers.remove(CACHE_CONTROL);
                 parts.headers.remove(CONTENT_LENGTH);
@@ -39,19 +64,64 @@ pub(crate) async fn from_event_stream(response: Response) -> Response {
     Response::from_parts(parts, Body::new(StreamBody::new(all)))
 }
 
-/// Returns the data of the first event that has data.
-fn first_message(text: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(text).ok()?;
-    let complete = text.rfind("\n\n")?;
-    text[..complete].split("\n\n").find_map(|event| {
-        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
-        let data: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-        let data = data.join("\n");
-        (!data.is_empty()).then_some(data)
-    })
+/// Returns the message of an event, if it has one: it is on one line. Each event is a frame.
+fn message(event: &Bytes) -> Option<Bytes> {
+    let mut lines = event.split(|byte| *byte == b'\n');
+    let data = lines.find_map(|line| line.strip_prefix(b"data:"))?.trim_ascii();
+    (!data.is_empty()).then(|| event.slice_ref(data))
 }
 
-fn is_answer(message: &str) -> bool {
-    let message: Value = serde_json::from_str(message).unwrap_or_default();
-    message.get("method").is_none() && (message.get("result").is_some() || message.get("error").is_some())
+fn is_wanted(message: &[u8], answers: JsonAnswers) -> bool {
+    let is_answer = || Envelopes::read(message).pop().is_some_and(|found| found.is_answer && !found.has_method);
+    (answers == JsonAnswers::All || message.len() >= LARGE_ANSWER) && is_answer()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+
+    const PRIMING: &str = "data: \nid: 1-0\nretry: 3000\n\n";
+    const PROGRESS: &str =
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"result\":1}}\n\n";
+
+    /// Returns the type and the text of what becomes of an event stream. Events that come late have a time.
+    async fn folded(events: Vec<(String, Duration)>, answers: JsonAnswers) -> (String, String) {
+        let events = futures::stream::iter(events).then(|(event, time)| async move {
+            tokio::time::sleep(time).await;
+            Ok::<_, axum::Error>(http_body::Frame::data(Bytes::from(event)))
+        });
+        let mut response = Response::new(Body::new(StreamBody::new(events)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        let folded = from_event_stream(response, answers).await;
+        let kind = folded.headers()[CONTENT_TYPE].to_str().expect("text").to_owned();
+        let text = folded.into_body().collect().await.expect("a body").to_bytes();
+        (kind, String::from_utf8(text.to_vec()).expect("UTF-8"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_that_come_first_are_json() {
+        let answer = |bytes: usize| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"x":"{}"}}}}"#, "x".repeat(bytes));
+        let (small, large) = (answer(10), answer(LARGE_ANSWER));
+        let event = |answer: &str| (format!("data: {answer}\nid: 1-1\n\n"), Duration::ZERO);
+        let first = |event: &str| (event.to_owned(), Duration::ZERO);
+        let late = |(event, _): (String, Duration)| (event, HELD_BACK * 2);
+        for (events, all, some) in [
+            (vec![event(&small)], true, false),
+            (vec![event(&large)], true, true),
+            (vec![first(PRIMING), first(":\n\n"), event(&large)], true, true),
+            (vec![first(PRIMING), event(&small)], true, false),
+            (vec![first(PRIMING), late(event(&large))], true, false),
+            (vec![first(PROGRESS), event(&large)], false, false),
+            (vec![first(PRIMING)], false, false),
+        ] {
+            for (answers, is_json) in [(JsonAnswers::All, all), (JsonAnswers::Large, some)] {
+                let whole: String = events.iter().map(|(event, _)| event.as_str()).collect();
+                let (kind, text) = folded(events.clone(), answers).await;
+                let wanted = if is_json { "application/json" } else { "text/event-stream" };
+                assert_eq!(kind, wanted, "{answers:?} {}", &whole[..whole.len().min(200)]);
+                assert!(if is_json { text == small || text == large } else { text == whole });
+            }
+        }
+    }
 }

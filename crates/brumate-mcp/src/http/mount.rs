@@ -4,6 +4,7 @@ use super::clients::Clients;
 use super::guard::Guard;
 use super::options::HttpOptions;
 use super::running_requests::ShutdownPolicy;
+use super::server_card::{self, ServerCard};
 use super::service::HttpService;
 use super::sse::SseEndpoint;
 use crate::auth::Protection;
@@ -26,6 +27,8 @@ pub(crate) struct Mount {
     pub(crate) shutdown: ShutdownPolicy,
     /// The metadata of the protected resource, and the guard of its requests.
     pub(crate) protection: Option<(Arc<Protection>, Guard)>,
+    /// The server's card, and the guard of its requests.
+    pub(crate) card: Option<(ServerCard, Guard)>,
 }
 
 impl std::fmt::Debug for Mount {
@@ -45,8 +48,9 @@ impl Mount {
         let sse = sse.map(|path| (path, SseEndpoint::new(make.clone(), &options, clients.clone())));
         let service = HttpService::new(make, &options, clients);
         let protection = options.verifier.protection.clone().map(|protection| (protection, Guard::new(&options)));
+        let card = options.card.clone().map(|card| (card, Guard::new(&options)));
         let HttpOptions { path, shutdown, .. } = options;
-        Self { host: None, prefix, server: None, service, sse, path, shutdown, protection }
+        Self { host: None, prefix, server: None, service, sse, path, shutdown, protection, card }
     }
 
     /// Refuses new requests, waits for running ones, and ends all sessions.
@@ -73,6 +77,12 @@ impl Mount {
         let mut router = Router::new().route_service(&self.path, self.service.clone());
         if let Some((path, sse)) = &self.sse {
             router = router.merge(sse.router(path));
+        }
+        if let Some((card, guard)) = &self.card
+            // `App::start` reports an error.
+            && let Ok(json) = card.to_json(self.server.as_ref())
+        {
+            router = router.merge(server_card::card_router(&json, &self.path, guard.clone()));
         }
         match self.prefix.trim_end_matches('/') {
             "" => router,

@@ -7,6 +7,7 @@ use super::limits::{IDLE_SESSION_KEPT_FOR, MAX_IDLE_SESSIONS, ResumptionLimits, 
 use super::proxies::{Network, ProxyPrefix, path_prefix};
 use super::request_body::BodyLimits;
 use super::running_requests::ShutdownPolicy;
+use super::server_card::ServerCard;
 use super::store::EventStore;
 use crate::auth::Protect;
 use crate::error::ServeError;
@@ -56,6 +57,7 @@ pub struct HttpOptions {
     pub(crate) tasks: Option<Tasks>,
     pub(crate) store: Option<Arc<dyn EventStore>>,
     pub(crate) proxy_prefix: ProxyPrefix,
+    pub(crate) card: Option<ServerCard>,
 }
 
 impl Default for HttpOptions {
@@ -87,6 +89,7 @@ impl Default for HttpOptions {
             tasks: None,
             store: None,
             proxy_prefix: ProxyPrefix::default(),
+            card: None,
         }
     }
 }
@@ -107,6 +110,14 @@ impl HttpOptions {
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// Serves a card of the server to everyone, and lists it in the app's catalog. [`App::start`](crate::App::start) reports
+    /// what is wrong with it.
+    #[must_use]
+    pub fn server_card(mut self, card: ServerCard) -> Self {
+        self.card = Some(card);
         self
     }
 

@@ -1,17 +1,23 @@
 //! Bodies of requests: read whole, within limits of size and time.
 
 use super::budget::{Account, Charge};
+use super::parse_errors;
 use super::response::{Response, refusal};
+use crate::incoming::{InvalidMessage, refuse_all};
 use axum::body::Body;
+use brumate_json::{Envelope, Envelopes};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http::header::EXPECT;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most bytes of a refused request's body that are read.
 const MAX_DISCARDED: usize = 64 << 10;
+/// The most bytes of a body that is too large that are read and dropped, beyond those of its limit.
+const MAX_SKIPPED: usize = 64 << 20;
 /// How long a refused request's body is read.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
 
@@ -34,6 +40,33 @@ pub(crate) async fn discard(head: &Parts, mut body: Body) {
     let _ = tokio::time::timeout(DISCARD_TIME, read).await;
 }
 
+/// The messages of a body that is too large, as they are refused. It is in the extensions of the response.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedMessages(pub(crate) Arc<[InvalidMessage]>);
+
+/// Reads the rest of a body that is too large and keeps nothing but its envelopes: a client that still sends would not read the answer.
+async fn skip(mut body: Body, envelopes: &mut Envelopes) {
+    let mut left = MAX_SKIPPED;
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(bytes) = frame.into_data() else { continue };
+        envelopes.feed(&bytes);
+        match left.checked_sub(bytes.len()) {
+            Some(less) => left = less,
+            None => return,
+        }
+    }
+}
+
+/// Makes the refusal of a body of more than `limit` bytes: an error for each request in it.
+fn too_large(limit: usize, envelopes: Vec<Envelope>) -> Response {
+    let refused = InvalidMessage::new(format!("the message is longer than {limit} bytes"), None);
+    let refused = refuse_all(envelopes, &refused);
+    let mut response = parse_errors::answer(&refused);
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response.extensions_mut().insert(RefusedMessages(refused.into()));
+    response
+}
+
 /// The limits of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyLimits {
@@ -49,22 +82,27 @@ impl BodyLimits {
     /// Returns the refusal of a body that is too large or too slow, breaks off, or has no room on the account.
     pub(crate) async fn read(&self, body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
         match tokio::time::timeout(self.time, self.collect(body, account)).await {
-            Ok(Ok(read)) => Ok(read),
-            Ok(Err((status, text))) => Err(Box::new(refusal(status, text))),
+            Ok(read) => read,
             Err(_) => Err(Box::new(refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))),
         }
     }
 
-    async fn collect(&self, mut body: Body, account: &Account) -> Result<(Bytes, Charge), (StatusCode, String)> {
+    async fn collect(&self, mut body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
+        let refused = |status, text: String| Box::new(refusal(status, text));
         let mut charge = account.charge(0);
         let mut read = BytesMut::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| (StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
+            let frame = frame.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
             let Ok(bytes) = frame.into_data() else { continue };
             if read.len() + bytes.len() > self.bytes {
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", self.bytes)));
+                let mut envelopes = Envelopes::default();
+                envelopes.feed(&read);
+                envelopes.feed(&bytes);
+                drop((read, bytes, charge));
+                skip(body, &mut envelopes).await;
+                return Err(Box::new(too_large(self.bytes, envelopes.finish())));
             }
-            charge.try_grow(bytes.len()).map_err(|full| (StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
+            charge.try_grow(bytes.len()).map_err(|full| refused(StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
             read.extend_from_slice(&bytes);
         }
         Ok((read.freeze(), charge))

@@ -2,7 +2,9 @@
 
 use super::clients::Clients;
 use super::guard::Guard;
+use super::json_response::{self, JsonAnswers};
 use super::options::HttpOptions;
+use super::parse_errors;
 use super::request_body::discard;
 use super::request_extensions::StatelessRequest;
 use super::request_scope::{REQUEST_SCOPE, RequestScope};
@@ -11,7 +13,6 @@ use super::response_body::ResponseReservation;
 use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::session::Sessions;
 use super::session_store::PrincipalSessionStore;
-use super::{json_response, parse_errors};
 use crate::handler::Handler;
 use crate::principal::Principal;
 use crate::server::Server;
@@ -289,8 +290,9 @@ impl Endpoint {
             // The session has ended by now.
             *response.status_mut() = StatusCode::OK;
         }
-        if *json && !*stateless && method == Method::POST {
-            response = json_response::from_event_stream(response).await;
+        if method == Method::POST {
+            let answers = if *json && !*stateless { JsonAnswers::All } else { JsonAnswers::Large };
+            response = json_response::from_event_stream(response, answers).await;
         }
         if let Some(followed) = followed {
             response = response.map(|body| Body::new(body.map_frame(move |frame| acknowledging(&followed, frame))));

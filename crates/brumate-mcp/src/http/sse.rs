@@ -8,6 +8,7 @@ use super::guard::Guard;
 use super::options::HttpOptions;
 use super::parse_errors;
 use super::proxies::ProxyPrefix;
+use super::request_body::RefusedMessages;
 use super::response::{Response, refusal};
 use super::response_body::ResponseReservation;
 use super::rpc_errors::{duplicate_id_error, too_many_requests_error};
@@ -72,6 +73,12 @@ struct Session {
 impl Session {
     /// Refuses a message, or the requests of a batch. The client waits for answers to requests on the stream.
     fn refuse(&self, refused: &[InvalidMessage]) -> Response {
+        self.answer_on_stream(refused);
+        parse_errors::answer(refused)
+    }
+
+    /// Answers the requests among messages that are refused, on the stream.
+    fn answer_on_stream(&self, refused: &[InvalidMessage]) {
         for refused in refused.iter().filter(|refused| refused.has_id()) {
             let Some(outbox) = self.outbox.upgrade() else { break };
             let text = refused.to_json().into_bytes();
@@ -79,7 +86,6 @@ impl Session {
             // A client that does not read its answers does not miss this one.
             let _ = outbox.try_send((text, charge));
         }
-        parse_errors::answer(refused)
     }
 }
 
@@ -233,7 +239,12 @@ impl SseEndpoint {
         };
         let bytes = match self.clients.receive(&client, &mut head, body).await {
             Ok(bytes) => bytes,
-            Err(refusal) => return *refusal,
+            Err(refusal) => {
+                if let Some(RefusedMessages(refused)) = refusal.extensions().get() {
+                    session.answer_on_stream(refused);
+                }
+                return *refusal;
+            }
         };
         let bytes = match parse_errors::prepared(&mut head, bytes) {
             Ok(bytes) => bytes,

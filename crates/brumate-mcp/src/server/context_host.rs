@@ -50,6 +50,10 @@ impl Server {
         });
         let handler = found.as_ref().and_then(|(resource, _)| resource.handler.clone());
         let (Some((resource, variables)), Some(handler)) = (found, handler) else {
+            #[cfg(feature = "skills")]
+            if let Some(contents) = self.skill_file(uri) {
+                return Ok((contents, None));
+            }
             return Err(Error::no_resource(uri));
         };
         let contents = handler(ResourceRequest { uri: uri.to_owned(), variables }, context).await?;

@@ -6,11 +6,12 @@
 use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
 use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
-use crate::http::rpc_errors::{duplicate_id_error, too_many_requests_error};
+use crate::http::budget::BudgetExceeded;
+use crate::http::rpc_errors::{duplicate_id_error, not_sent, too_many_requests_error};
 use crate::lowlevel::ResponseBudget;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcError, JsonRpcMessage,
     ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
@@ -24,6 +25,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+/// Longest line that is written, in bytes. As over HTTP, it has room for a resource of 32 MiB in base64.
+const MAX_OUTPUT_BYTES: usize = 48 << 20;
 /// Most invalid lines without an id that are answered with an error. Without it, a peer that echoes its input would cause an
 /// endless exchange.
 const MAX_ERROR_ANSWERS: usize = 1000;
@@ -223,8 +226,29 @@ fn opens_session(request: &ClientRequest) -> bool {
 }
 
 impl<W: AsyncWrite + Unpin> OutputStream<W> {
+    /// Writes a message. In the place of an answer that is too long comes an error. A notification that is too long is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a request is too long, or if the client does not read any more.
     async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        self.write_line(serde_json::to_vec(message)?).await
+        let line = serde_json::to_vec(message)?;
+        if line.len() < MAX_OUTPUT_BYTES {
+            return self.write_line(line).await;
+        }
+        let refused = BudgetExceeded::TooLong { bytes: line.len(), limit: MAX_OUTPUT_BYTES };
+        drop(line);
+        let id = match message {
+            JsonRpcMessage::Response(response) => response.id.clone(),
+            JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => id.clone(),
+            JsonRpcMessage::Request(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, refused)),
+            JsonRpcMessage::Error(_) | JsonRpcMessage::Notification(_) => {
+                tracing::warn!(reason = %refused, "a message to the client was dropped");
+                return Ok(());
+            }
+        };
+        tracing::warn!(reason = %refused, "an answer was replaced by an error");
+        self.write_line(serde_json::to_vec(&not_sent(id, &refused))?).await
     }
 
     async fn write_line(&self, mut line: Vec<u8>) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Notifications of the states of tasks (`notifications/tasks`).
 //!
-//! A client names the tasks in its `subscriptions/listen`. rmcp 3.8 drops their ids from that request. Over HTTP they
+//! A client names the tasks in its `subscriptions/listen`. rmcp 3.11 drops their ids from that request. Over HTTP they
 //! are read from the request's body ([`SubscribedTasks`]) and put into the acknowledgement. On other transports clients
 //! poll (`tasks/get`).
 

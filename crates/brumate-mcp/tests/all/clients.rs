@@ -78,13 +78,15 @@ fn no_example_is_forgotten() {
     }
 }
 
-/// Each block of Rust in the manual is a part of an example or of the README, whose code is compiled.
+/// Each block of Rust in the manual is a part of an example, of the README or of a module of `manual`, whose code is compiled.
 #[test]
 fn code_of_the_manual_is_compiled() {
     let manual = include_str!("../../../../docs/sdk.md");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(directory.join("examples")).expect("the examples").map(|file| file.expect("a file"));
-    let files = files.map(|file| file.path()).filter(|path| path.is_file()).chain([directory.join("README.md")]);
+    let parts = ["application", "callbacks", "state", "verifier"].map(|name| format!("tests/all/manual/{name}.rs"));
+    let others = parts.into_iter().chain(["README.md".to_owned()]).map(|file| directory.join(file));
+    let files = files.map(|file| file.path()).filter(|path| path.is_file()).chain(others);
     let compiled: Vec<String> = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();
     let blocks: Vec<&str> =
         manual.split("\n```rust\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();

@@ -1,11 +1,16 @@
 //! Servers that are protected by access tokens: metadata, challenges, scopes, what belongs to whom.
 
+use crate::log::Log;
 use crate::support::{Answer, Http, MODERN, call, meta, read};
 use axum::body::Body;
 use brumate_mcp::auth::{Access, Protect};
 use brumate_mcp::{App, Context, Elicitation, ElicitationResult, Error, HttpOptions, Server, TaskSupport, Tool, tool};
 use http::StatusCode;
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 const RESOURCE: &str = "http://localhost:8000/mcp";
 
@@ -101,6 +106,38 @@ async fn each_refusal_has_its_challenge() {
     // What is granted is seen by the handler; the token is not.
     let answer = with_token(&http, "ada/app/mcp").call(1, "who", json!({})).await;
     assert!(answer.body.contains(r#"Some((\"ada\", [\"mcp\"])) None true"#), "{}", answer.body);
+}
+
+/// The verifier is a closure that has captured what it knows.
+#[tokio::test]
+async fn a_refused_token_has_its_reason() {
+    let log = Log::default();
+    let _guard = log.subscriber(tracing::Level::INFO).set_default();
+    let ended = SystemTime::now() - Duration::from_secs(1);
+    let known = Arc::new(HashMap::from([
+        ("good".to_owned(), Access::new("ada").with_audience([RESOURCE])),
+        ("bare".to_owned(), Access::new("ada")),
+        ("late".to_owned(), Access::new("ada").with_audience([RESOURCE]).with_expiry(ended)),
+        ("foreign".to_owned(), Access::new("ada").with_audience(["http://localhost:8000/elsewhere"])),
+    ]));
+    let verify = async move |token: String| Ok::<_, Error>(known.get(&token).cloned());
+    let protect = Protect::new(RESOURCE).issuer("https://auth.example").verifier(verify);
+    let http = Http::new(&server(), HttpOptions::new().stateless().protect(protect).expect("settings"));
+    assert_eq!(with_token(&http, "good").call(1, "who", json!({})).await.status, StatusCode::OK);
+    for (token, reason) in [
+        ("bare", "it has no audience, and tokens for http://localhost:8000/mcp are accepted"),
+        ("late", "it has expired"),
+        ("foreign", "it is for another resource than http://localhost:8000/mcp"),
+        ("unknown", "its verifier does not accept it"),
+    ] {
+        let answer = with_token(&http, token).call(1, "who", json!({})).await;
+        let text = format!("the token is not valid: {reason}");
+        assert_eq!((answer.status, answer.body.as_str()), (StatusCode::UNAUTHORIZED, text.as_str()));
+        let challenge = challenge(&answer);
+        assert!(challenge.contains(&format!("error_description=\"{text}\"")), "{challenge}");
+        assert!(log.text().contains(reason), "{}", log.text());
+    }
+    assert!(log.text().contains("Protect::audience_checked_by_verifier"), "{}", log.text());
 }
 
 #[tokio::test]

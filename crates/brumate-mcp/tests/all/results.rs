@@ -31,6 +31,43 @@ async fn maybe(known: bool) -> Option<u8> {
 async fn nothing() {}
 
 #[tool]
+async fn greets() -> String {
+    "\"hello\"\nyou".to_owned()
+}
+
+#[tool]
+async fn borrows() -> Result<&'static str, Error> {
+    Ok("hello")
+}
+
+#[tool]
+async fn may_borrow() -> std::borrow::Cow<'static, str> {
+    "hello".into()
+}
+
+#[tool]
+async fn as_json() -> Json<String> {
+    Json("hello".to_owned())
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Unusual {
+    small: u8,
+    signed: i64,
+    size: usize,
+    ratio: f32,
+    large: u128,
+    address: std::net::IpAddr,
+    maybe: Option<u32>,
+    many: Vec<u16>,
+}
+
+#[tool]
+async fn unusual(value: Unusual, #[arg(default = 1)] times: u8) -> Unusual {
+    Unusual { small: value.small * times, ..value }
+}
+
+#[tool]
 async fn mixed() -> Result<(String, Image, File), Error> {
     Ok(("a".to_owned(), Image::new([1, 2], "png"), File::new("a b.txt", "text")))
 }
@@ -73,6 +110,7 @@ fn server() -> Server {
         .tool(several)
         .tool(maybe)
         .tool(nothing)
+        .tools((greets, borrows, may_borrow, as_json, unusual))
         .tool(mixed)
         .tool(own)
         .tool(linked)
@@ -104,6 +142,47 @@ async fn values_become_text_and_structured_content_with_a_schema() {
     assert!(schema("several")["$defs"]["Weather"].is_object());
     assert_eq!(schema("nothing"), Value::Null);
     assert_eq!(schema("mixed"), Value::Null);
+}
+
+/// A text is sent once; `Json` makes structured content of it.
+#[tokio::test]
+async fn texts_are_text_alone() {
+    let server = server();
+    let mut client = Pipe::modern(&server, json!({}));
+    let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+    let schema = |name: &str| {
+        let tool = tools.as_array().expect("tools").iter().find(|tool| tool["name"] == name);
+        tool.expect("a tool")["outputSchema"].clone()
+    };
+    for (name, wanted) in [("greets", "\"hello\"\nyou"), ("borrows", "hello"), ("may_borrow", "hello")] {
+        let result = client.call(name, json!({})).await;
+        assert_eq!((text(&result), result.get("structuredContent")), (wanted, None), "{result}");
+        assert_eq!(schema(name), Value::Null);
+    }
+    let result = client.call("as_json", json!({})).await;
+    assert_eq!((text(&result), &result["structuredContent"]), ("hello", &json!({"result": "hello"})));
+    assert_eq!(schema("as_json")["properties"]["result"]["type"], "string");
+    // The crate's client reads it as it is.
+    let client = brumate_mcp::Client::in_process(&server).connect().await.unwrap();
+    assert_eq!(client.call("greets").await.unwrap().parse::<String>().unwrap(), "\"hello\"\nyou");
+}
+
+/// Formats that JSON Schema does not know make validators of clients warn.
+#[tokio::test]
+async fn schemas_have_no_formats_of_rust_and_integers_may_be_written_with_a_point() {
+    let mut client = Pipe::modern(&server(), json!({}));
+    let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+    assert!(!tools.to_string().contains("\"format\""), "{tools}");
+    let value = json!({
+        "small": 3.0, "signed": -1e3, "size": 4.0, "ratio": 2.5, "large": 7, "address": "::1", "maybe": 1.0, "many": [1.0, 2],
+    });
+    let result = client.call("unusual", json!({"value": value, "times": 2.0})).await;
+    let expected = json!({
+        "small": 6, "signed": -1000, "size": 4, "ratio": 2.5, "large": 7, "address": "::1", "maybe": 1, "many": [1, 2],
+    });
+    assert_eq!(result["structuredContent"], expected, "{result}");
+    let result = client.call("unusual", json!({"value": value, "times": 2.5})).await;
+    assert!(result["isError"] == true && text(&result).contains("2.5"), "{result}");
 }
 
 #[tokio::test]

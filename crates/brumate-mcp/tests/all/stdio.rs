@@ -1,10 +1,14 @@
 //! Streams: lines that are too long, ids that are in use, and the end of the input.
 
-use crate::support::{Gate, Pipe, text, waits};
-use brumate_mcp::Server;
+use crate::support::{Gate, LEGACY, Pipe, text, waits};
 use brumate_mcp::lowlevel::{StreamOptions, serve_streams};
+use brumate_mcp::{Content, Server, State, tool};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
 fn gated() -> (Server, Arc<Gate>) {
@@ -84,4 +88,53 @@ async fn the_end_of_a_connection_does_not_cancel_the_token_of_the_shutdown() {
     served.await.unwrap().unwrap();
     gate.dropped.notified().await;
     assert!(!shutdown.is_cancelled());
+}
+
+/// Where a tool blocks, without an await.
+struct Block {
+    begun: SyncSender<()>,
+    end: Mutex<Receiver<()>>,
+}
+
+#[tool]
+async fn blocks(block: State<Arc<Block>>) -> Content {
+    let end = block.end.lock().expect("no panic");
+    block.begun.send(()).expect("the test waits");
+    // The test may have failed.
+    let _ = end.recv();
+    Content::text("blocked")
+}
+
+/// The worker that runs the handler is the one that waits for input and output.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_holds_up_no_other_request() {
+    let (begun, has_begun) = sync_channel(1);
+    let (end, ended) = sync_channel(1);
+    let server = Server::new("Blocked").state(Arc::new(Block { begun, end: Mutex::new(ended) })).tool(blocks);
+    let (mut client, served) = UnixStream::pair().unwrap();
+    served.set_nonblocking(true).unwrap();
+    let (input, output) = tokio::net::UnixStream::from_std(served).unwrap().into_split();
+    let served = tokio::spawn(async move { server.serve_streams(input, output).await });
+    let client = tokio::task::spawn_blocking(move || {
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut lines = BufReader::new(client.try_clone().unwrap()).lines();
+        let mut send = |message: Value| client.write_all(format!("{message}\n").as_bytes()).unwrap();
+        let mut answer = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+        let params = json!({
+            "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        assert_eq!(answer()["id"], 0);
+        send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "blocks", "arguments": {}}}));
+        has_begun.recv().unwrap();
+        for id in 2..5 {
+            send(json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+            assert_eq!(answer()["id"], id);
+        }
+        end.send(()).unwrap();
+        assert_eq!(answer()["id"], 1);
+    });
+    client.await.unwrap();
+    served.await.unwrap().unwrap();
 }

@@ -103,11 +103,36 @@ impl Cache {
         }
         let lock_path = self.lock_path(wheel, Some(kind));
         let lock = EntryLock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
-        if let Some(derived) = DerivedFile::open(&path)? {
-            return Ok(derived);
+        match DerivedFile::open(&path)? {
+            Some(derived) => Ok(derived),
+            None => self.make_derived(&path, lock, make),
         }
-        if let Some(damaged) = blob::open_locked(&path).map_err(CacheError::io(&path))? {
-            blob::discard(&damaged, &path).map_err(CacheError::io(&path))?;
+    }
+
+    /// Writes the derived file of a wheel, in the place of one that is there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Cache::derive`].
+    pub fn replace_derived<E>(
+        &self,
+        wheel: &Sha256Hash,
+        kind: &DerivedKind,
+        make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<DerivedFile, DeriveError<E>> {
+        let lock_path = self.lock_path(wheel, Some(kind));
+        let lock = EntryLock::acquire(&lock_path).map_err(CacheError::io(&lock_path))?;
+        self.make_derived(&self.derived_path(wheel, kind), lock, make)
+    }
+
+    fn make_derived<E>(
+        &self,
+        path: &Path,
+        lock: EntryLock,
+        make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<DerivedFile, DeriveError<E>> {
+        if let Some(damaged) = blob::open_locked(path).map_err(CacheError::io(path))? {
+            blob::discard(&damaged, path).map_err(CacheError::io(path))?;
         }
         if let Some(parent) = path.parent() {
             make_private(parent)?;
@@ -123,9 +148,9 @@ impl Cache {
         }
         made.map_err(DeriveError::Maker)?;
         let hash = Sha256Hash(output.hasher.finalize().into());
-        let writer = blob::publish(output.new, &path, &temporary, &hash, [&[], &[]]).map_err(CacheError::io(&path))?;
+        let writer = blob::publish(output.new, path, &temporary, &hash, [&[], &[]]).map_err(CacheError::io(path))?;
         let vanished = || io::Error::other("it vanished while it was written");
-        let derived = DerivedFile::open(&path)?.ok_or_else(vanished).map_err(CacheError::io(&path))?;
+        let derived = DerivedFile::open(path)?.ok_or_else(vanished).map_err(CacheError::io(path))?;
         drop((writer, lock));
         self.trim();
         Ok(derived)

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 /// SHA-256: 32 bytes, written as 64 hexadecimal digits.
@@ -13,6 +14,13 @@ pub struct Sha256Hash(pub [u8; 32]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a sha256 is written as 64 hexadecimal digits")]
 pub struct InvalidHash;
+
+impl Sha256Hash {
+    /// Returns the hash of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
 
 impl fmt::Display for Sha256Hash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -254,5 +253,5 @@ fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexErr
 
 /// Returns the SHA-256 of `bytes`, as indexes write it.
 fn digest(bytes: &[u8]) -> String {
-    Sha256Hash(Sha256::digest(bytes).into()).to_string()
+    Sha256Hash::of(bytes).to_string()
 }

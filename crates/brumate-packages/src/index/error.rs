@@ -3,6 +3,8 @@
 use thiserror::Error;
 use url::Url;
 
+use crate::source::BuildError;
+
 /// Error of a file or page. URLs are shown without credentials, queries and fragments.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -96,6 +98,9 @@ pub enum IndexError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A source distribution does not become a wheel.
+    #[error(transparent)]
+    Build(Box<BuildError>),
     /// A local file or directory cannot be read.
     #[error("{path} cannot be read: {reason}")]
     File {

@@ -15,6 +15,7 @@ use crate::index::html;
 use crate::index::simple::MAX_FILES;
 use crate::index::transfer::DownloadSink;
 use crate::name::DistributionName;
+use crate::source::source_distribution_name;
 use crate::wheel::{WheelFileName, modules_of};
 
 /// Bytes of a local file that are read at once.
@@ -47,8 +48,7 @@ fn distribution(filename: &str) -> Option<DistributionName> {
     if let Ok(wheel) = filename.parse::<WheelFileName>() {
         return Some(wheel.name);
     }
-    let (name, _) = filename.strip_suffix(".tar.gz").or_else(|| filename.strip_suffix(".zip"))?.rsplit_once('-')?;
-    DistributionName::new(name)
+    source_distribution_name(filename)
 }
 
 /// Lists the files of a directory, without its subdirectories.

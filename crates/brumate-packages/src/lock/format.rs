@@ -39,6 +39,8 @@ pub(super) struct Package {
     pub(super) dependencies: Vec<Dependency>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<File>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sdist: Option<File>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) wheels: Vec<File>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +52,7 @@ pub(super) struct Dependency {
     pub(super) name: String,
 }
 
-/// A wheel. An `archive` is the same table without `name`.
+/// A wheel or a source distribution. An `archive` is the same table without `name`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct File {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 //!
 //! Wheels of the bundle have no URL; `[packages.tool.brumate]` has their keys. `[tool.brumate]` has the requirements
 //! that a lock was made for. Locks of other tools can be read as well: of each package the best wheel for the sandbox
-//! is taken.
+//! is taken, or its source distribution where there is none.
 
 mod format;
 
@@ -13,11 +13,12 @@ use pep440_rs::Version;
 use thiserror::Error;
 use url::Url;
 
-use crate::index::{Origin, filename, sha256};
+use crate::index::{Filename, Origin, filename, sha256};
 use crate::marker::{MarkerEnvironment, PYTHON_FULL_VERSION};
 use crate::name::DistributionName;
 use crate::requirement::{Requirement, RequirementSource};
 use crate::resolver::{LockedPackage, MAX_DISTRIBUTIONS, Resolution, in_order, same_file};
+use crate::source::is_buildable;
 use crate::wheel::WheelFileName;
 
 use format::{Dependency, File, Hashes, Index, Package, PackageTool, Tool, ToolBrumate};
@@ -111,8 +112,12 @@ fn package(locked: &LockedPackage) -> Result<Package, LockError> {
             if let Origin::Index(index) = origin {
                 package.index = Some(index.clone());
             }
-            package.wheels =
-                vec![File { name: Some(locked.file_name.clone()), url, path: None, size: locked.size, hashes }];
+            let file = File { name: Some(locked.file_name.clone()), url, path: None, size: locked.size, hashes };
+            if locked.is_source() {
+                package.sdist = Some(file);
+            } else {
+                package.wheels = vec![file];
+            }
         }
     }
     Ok(package)
@@ -214,24 +219,32 @@ fn read_package(package: &Package, directory: &Path) -> Result<LockedPackage, St
             yanked: None,
         });
     }
-    let (file, wheel, url) = match &package.archive {
-        Some(archive) => wheel(archive, directory).ok_or("its archive is not a wheel")?,
+    let (file, file_name, version, url) = match &package.archive {
+        Some(archive) => {
+            let found = wheel(archive, directory).map(of_wheel).or_else(|| source(archive, &name, directory));
+            found.ok_or("its archive is neither a wheel nor a source distribution")?
+        }
         None => {
             let wheels = package.wheels.iter().filter_map(|file| wheel(file, directory));
             let best = wheels
                 .filter(|(_, wheel, _)| wheel.priority().is_some())
                 .min_by_key(|(_, wheel, _)| (wheel.priority(), std::cmp::Reverse(wheel.build.clone())));
-            best.ok_or("it has no wheel for the sandbox")?
+            let from_source = || package.sdist.as_ref().and_then(|file| source(file, &name, directory));
+            best.map(of_wheel)
+                .or_else(from_source)
+                .ok_or("it has no wheel for the sandbox, and no source distribution")?
         }
     };
-    if wheel.name != name {
-        return Err(format!("`{wheel}` is a wheel of {}", wheel.name));
+    if let Ok(wheel) = file_name.parse::<WheelFileName>() {
+        if wheel.name != name {
+            return Err(format!("`{wheel}` is a wheel of {}", wheel.name));
+        }
+        if wheel.priority().is_none() {
+            return Err(format!("`{wheel}` is not a wheel for the sandbox"));
+        }
     }
-    if wheel.priority().is_none() {
-        return Err(format!("`{wheel}` is not a wheel for the sandbox"));
-    }
-    if package.version.as_ref().is_some_and(|version| version.parse() != Ok(wheel.version.clone())) {
-        return Err(format!("`{wheel}` is another version"));
+    if package.version.as_ref().is_some_and(|stated| stated.parse() != Ok(version.clone())) {
+        return Err(format!("`{file_name}` is another version"));
     }
     let origin = match (&package.archive, &package.index) {
         (Some(_), _) => Origin::Direct,
@@ -240,27 +253,47 @@ fn read_package(package: &Package, directory: &Path) -> Result<LockedPackage, St
     };
     Ok(LockedPackage {
         name,
-        file_name: wheel.as_str().to_owned(),
-        version: wheel.version,
+        file_name,
+        version,
         extras: Vec::new(),
         origin,
         url: Some(url),
-        sha256: Some(file.hashes.sha256.as_deref().and_then(sha256).ok_or("its wheel has no SHA-256")?),
+        sha256: Some(file.hashes.sha256.as_deref().and_then(sha256).ok_or("its file has no SHA-256")?),
         size: file.size,
         requires,
         yanked: None,
     })
 }
 
+/// File of a lock with its name, version and URL.
+type NamedFile<'a> = (&'a File, String, Version, Url);
+
+fn of_wheel((file, wheel, url): (&File, WheelFileName, Url)) -> NamedFile<'_> {
+    (file, wheel.as_str().to_owned(), wheel.version, url)
+}
+
 /// Returns the parts of the name and the URL of a file that is a wheel.
 fn wheel<'a>(file: &'a File, directory: &Path) -> Option<(&'a File, WheelFileName, Url)> {
+    let (name, url) = named(file, directory)?;
+    Some((file, name.parse().ok()?, url))
+}
+
+/// Returns the parts of the name and the URL of a file that is a source distribution of `name`.
+fn source<'a>(file: &'a File, name: &DistributionName, directory: &Path) -> Option<NamedFile<'a>> {
+    let (file_name, url) = named(file, directory)?;
+    match Filename::parse(&file_name, name)? {
+        Filename::Source { version } if is_buildable(&file_name) => Some((file, file_name, version, url)),
+        _ => None,
+    }
+}
+
+fn named(file: &File, directory: &Path) -> Option<(String, Url)> {
     let url = match (&file.url, &file.path) {
         (Some(url), _) => Url::parse(url).ok()?,
         (None, Some(path)) => Url::from_file_path(std::path::absolute(directory.join(path)).ok()?).ok()?,
         (None, None) => return None,
     };
-    let name = file.name.clone().or_else(|| filename(&url))?;
-    Some((file, name.parse().ok()?, url))
+    Some((file.name.clone().or_else(|| filename(&url))?, url))
 }
 
 /// Returns whether an environment marker holds in the sandbox.

@@ -108,3 +108,33 @@ fn what_cannot_be_used_is_refused() {
         assert!(error.to_string().contains(part), "{part}: {error}");
     }
 }
+
+#[test]
+fn source_distributions_are_locked_by_their_hash_and_wheels_come_first() {
+    let mut package = locked("a", Origin::Index("https://index.example/simple/".to_owned()), &[]);
+    package.file_name = "a-1.0.tar.gz".to_owned();
+    package.url = Some(Url::parse("https://files.example/a-1.0.tar.gz").expect("a URL"));
+    let text = write(&Resolution { packages: vec![package] }, &[]).expect("written");
+    assert!(text.contains("[packages.sdist]\nname = \"a-1.0.tar.gz\"\n"), "{text}");
+    let read = |text: &str| Lock::read(text, Path::new("/")).map(|lock| lock.resolution.packages[0].clone());
+    let package = read(&text).expect("read");
+    assert_eq!((package.file_name.as_str(), package.is_source()), ("a-1.0.tar.gz", true));
+    assert_eq!((package.version.to_string().as_str(), package.sha256.as_deref()), ("1.0", Some(DIGEST)));
+
+    let lock = |file: &str, wheels: &str| {
+        let file = format!(
+            r#"{{ name = "{file}", url = "https://files.example/{file}", hashes = {{ sha256 = "{DIGEST}" }} }}"#
+        );
+        let head = "lock-version = '1.0'\ncreated-by = 'another'\n[[packages]]\nname = 'a'\nversion = '1.0'\n";
+        format!("{head}sdist = {file}\nwheels = [{wheels}]\n")
+    };
+    let wheel = |tags: &str| {
+        format!(r#"{{ url = "https://files.example/a-1.0-{tags}.whl", hashes = {{ sha256 = "{DIGEST}" }} }}"#)
+    };
+    assert!(!read(&lock("a-1.0.tar.gz", &wheel("py3-none-any"))).expect("read").is_source());
+    assert!(read(&lock("a-1.0.tar.gz", &wheel("cp314-cp314-win_amd64"))).expect("read").is_source());
+    for file in ["b-1.0.tar.gz", "a-1.0.tar.bz2"] {
+        let error = read(&lock(file, "")).expect_err(file);
+        assert!(error.to_string().contains("no source distribution"), "{error}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Versions of one distribution: which can be used, and why others cannot.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::marker::PYTHON_FULL_VERSION;
 use crate::name::DistributionName;
 use crate::resolver::ranges::{self, Versions};
 use crate::settings::Prerelease;
+use crate::source::is_buildable;
 use crate::wheel::{BuildTag, WheelFileName, shown};
 
 /// Reason why no file of a version can be used. The greatest reason is reported.
@@ -20,6 +22,8 @@ use crate::wheel::{BuildTag, WheelFileName, shown};
 pub(crate) enum Rejection {
     /// Only source code exists.
     SourceOnly,
+    /// Only source code exists, and the settings allow wheels only.
+    NotBuilt,
     /// All wheels are for other systems or Pythons.
     OtherPlatforms,
     /// The version is withdrawn (PEP 592), for this reason.
@@ -37,6 +41,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceOnly => formatter.write_str("comes as source code only, which the sandbox cannot build"),
+            Self::NotBuilt => formatter.write_str("comes as source code only, and `--only-binary` allows wheels only"),
             Self::OtherPlatforms => formatter.write_str("has no wheel for the sandbox (WebAssembly), only for others"),
             Self::Yanked(reason) if reason.is_empty() => formatter.write_str("was withdrawn (yanked)"),
             Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", shown(reason)),
@@ -59,6 +64,8 @@ pub(crate) struct SelectionRules<'a> {
     pub(crate) hashes: &'a [String],
     /// Returns why a version is refused, if it is.
     pub(crate) forbidden: &'a dyn Fn(&Version) -> Option<String>,
+    /// Why source distributions are not used; `None` if they are.
+    pub(crate) no_sources: Option<Rejection>,
 }
 
 /// Rank of a version's wheels: the best tag, then the highest build tag.
@@ -71,6 +78,9 @@ pub(crate) type CandidatesByName = BTreeMap<DistributionName, Arc<Candidates>>;
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     usable: BTreeMap<Version, Arc<IndexFile>>,
+    /// Versions of `usable` that have to be built although this one, or a newer one, has wheels for other systems: most of
+    /// these have compiled parts, so another version is preferred.
+    doubtful: BTreeSet<Version>,
     /// Keys of `usable`.
     versions: Vec<Version>,
     /// Version in the bundle, which is preferred because it is present already.
@@ -97,6 +107,7 @@ impl Candidates {
     pub(crate) fn new(name: &DistributionName, listing: Listing, rules: &SelectionRules<'_>) -> Self {
         let mut candidates = Self { offline: listing.offline, ..Self::default() };
         let mut best: BTreeMap<Version, (WheelRank, Arc<IndexFile>)> = BTreeMap::new();
+        let mut sources: BTreeMap<Version, Arc<IndexFile>> = BTreeMap::new();
         for file in listing.files {
             if matches!(*file.origin, Origin::Bundle(_)) {
                 candidates.bundle(file, rules.forbidden);
@@ -128,7 +139,10 @@ impl Candidates {
                     }
                 }
                 None => {
-                    let Some(wheel) = wheel else { continue };
+                    let Some(wheel) = wheel else {
+                        sources.entry(version).or_insert(Arc::new(file));
+                        continue;
+                    };
                     let rank = (wheel.priority(), Reverse(wheel.build));
                     if best.get(&version).is_none_or(|(known, _)| rank < *known) {
                         best.insert(version, (rank, Arc::new(file)));
@@ -138,6 +152,21 @@ impl Candidates {
         }
         for (version, (_, file)) in best {
             candidates.usable.entry(version).or_insert(file);
+        }
+        // The newest version with wheels that are all for other systems. Older versions without any wheel have the same parts.
+        let compiled = (candidates.rejected.iter().rev())
+            .find(|(version, rejection)| {
+                **rejection == Rejection::OtherPlatforms && !candidates.usable.contains_key(*version)
+            })
+            .map(|(version, _)| version.clone());
+        for (version, file) in sources {
+            let Entry::Vacant(entry) = candidates.usable.entry(version) else { continue };
+            if compiled.as_ref().is_some_and(|compiled| entry.key() <= compiled)
+                || !matches!(candidates.rejected.get(entry.key()), None | Some(Rejection::SourceOnly))
+            {
+                candidates.doubtful.insert(entry.key().clone());
+            }
+            entry.insert(file);
         }
         candidates.rejected.retain(|version, _| !candidates.usable.contains_key(version));
         candidates.versions = candidates.usable.keys().cloned().collect();
@@ -163,12 +192,14 @@ impl Candidates {
         let best = |wanted: &dyn Fn(&Version) -> bool| {
             self.usable.iter().rev().find(|(version, _)| wanted(version) && range.contains(version))
         };
+        let sure_or_doubtful = |wanted: &dyn Fn(&Version) -> bool| {
+            best(&|version| wanted(version) && !self.doubtful.contains(version)).or_else(|| best(wanted))
+        };
         match prerelease {
-            Prerelease::Allow => best(&|_| true),
-            Prerelease::Disallow => best(&|version| !version.any_prerelease()),
-            Prerelease::IfNecessary => {
-                best(&|version| !version.any_prerelease()).or_else(|| best(&Version::any_prerelease))
-            }
+            Prerelease::Allow => sure_or_doubtful(&|_| true),
+            Prerelease::Disallow => sure_or_doubtful(&|version| !version.any_prerelease()),
+            Prerelease::IfNecessary => sure_or_doubtful(&|version| !version.any_prerelease())
+                .or_else(|| sure_or_doubtful(&Version::any_prerelease)),
         }
     }
 
@@ -201,7 +232,14 @@ fn reject(
     {
         return Some(Rejection::Yanked(reason.clone()));
     }
-    let Some(wheel) = wheel else { return Some(Rejection::SourceOnly) };
+    if wheel.is_none() {
+        if !is_buildable(&file.filename) {
+            return Some(Rejection::SourceOnly);
+        }
+        if let Some(rejection) = &rules.no_sources {
+            return Some(rejection.clone());
+        }
+    }
     if let Some(required) = &file.requires_python
         && !required.contains(rules.python)
     {
@@ -210,5 +248,70 @@ fn reject(
     if !rules.hashes.is_empty() && !file.sha256.as_ref().is_some_and(|sha256| rules.hashes.contains(sha256)) {
         return Some(Rejection::Hash);
     }
-    wheel.priority().is_none().then_some(Rejection::OtherPlatforms)
+    wheel.is_some_and(|wheel| wheel.priority().is_none()).then_some(Rejection::OtherPlatforms)
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::index::MetadataFile;
+
+    /// The versions that are chosen, best first, of a project with these files.
+    fn chosen(files: &[&str], no_sources: Option<Rejection>) -> (Vec<String>, Candidates) {
+        let name = DistributionName::new("a").expect("a name");
+        let file = |filename: &&str| IndexFile {
+            filename: (*filename).to_owned(),
+            url: Url::parse("https://files.example/").expect("a URL"),
+            sha256: None,
+            size: None,
+            requires_python: None,
+            yanked: None,
+            uploaded: None,
+            metadata: MetadataFile::Absent,
+            origin: Arc::new(Origin::Direct),
+            known: None,
+        };
+        let listing = Listing { files: files.iter().map(file).collect(), offline: false };
+        let python = PYTHON_FULL_VERSION.parse().expect("a version");
+        let rules = SelectionRules {
+            python: &python,
+            exclude_newer: None,
+            pinned: &BTreeSet::new(),
+            hashes: &[],
+            forbidden: &|_| None,
+            no_sources,
+        };
+        let candidates = Candidates::new(&name, listing, &rules);
+        let (mut found, mut range) = (Vec::new(), Versions::full());
+        while let Some((version, file)) = candidates.choose(&range, Prerelease::IfNecessary) {
+            found.push(file.filename.clone());
+            range = range.intersection(&Versions::singleton(version.clone()).complement());
+        }
+        (found, candidates)
+    }
+
+    #[test]
+    fn source_distributions_are_taken_where_no_wheel_fits() {
+        let files = [
+            "a-5.0.tar.gz",
+            "a-4.0.tar.gz",
+            "a-4.0-cp314-cp314-win_amd64.whl",
+            "a-3.0.zip",
+            "a-3.0.tar.bz2",
+            "a-2.0.tar.gz",
+            "a-2.0-py3-none-any.whl",
+            "a-1.0.tar.bz2",
+        ];
+        // Version 4 most likely has compiled parts, and so has version 3, which is older.
+        let expected = ["a-5.0.tar.gz", "a-2.0-py3-none-any.whl", "a-4.0.tar.gz", "a-3.0.zip"];
+        assert_eq!(chosen(&files, None).0, expected);
+        for rejection in [Rejection::SourceOnly, Rejection::NotBuilt] {
+            let (found, candidates) = chosen(&files, Some(rejection.clone()));
+            assert_eq!(found, ["a-2.0-py3-none-any.whl"]);
+            let rejected: Vec<_> = candidates.rejected(&Versions::full()).map(|(_, rejection)| rejection).collect();
+            assert_eq!(rejected, [&rejection, &Rejection::OtherPlatforms, &rejection, &Rejection::SourceOnly]);
+        }
+    }
 }

@@ -197,14 +197,20 @@ fn finals_first<'a>(rejected: Vec<(&'a Version, &'a Rejection)>) -> Vec<(&'a Ver
 
 /// Describes versions that all lack a wheel for the sandbox; `None` for others.
 fn lacking(rejected: &[(&Version, &Rejection)]) -> Option<String> {
-    let lacks = |rejection: &Rejection| matches!(rejection, Rejection::SourceOnly | Rejection::OtherPlatforms);
+    let lacks = |rejection: &Rejection| {
+        matches!(rejection, Rejection::SourceOnly | Rejection::NotBuilt | Rejection::OtherPlatforms)
+    };
     let (_, newest) = rejected.first()?;
     let passes = |rejection: &Rejection| lacks(rejection) || matches!(rejection, Rejection::Yanked(_));
     if !lacks(newest) || !rejected.iter().all(|(_, rejection)| passes(rejection)) {
         return None;
     }
     let is_source = !rejected.iter().any(|(_, rejection)| matches!(rejection, Rejection::OtherPlatforms));
+    let is_allowed = !rejected.iter().any(|(_, rejection)| matches!(rejection, Rejection::NotBuilt));
     Some(match is_source {
+        true if !is_allowed => {
+            "comes as source code only, and `--only-binary` allows wheels only: it has no wheel".to_owned()
+        }
         true => "comes as source code only, which the sandbox cannot build: it has no wheel".to_owned(),
         false => format!("has no wheel for this sandbox (none in pure Python, none for {PLATFORM})"),
     })

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use pep440_rs::Operator;
 use url::Url;
 
-use crate::index::{IndexFile, MetadataFile, Origin, filename, sha256};
+use crate::index::{Filename, IndexFile, MetadataFile, Origin, filename, sha256};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
 use crate::requirement::{Requirement, RequirementSource};
+use crate::resolver::candidates::Rejection;
 use crate::resolver::fetcher::Fetcher;
 use crate::resolver::{Policy, ResolutionError};
+use crate::source::is_buildable;
 use crate::wheel::WheelFileName;
 
 /// Registers pinned versions and direct references with the fetcher.
@@ -32,7 +34,8 @@ pub(super) fn prepare<'a>(
             }
             RequirementSource::Url(text) => {
                 let wrong = |reason: String| ResolutionError::Url { requirement: requirement.to_string(), reason };
-                let file = direct(text, &requirement.name, policy).map_err(wrong)?;
+                let no_sources = fetcher.no_sources(&requirement.name);
+                let file = direct(text, &requirement.name, policy, no_sources).map_err(wrong)?;
                 if fetcher.direct(&requirement.name).is_some_and(|known| known.url != file.url) {
                     return Err(wrong("another requirement names another URL for it".to_owned()));
                 }
@@ -43,8 +46,13 @@ pub(super) fn prepare<'a>(
     Ok(())
 }
 
-/// Returns the wheel at the URL of a requirement.
-fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexFile, String> {
+/// Returns the wheel or the source distribution at the URL of a requirement.
+fn direct(
+    text: &str,
+    name: &DistributionName,
+    policy: &Policy,
+    no_sources: Option<Rejection>,
+) -> Result<IndexFile, String> {
     let mut url = Url::parse(text).map_err(|error| format!("its URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{}:` is not http or https", url.scheme()));
@@ -58,11 +66,17 @@ fn direct(text: &str, name: &DistributionName, policy: &Policy) -> Result<IndexF
         .transpose()?;
     url.set_fragment(None);
     let filename = filename(&url).ok_or("its URL does not end with the name of a file")?;
-    let Ok(wheel) = filename.parse::<WheelFileName>() else {
-        return Err(format!("`{filename}` is not a wheel; the sandbox installs wheels only"));
-    };
-    if wheel.name != *name {
-        return Err(format!("`{filename}` is a wheel of {}", wheel.name));
+    match (filename.parse::<WheelFileName>(), Filename::parse(&filename, name)) {
+        (Ok(wheel), _) if wheel.name != *name => return Err(format!("`{filename}` is a wheel of {}", wheel.name)),
+        (Ok(_), _) => {}
+        (Err(_), Some(_)) if is_buildable(&filename) => {
+            if let Some(rejection) = no_sources {
+                return Err(format!("`{filename}` {rejection}"));
+            }
+        }
+        (Err(_), _) => {
+            return Err(format!("`{filename}` is neither a wheel nor a source distribution (`{name}-VERSION.tar.gz`)"));
+        }
     }
     Ok(IndexFile {
         filename,

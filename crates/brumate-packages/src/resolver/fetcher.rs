@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pep440_rs::Version;
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
 use crate::bundle::Bundle;
 use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, MetadataFile, Origin, blocking};
 use crate::name::DistributionName;
-use crate::resolver::candidates::{Candidates, SelectionRules};
+use crate::resolver::builder::{SourceBuilder, SourceDistribution};
+use crate::resolver::candidates::{Candidates, Rejection, SelectionRules};
 use crate::resolver::ranges::Versions;
 use crate::resolver::{OnProgress, Policy, ResolutionProgress};
+use crate::source::is_buildable;
 
 /// Most metadata of one batch for versions that may be tried next.
 const MAX_BATCH: usize = 50;
@@ -31,11 +33,13 @@ pub(crate) struct Fetcher {
     pinned: HashMap<DistributionName, BTreeSet<Version>>,
     /// Files of direct references.
     direct: HashMap<DistributionName, IndexFile>,
+    builder: Option<Arc<dyn SourceBuilder>>,
     progress: OnProgress,
     candidates: FetchMemo<DistributionName, Candidates>,
     metadata: FetchMemo<(DistributionName, Version), Metadata>,
     handle: Handle,
     tasks: Mutex<JoinSet<()>>,
+    stopped: watch::Sender<bool>,
 }
 
 struct FetchMemo<K, T>(Mutex<HashMap<K, SharedFetch<T>>>);
@@ -73,11 +77,13 @@ impl Fetcher {
             python,
             pinned: HashMap::new(),
             direct: HashMap::new(),
+            builder: None,
             progress,
             candidates: FetchMemo::new(),
             metadata: FetchMemo::new(),
             handle: Handle::current(),
             tasks: Mutex::new(JoinSet::new()),
+            stopped: watch::Sender::new(false),
         }
     }
 
@@ -87,6 +93,19 @@ impl Fetcher {
 
     pub(crate) fn python(&self) -> &Version {
         &self.python
+    }
+
+    /// Sets the builder of source distributions; without one they are not used.
+    pub(crate) fn set_builder(&mut self, builder: Option<Arc<dyn SourceBuilder>>) {
+        self.builder = builder;
+    }
+
+    /// Returns whether source distributions of `name` are used, or why not.
+    pub(crate) fn no_sources(&self, name: &DistributionName) -> Option<Rejection> {
+        match &self.builder {
+            None => Some(Rejection::SourceOnly),
+            Some(_) => self.client.settings().only_binary.holds_for(name).then_some(Rejection::NotBuilt),
+        }
     }
 
     /// Uses `version` of `name` even if it was withdrawn.
@@ -145,12 +164,19 @@ impl Fetcher {
         let pinned = self.pinned.get(name).cloned().unwrap_or_default();
         let (name, policy, python) = (name.clone(), self.policy.clone(), self.python.clone());
         let exclude_newer = self.client.settings().exclude_newer.filter(|_| !self.direct.contains_key(&name));
+        let no_sources = self.no_sources(&name);
         // Sorting ten thousands of file names takes some milliseconds.
         Ok(blocking(move || {
             let hashes = policy.hashes.get(&name).map_or(&[][..], Vec::as_slice);
             let forbidden = |version: &Version| (policy.forbids)(&name, version);
-            let rules =
-                SelectionRules { python: &python, exclude_newer, pinned: &pinned, hashes, forbidden: &forbidden };
+            let rules = SelectionRules {
+                python: &python,
+                exclude_newer,
+                pinned: &pinned,
+                hashes,
+                forbidden: &forbidden,
+                no_sources,
+            };
             Candidates::new(&name, listing, &rules)
         })
         .await)
@@ -193,7 +219,13 @@ impl Fetcher {
         let cell = self.metadata.cell((name.clone(), version.clone()));
         cell.get_or_init(|| async {
             (self.progress)(ResolutionProgress::Metadata { name: name.as_str(), version });
-            let metadata = self.client.metadata(file).await?;
+            let metadata = match &self.builder {
+                Some(builder) if is_buildable(&file.filename) => {
+                    (self.progress)(ResolutionProgress::Building { name: name.as_str(), version });
+                    builder.metadata(&SourceDistribution::of_file(name, version, file)).await?
+                }
+                _ => self.client.metadata(file).await?,
+            };
             if metadata.name != *name || metadata.version != *version {
                 let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);
                 return Err(IndexError::Malformed { url: crate::index::shown(&file.url), reason });
@@ -207,6 +239,18 @@ impl Fetcher {
     /// Blocks this thread until the future is ready.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.handle.block_on(future)
+    }
+
+    /// Blocks this thread until the future is ready; `None` if nobody waits for the resolution any more.
+    pub(crate) fn wait_unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.subscribe();
+        self.wait(async {
+            tokio::select! {
+                value = future => Some(value),
+                // The sender is in `self`.
+                () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => None,
+            }
+        })
     }
 
     /// Starts to fetch the page of `name`, if a choice from `range` needs it.
@@ -225,7 +269,9 @@ impl Fetcher {
         let (fetcher, name, range) = (self.clone(), name.clone(), range.clone());
         self.spawn(async move {
             let Ok(candidates) = fetcher.candidates_in(&name, &range).await else { return };
-            if let Some((version, file)) = candidates.choose(&range, fetcher.client.settings().prerelease) {
+            let chosen = candidates.choose(&range, fetcher.client.settings().prerelease);
+            // Nothing is built that is not needed.
+            if let Some((version, file)) = chosen.filter(|(_, file)| !is_buildable(&file.filename)) {
                 let _ = fetcher.metadata(&name, version, file).await;
             }
         });
@@ -242,7 +288,7 @@ impl Fetcher {
     ) {
         let below = candidates.versions().iter().rev().filter(|other| *other < version && range.contains(other));
         for version in below.take(count.min(MAX_BATCH)) {
-            if let Some(file) = candidates.file(version).cloned() {
+            if let Some(file) = candidates.file(version).filter(|file| !is_buildable(&file.filename)).cloned() {
                 let (fetcher, name, version) = (self.clone(), name.clone(), version.clone());
                 self.spawn(async move {
                     let _ = fetcher.metadata(&name, &version, &file).await;
@@ -257,8 +303,9 @@ impl Fetcher {
         while tasks.try_join_next().is_some() {}
     }
 
-    /// Cancels prefetches.
+    /// Cancels prefetches and [`Fetcher::wait_unless_stopped`].
     pub(crate) fn stop(&self) {
+        self.stopped.send_replace(true);
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 }

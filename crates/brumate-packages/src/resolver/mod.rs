@@ -1,8 +1,8 @@
 //! Resolver: finds exact wheels for requirements, from the bundle, the operator's sources, an index, a Pyodide
 //! distribution.
 //!
-//! The search is PubGrub's, with uv's order of decisions, so that both find the same versions. Only wheels are used:
-//! nothing is ever built. Metadata is fetched when it is needed, and a little ahead.
+//! The search is PubGrub's, with uv's order of decisions, so that both find the same versions. A source distribution is
+//! used where no wheel fits, and a [`SourceBuilder`] builds it. Metadata is fetched when it is needed, and a little ahead.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod builder;
 mod candidates;
 mod dead_end;
 mod direct;
@@ -49,6 +50,7 @@ use crate::name::DistributionName;
 use crate::requirement::Requirement;
 use crate::settings::Settings;
 
+pub use builder::{SourceBuilder, SourceDistribution};
 pub(crate) use direct::same_file;
 use fetcher::Fetcher;
 use provider::SearchFailure;
@@ -63,6 +65,10 @@ pub const MAX_REQUIREMENTS: usize = 1024;
 pub const MAX_DISTRIBUTIONS: usize = 5000;
 /// Most steps of one search; real ones take some hundreds.
 pub const MAX_STEPS: usize = 500_000;
+/// Versions of one package that a search finds to have compiled parts before it tries no others as source code.
+pub const MAX_FAILED_VERSIONS: usize = 3;
+/// Source distributions with compiled parts that one search meets before it ends.
+pub const MAX_FAILED_BUILDS: usize = 12;
 /// Stack of the search thread: explanations of long contradictions are deeply nested.
 const STACK_BYTES: usize = 256 << 20;
 
@@ -108,6 +114,13 @@ pub enum ResolutionProgress<'a> {
         /// Normalised name.
         name: &'a str,
     },
+    /// A source distribution is being built for its metadata.
+    Building {
+        /// Normalised name.
+        name: &'a str,
+        /// The version.
+        version: &'a Version,
+    },
     /// The metadata of a version is being read.
     Metadata {
         /// Normalised name.
@@ -152,6 +165,7 @@ pub enum ResolutionError {
 pub struct Resolver {
     client: Arc<IndexClient>,
     bundle: Option<Arc<Bundle>>,
+    builder: Option<Arc<dyn SourceBuilder>>,
     progress: OnProgress,
     dependencies: bool,
 }
@@ -172,6 +186,7 @@ impl Resolver {
         Ok(Self {
             client: Arc::new(IndexClient::new(settings)?),
             bundle: None,
+            builder: None,
             progress: Arc::new(|_| {}),
             dependencies: true,
         })
@@ -196,6 +211,17 @@ impl Resolver {
     pub fn with_bundle(mut self, bundle: Arc<Bundle>) -> Self {
         self.bundle = Some(bundle);
         self
+    }
+
+    /// Uses source distributions, which `builder` builds. Default: only wheels are used.
+    #[must_use]
+    pub fn with_builder(mut self, builder: Arc<dyn SourceBuilder>) -> Self {
+        self.builder = Some(builder);
+        self
+    }
+
+    pub(crate) fn builder(&self) -> Option<&Arc<dyn SourceBuilder>> {
+        self.builder.as_ref()
     }
 
     /// Leaves out the dependencies of the requirements, also those of extras.
@@ -234,6 +260,7 @@ impl Resolver {
         let policy = Arc::new(policy);
         let mut fetcher =
             Fetcher::new(self.client.clone(), self.bundle.clone(), policy.clone(), python, self.progress.clone());
+        fetcher.set_builder(self.builder.clone());
         direct::prepare(&mut fetcher, requirements.iter().chain(constraints), &policy)?;
         let fetcher = Arc::new(fetcher);
         let cancelled = Arc::new(AtomicBool::new(false));

@@ -23,6 +23,12 @@ pub(crate) enum UnusableReason {
     Impossible(String),
     /// Its metadata cannot be read.
     Unreadable(String),
+    /// It comes as source code with these compiled parts.
+    Compiled(String),
+    /// It comes as source code, and what its build requires cannot be had, for this reason.
+    BuildRequirements(String),
+    /// It comes as source code that was not looked at, since newer versions could not be built.
+    Untried,
 }
 
 impl fmt::Display for UnusableReason {
@@ -32,6 +38,16 @@ impl fmt::Display for UnusableReason {
             Self::Offline => formatter.write_str("is not in the cache, and the network is off"),
             Self::Python(required) => write!(formatter, "needs Python {required}"),
             Self::Impossible(requirement) => write!(formatter, "requires `{requirement}`, which nothing can meet"),
+            Self::Compiled(parts) => {
+                write!(
+                    formatter,
+                    "comes as source code and has compiled parts ({parts}), which the sandbox cannot build"
+                )
+            }
+            Self::BuildRequirements(reason) => {
+                write!(formatter, "comes as source code and what its build requires cannot be had: {reason}")
+            }
+            Self::Untried => formatter.write_str("comes as source code, and newer versions cannot be built"),
             Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),
         }
     }

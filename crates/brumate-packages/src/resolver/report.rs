@@ -252,6 +252,9 @@ fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
              a wheel (--find-links) or a Pyodide distribution (--pyodide)",
         ),
+        Rejection::NotBuilt => {
+            Some("to have it built from source code, leave out `--only-binary`, also in pip's and uv's settings")
+        }
         // A withdrawn version is not needed if another one can be used.
         Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
         _ => None,
@@ -268,6 +271,9 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
             hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
+        }
+        Derivation::External(External::Custom(_, _, UnusableReason::Compiled(_) | UnusableReason::Untried)) => {
+            hints.extend(way_out(&Rejection::SourceOnly, true).map(str::to_owned));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Unreadable(reason))) => {
             hints.insert(format!("the metadata of `{package}` is unusable: {reason}"));

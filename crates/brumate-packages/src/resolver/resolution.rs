@@ -13,6 +13,7 @@ use crate::resolver::fetcher::Fetcher;
 use crate::resolver::ranges::Versions;
 use crate::resolver::solve::Solution;
 use crate::resolver::{ResolutionError, internal, requirements};
+use crate::source::is_buildable;
 
 /// Exact wheels for a set of requirements.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +22,7 @@ pub struct Resolution {
     pub packages: Vec<LockedPackage>,
 }
 
-/// Wheel of a resolution.
+/// Wheel or source distribution of a resolution.
 #[derive(Debug, Clone)]
 pub struct LockedPackage {
     /// Normalised name.
@@ -44,6 +45,13 @@ pub struct LockedPackage {
     pub requires: Vec<DistributionName>,
     /// Reason of the withdrawal (PEP 592) of a version that is used because it is pinned.
     pub yanked: Option<String>,
+}
+
+impl LockedPackage {
+    /// Returns whether the file is a source distribution, which has to be built.
+    pub fn is_source(&self) -> bool {
+        !matches!(self.origin, Origin::Bundle(_)) && is_buildable(&self.file_name)
+    }
 }
 
 /// Collects the files of a solution; all of it was fetched during the search.

@@ -15,7 +15,8 @@ use crate::resolver::package::{Package, Priorities};
 use crate::resolver::provider::{SearchFailure, SolverTypes, UnusableReason, positive};
 use crate::resolver::ranges::Versions;
 use crate::resolver::requirements::{self, Constraints, Dependency};
-use crate::resolver::{MAX_DISTRIBUTIONS, MAX_STEPS, same_file};
+use crate::resolver::{MAX_DISTRIBUTIONS, MAX_FAILED_BUILDS, MAX_FAILED_VERSIONS, MAX_STEPS, same_file};
+use crate::source::{BuildProblem, is_buildable};
 
 /// Conflicts after which a package is decided at another time; uv's number.
 const CONFLICTS: usize = 5;
@@ -46,6 +47,8 @@ pub(crate) struct Search<'a> {
     raise: Vec<Id<Package>>,
     lower: Vec<Id<Package>>,
     tried: HashMap<DistributionName, usize>,
+    /// Versions that cannot be built here.
+    failed_builds: HashMap<DistributionName, BTreeSet<Version>>,
 }
 
 impl<'a> Search<'a> {
@@ -73,6 +76,7 @@ impl<'a> Search<'a> {
             raise: Vec::new(),
             lower: Vec::new(),
             tried: HashMap::new(),
+            failed_builds: HashMap::new(),
         }
     }
 
@@ -176,10 +180,36 @@ impl<'a> Search<'a> {
             }
             Package::Base(_) | Package::Optional(..) => {
                 let extra = if let Package::Optional(_, extra) = &package { Some(extra) } else { None };
-                let metadata = match self.fetcher.wait(self.fetcher.metadata(name, version, file)) {
+                if is_buildable(&file.filename) && self.is_given_up(name, version) {
+                    self.state.add_unavailable(id, widened, UnusableReason::Untried);
+                    return Ok(());
+                }
+                // It may wait for a build.
+                let Some(metadata) = self.fetcher.wait_unless_stopped(self.fetcher.metadata(name, version, file))
+                else {
+                    return Err(SearchFailure::Cancelled);
+                };
+                let metadata = match metadata {
                     Ok(metadata) => metadata,
                     Err(IndexError::Malformed { reason, .. }) => {
                         self.state.add_unavailable(id, widened, UnusableReason::Unreadable(reason));
+                        return Ok(());
+                    }
+                    Err(IndexError::Build(error)) => {
+                        let reason = match &error.problem {
+                            BuildProblem::Compiled(parts) => UnusableReason::Compiled(parts.clone()),
+                            BuildProblem::Requirements(reason) => {
+                                let first = reason.lines().next().unwrap_or_default();
+                                UnusableReason::BuildRequirements(first.trim_end_matches('.').to_owned())
+                            }
+                            _ => return Err(IndexError::Build(error).into()),
+                        };
+                        self.failed_builds.entry(name.clone()).or_default().insert(version.clone());
+                        if self.failed_builds.values().map(BTreeSet::len).sum::<usize>() >= MAX_FAILED_BUILDS {
+                            return Err(IndexError::Build(error).into());
+                        }
+                        // Older versions may be in pure Python, or have a wheel.
+                        self.state.add_unavailable(id, widened, reason);
                         return Ok(());
                     }
                     Err(error) => return Err(error.into()),
@@ -205,6 +235,12 @@ impl<'a> Search<'a> {
         };
         self.add(id, version, widened, dependencies);
         Ok(())
+    }
+
+    /// Returns whether so many versions of a package could not be built that this one is not tried.
+    fn is_given_up(&self, name: &DistributionName, version: &Version) -> bool {
+        let failed = self.failed_builds.get(name);
+        failed.is_some_and(|failed| failed.len() >= MAX_FAILED_VERSIONS && !failed.contains(version))
     }
 
     fn decide_root(&mut self, id: Id<Package>) -> Result<(), SearchFailure> {

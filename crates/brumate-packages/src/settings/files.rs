@@ -50,6 +50,9 @@ pub(crate) struct UvSettings {
     pub(crate) exclude_newer: Option<toml::Value>,
     pub(crate) prerelease: Option<String>,
     pub(crate) index_strategy: Option<String>,
+    pub(crate) no_build: Option<bool>,
+    pub(crate) no_build_package: Vec<String>,
+    pub(crate) only_binary: Vec<String>,
     pub(crate) keyring_provider: Option<String>,
     pub(crate) pip: Option<Box<UvSettings>>,
 }
@@ -74,6 +77,9 @@ impl UvSettings {
             settings.exclude_newer = pip.exclude_newer.or(settings.exclude_newer);
             settings.prerelease = pip.prerelease.or(settings.prerelease);
             settings.index_strategy = pip.index_strategy.or(settings.index_strategy);
+            settings.no_build = pip.no_build.or(settings.no_build);
+            settings.no_build_package.extend(pip.no_build_package);
+            settings.only_binary.extend(pip.only_binary);
             settings.keyring_provider = pip.keyring_provider.or(settings.keyring_provider);
             settings.extra_index_url.extend(pip.extra_index_url);
             settings.find_links.extend(pip.find_links);

@@ -8,6 +8,7 @@ mod environment;
 mod files;
 mod keyring;
 mod netrc;
+mod only_binary;
 mod read;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use url::Url;
 pub use credentials::Credentials;
 pub use environment::Environment;
 pub use keyring::KeyringProvider;
+pub use only_binary::OnlyBinary;
 
 use crate::index::IndexError;
 
@@ -42,6 +44,8 @@ pub struct Settings {
     pub exclude_newer: Option<Timestamp>,
     /// Prereleases that are used.
     pub prerelease: Prerelease,
+    /// Packages that are not built from source code.
+    pub only_binary: OnlyBinary,
     /// Indexes that are asked for one package.
     pub index_strategy: IndexStrategy,
     /// Proxy for all requests. `None` uses `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`. `NO_PROXY` counts in both
@@ -77,6 +81,7 @@ impl Default for Settings {
             offline: false,
             exclude_newer: None,
             prerelease: Prerelease::IfNecessary,
+            only_binary: OnlyBinary::default(),
             index_strategy: IndexStrategy::FirstIndex,
             proxy: None,
             tls: Tls::default(),

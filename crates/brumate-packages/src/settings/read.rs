@@ -7,7 +7,7 @@ use crate::index::IndexError;
 use crate::settings::environment::{Environment, PipSettings, read_up_to, truth};
 use crate::settings::files::UvSettings;
 use crate::settings::netrc::{self, Netrc};
-use crate::settings::{Credentials, FindLinks, Index, Prerelease, Settings, Tls, parse_exclude_newer};
+use crate::settings::{Credentials, FindLinks, Index, OnlyBinary, Prerelease, Settings, Tls, parse_exclude_newer};
 
 impl Settings {
     /// Reads the settings of this machine's Python tools.
@@ -50,6 +50,7 @@ impl Settings {
         if let Some(text) = environment.get("UV_INDEX_STRATEGY").or(uv.index_strategy.as_deref()) {
             settings.index_strategy = text.parse().map_err(|error| named("index-strategy", error))?;
         }
+        settings.only_binary = only_binary(environment, &pip, &uv)?;
         Ok(settings)
     }
 
@@ -152,6 +153,22 @@ impl Settings {
     }
 }
 
+/// Reads what is not built, of uv and of pip: each only takes away.
+fn only_binary(environment: &Environment, pip: &PipSettings<'_>, uv: &UvSettings) -> Result<OnlyBinary, IndexError> {
+    let mut found = OnlyBinary::default();
+    if environment.get("UV_NO_BUILD").map(truth).or(uv.no_build).unwrap_or(false) {
+        found.add(":all:")?;
+    }
+    let names = environment.get("UV_NO_BUILD_PACKAGE").map(|text| text.split_whitespace().map(str::to_owned).collect());
+    let lists = [names.unwrap_or_else(|| uv.no_build_package.clone()), uv.only_binary.clone(), pip.list("only-binary")];
+    for list in lists {
+        let mut of_list = OnlyBinary::default();
+        list.iter().try_for_each(|text| of_list.add(text))?;
+        found.extend(of_list);
+    }
+    Ok(found)
+}
+
 /// Reads `name=URL` or `URL`. A name adds the credentials of its `UV_INDEX_<NAME>_USERNAME` and `_PASSWORD`.
 fn named_index(text: &str, environment: &Environment, credentials: &mut Credentials) -> Result<Index, IndexError> {
     let (name, url) = match text.split_once('=') {
@@ -179,6 +196,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::name::DistributionName;
     use crate::settings::{DEFAULT_INDEX, IndexStrategy, KeyringProvider};
 
     fn settings(variables: &[(&str, &str)]) -> Result<Settings, IndexError> {
@@ -280,6 +298,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_built() {
+        let holds = |variables: &[(&str, &str)]| {
+            let only_binary = settings(variables).expect("valid").only_binary;
+            ["rich", "a-b"].map(|name| only_binary.holds_for(&DistributionName::new(name).expect("a name")))
+        };
+        assert_eq!(holds(&[]), [false, false]);
+        assert_eq!(holds(&[("PIP_ONLY_BINARY", ":all:")]), [true, true]);
+        assert_eq!(holds(&[("PIP_ONLY_BINARY", ":none:")]), [false, false]);
+        assert_eq!(holds(&[("PIP_ONLY_BINARY", "x,A_B")]), [false, true]);
+        assert_eq!(holds(&[("UV_NO_BUILD", "1")]), [true, true]);
+        assert_eq!(holds(&[("UV_NO_BUILD_PACKAGE", "rich x")]), [true, false]);
+        let root = tempfile::tempdir().expect("temporary directory");
+        let file = root.path().join("uv.toml");
+        for (text, expected) in
+            [("no-build = true", true), ("no-build-package = ['rich']", true), ("offline = true", false)]
+        {
+            std::fs::write(&file, text).expect("written");
+            let found = with_root(&[("UV_CONFIG_FILE", &file.display().to_string())], root.path()).expect("valid");
+            let rich = DistributionName::new("rich").expect("a name");
+            assert_eq!(found.only_binary.holds_for(&rich), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn values_that_cannot_be_used_are_named() {
         for (name, value) in [
             ("PIP_INDEX_URL", "not a url"),
@@ -289,6 +331,7 @@ mod tests {
             ("PIP_RETRIES", "many"),
             ("UV_PRERELEASE", "perhaps"),
             ("PIP_KEYRING_PROVIDER", "import"),
+            ("PIP_ONLY_BINARY", "rich<13"),
         ] {
             let error = settings(&[(name, value)]).expect_err(name);
             assert!(matches!(error, IndexError::Settings(_)), "{name}: {error}");

@@ -25,7 +25,7 @@ pub enum WheelProblem {
     #[error("not the file name of a wheel (`name-version[-build]-python-abi-platform.whl`): {0}")]
     FileName(String),
     /// The file is a source distribution.
-    #[error("it is a source distribution, and building one runs its code outside of the sandbox")]
+    #[error("it is a source distribution, which is not a wheel; those that end in `.tar.gz` or `.zip` can be built")]
     SourceDistribution,
     /// The file is an egg, an installer or an archive of another system.
     #[error("`{0}` files are not wheels")]

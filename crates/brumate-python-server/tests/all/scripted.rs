@@ -70,6 +70,8 @@ pub(crate) fn exited(status: u8) -> MachineEnd {
 #[derive(Default)]
 pub(crate) struct ScriptedLauncher {
     scripts: Mutex<VecDeque<Script>>,
+    /// Starts, failed ones included.
+    pub(crate) launches: AtomicUsize,
     pub(crate) interrupts: Arc<AtomicUsize>,
     pub(crate) kills: Arc<AtomicUsize>,
 }
@@ -118,6 +120,7 @@ impl MachineControl for Control {
 impl Launcher for ScriptedLauncher {
     fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
         Box::pin(async {
+            self.launches.fetch_add(1, Ordering::SeqCst);
             let script = self.scripts.lock().unwrap().pop_front();
             let script = script.ok_or_else(|| LaunchError { reason: "no script is left".to_owned() })?;
             let (pipes, input, output) = MachinePipes::new().unwrap();

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::{Interpreter, results};
 use crate::arguments::{ArgumentReader, SESSION_ID};
 
+/// Most copies of a session that one call makes.
+pub(super) const MAX_COPIES: u64 = 16;
+
 /// A call of one of the interpreter's tools, with valid arguments.
 #[derive(Debug)]
 pub(crate) enum InterpreterCall {
@@ -19,7 +22,8 @@ pub(crate) enum InterpreterCall {
     Upload(Option<String>, Upload),
     /// Session, name of the new file, path in an input directory.
     UploadFrom(Option<String>, FileName, String),
-    Fork(String),
+    /// Session, number of copies.
+    Fork(String, u64),
     Reset(String),
     Interrupt(String),
 }
@@ -46,6 +50,20 @@ pub(super) fn of_session(
 ) -> Result<InterpreterCall, String> {
     let id = reader.required(SESSION_ID, "the session");
     reader.finish(call(id))
+}
+
+/// Parses the arguments of `fork_session`.
+///
+/// # Errors
+///
+/// A text for the model.
+pub(super) fn fork(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
+    let id = reader.required(SESSION_ID, "the session");
+    let count = reader.number_or("count", 1);
+    if !(1..=MAX_COPIES).contains(&count) {
+        reader.problem(format!("`count` must be from 1 to {MAX_COPIES}"));
+    }
+    reader.finish(InterpreterCall::Fork(id, count))
 }
 
 /// Parses the arguments of `upload_file`.
@@ -117,6 +135,30 @@ fn upload_from(
 }
 
 impl Interpreter {
+    /// Copies a session `count` times. All copies have the same state: the others are copies of the first, whose id nobody knows yet.
+    ///
+    /// # Errors
+    ///
+    /// The error of the first copy that fails. The copies before it are cleared.
+    async fn fork(&self, id: &str, count: u64, cancel: &CancellationToken) -> Result<Vec<String>, SessionError> {
+        let (sessions, principal) = (self.sessions(), self.principal());
+        let mut copies: Vec<String> = Vec::new();
+        for _ in 0..count {
+            let from = copies.first().map_or(id, String::as_str);
+            match sessions.fork(principal, from, cancel).await {
+                Ok(copy) => copies.push(copy.as_str().to_owned()),
+                Err(error) => {
+                    for copy in &copies {
+                        // A copy that cannot be cleared expires like any session.
+                        let _ = sessions.clear(principal, copy).await;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(copies)
+    }
+
     /// Performs a call. Errors are part of the result.
     pub(crate) async fn perform(
         &self,
@@ -154,16 +196,20 @@ impl Interpreter {
                 let uploaded = self.sessions().upload_from(principal, session.as_deref(), name, &from, cancel).await;
                 self.upload_result(session.is_none(), None, uploaded)
             }
-            InterpreterCall::Fork(id) => match self.sessions().fork(principal, &id, cancel).await {
-                Ok(fork) => {
-                    self.add_to_list(fork.as_str());
+            InterpreterCall::Fork(id, count) => match self.fork(&id, count, cancel).await {
+                Ok(copies) => {
+                    copies.iter().for_each(|copy| self.add_to_list(copy));
                     self.set_changed();
-                    let message = format!("Session {id} copied; the copy is session {fork}");
-                    results::structured(json!({"success": true, "message": message, "session_id": fork.as_str()}))
+                    let (noun, list) =
+                        (if count == 1 { "copy is session" } else { "copies are sessions" }, copies.join(", "));
+                    let message = format!("Session {id} copied; the {noun} {list}");
+                    results::structured(json!({
+                        "success": true, "message": message, "session_id": copies.first(), "session_ids": copies,
+                    }))
                 }
-                Err(error) => {
-                    results::structured(json!({"success": false, "message": error_text(&error), "session_id": null}))
-                }
+                Err(error) => results::structured(json!({
+                    "success": false, "message": error_text(&error), "session_id": null, "session_ids": [],
+                })),
             },
             InterpreterCall::Reset(id) => match self.sessions().reset(principal, &id).await {
                 Ok(()) => {

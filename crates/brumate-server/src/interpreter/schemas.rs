@@ -5,7 +5,7 @@ use brumate_session::sessions::InputDirs;
 use serde_json::{Value, json};
 
 use super::InterpreterCall;
-use super::calls::{execute, of_session, upload};
+use super::calls::{MAX_COPIES, execute, fork, of_session, upload};
 use crate::tool::ToolDefinition;
 
 /// The server's name when it has these tools only.
@@ -57,9 +57,9 @@ pub(crate) fn tools(inputs: &InputDirs) -> Vec<ToolDefinition<InterpreterCall>> 
         ),
         ToolDefinition::new(
             "fork_session",
-            ("Fork session", "Copy a session with all its variables, imports and files. Both go on independently."),
-            (session_input("The session to copy"), fork_output()),
-            |arguments| of_session(arguments, InterpreterCall::Fork),
+            ("Fork session", "Copy a session with all its variables, imports and files. All go on independently."),
+            (fork_input(), fork_output()),
+            fork,
         ),
         ToolDefinition::new(
             "reset_session",
@@ -162,14 +162,23 @@ fn list_output() -> Value {
     )
 }
 
+fn fork_input() -> Value {
+    let session = json!({"type": "string", "description": "The session to copy"});
+    let count = json!({
+        "type": "integer", "minimum": 1, "maximum": MAX_COPIES, "default": 1, "description": "How many copies to make",
+    });
+    input(json!({"session_id": session, "count": count}), &["session_id"])
+}
+
 fn fork_output() -> Value {
     output(
         json!({
             "success": {"type": "boolean"},
             "message": {"type": "string"},
-            "session_id": {"type": ["string", "null"], "description": "The new session"},
+            "session_id": {"type": ["string", "null"], "description": "The new session, the first of several"},
+            "session_ids": {"type": "array", "items": {"type": "string"}, "description": "All new sessions"},
         }),
-        &["success", "message", "session_id"],
+        &["success", "message", "session_id", "session_ids"],
     )
 }
 

@@ -265,6 +265,13 @@ async fn uploads_forks_and_resets() {
         "a,b\n1,2"
     );
 
+    let forks = client.tool("fork_session", json!({"session_id": copy, "count": 3})).await["structuredContent"].clone();
+    let forks: Vec<String> = serde_json::from_value(forks["session_ids"].clone()).unwrap();
+    for fork in &forks {
+        assert_eq!(client.cell(fork, "x").await["result"], "7");
+    }
+    assert_eq!(forks.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{forks:?}");
+
     let reset = client.tool("reset_session", json!({"session_id": id})).await["structuredContent"].clone();
     assert_eq!(reset["success"], true);
     assert_eq!(client.cell(&id, "x").await["error"], "NameError: name 'x' is not defined");
@@ -287,6 +294,7 @@ async fn wrong_arguments_are_explained() {
             "`session_id` must be a string, not a number; `timeout` is not an argument",
         ),
         ("clear_session", json!({}), "`session_id` (string, the session) is missing"),
+        ("fork_session", json!({"session_id": "a", "count": 0}), "`count` must be from 1 to 16"),
         (
             "upload_file",
             json!({"filename": "a", "content": "%", "encoding": "base64"}),

@@ -17,6 +17,26 @@ use crate::allowance::{Allowance, Allowances, CpuUsage, OverLimit};
 /// at the default time limit the last call in it would wait for minutes.
 const WAITING_PER_RUN: usize = 4;
 
+/// What becomes of a call when all places are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenFull {
+    /// A few calls wait for each place, and further ones are refused: a server cannot stop its clients from calling.
+    #[default]
+    Refuse,
+    /// All calls wait. A program that has the sandbox as a library bounds its calls itself: each is its own thread, task or future.
+    Wait,
+}
+
+impl WhenFull {
+    /// Returns how many calls may wait where a server lets `few` wait.
+    pub(crate) fn waiting(self, few: usize) -> usize {
+        match self {
+            Self::Refuse => few,
+            Self::Wait => usize::MAX,
+        }
+    }
+}
+
 /// Limit on the runs that are under way. Clones share it.
 #[derive(Clone)]
 pub struct Admission {
@@ -26,6 +46,7 @@ pub struct Admission {
 struct AdmissionQueue {
     max_running: usize,
     allowances: Allowances,
+    when_full: WhenFull,
     state: Mutex<QueueState>,
 }
 
@@ -68,8 +89,8 @@ impl std::fmt::Debug for Admission {
 
 impl Admission {
     /// Allows `max_running` runs at the same time, and each principal what `allowances` gives it.
-    pub fn new(max_running: usize, allowances: Allowances) -> Self {
-        let queue = AdmissionQueue { max_running: max_running.max(1), allowances, state: Mutex::default() };
+    pub fn new(max_running: usize, allowances: Allowances, when_full: WhenFull) -> Self {
+        let queue = AdmissionQueue { max_running: max_running.max(1), allowances, when_full, state: Mutex::default() };
         Self { queue: Arc::new(queue) }
     }
 
@@ -153,7 +174,7 @@ impl AdmissionQueue {
             let revoked = account.revoked.clone();
             return Ok(Entry::Granted(RunPermit::new(self, name, revoked)));
         }
-        let limit = each.saturating_mul(WAITING_PER_RUN);
+        let limit = self.when_full.waiting(each.saturating_mul(WAITING_PER_RUN));
         if account.waiting.len() >= limit {
             let waiting = account.waiting.len();
             return Err(match allowance.runs {

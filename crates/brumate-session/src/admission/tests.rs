@@ -8,7 +8,7 @@ async fn settle() {
 
 #[tokio::test]
 async fn runs_wait_then_are_refused() {
-    let gate = Admission::new(1, Allowances::default());
+    let gate = Admission::new(1, Allowances::default(), WhenFull::Refuse);
     let running = gate.enter("a").await.unwrap();
     let mut queue: Vec<_> = (0..WAITING_PER_RUN)
         .map(|_| {
@@ -38,8 +38,23 @@ async fn runs_wait_then_are_refused() {
 }
 
 #[tokio::test]
+async fn a_library_refuses_no_call() {
+    let gate = Admission::new(1, Allowances::default(), WhenFull::Wait);
+    let running = gate.enter("a").await.unwrap();
+    let calls = WAITING_PER_RUN * 50;
+    let queue: Vec<_> = (0..calls).map(|_| gate.queue.request_place("a").unwrap()).collect();
+    assert_eq!(gate.waiting(), calls);
+    drop(running);
+    for waiting in queue {
+        let Entry::Queued(receiver, _place) = waiting else { panic!("it does not wait") };
+        drop(receiver.await.unwrap().unwrap());
+    }
+    assert_eq!((gate.waiting(), gate.running()), (0, 0));
+}
+
+#[tokio::test]
 async fn principals_take_turns() {
-    let gate = Admission::new(1, Allowances::default());
+    let gate = Admission::new(1, Allowances::default(), WhenFull::Refuse);
     let running = gate.enter("a").await.unwrap();
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
@@ -61,7 +76,7 @@ async fn principals_take_turns() {
 #[tokio::test]
 async fn a_principal_has_its_own_places_and_leaves_the_others_free() {
     let allowances = Allowances::new(|name| Allowance { runs: (name == "a").then_some(1), ..Allowance::default() });
-    let gate = Admission::new(2, allowances);
+    let gate = Admission::new(2, allowances, WhenFull::Refuse);
     let first = gate.enter("a").await.unwrap();
     let second = tokio::spawn({
         let gate = gate.clone();
@@ -84,7 +99,7 @@ async fn a_principal_has_its_own_places_and_leaves_the_others_free() {
 async fn the_cpu_time_of_an_hour_comes_back_in_an_hour() {
     let limit = Duration::from_secs(60);
     let allowances = Allowances::new(move |_| Allowance { cpu_per_hour: Some(limit), ..Allowance::default() });
-    let gate = Admission::new(2, allowances);
+    let gate = Admission::new(2, allowances, WhenFull::Refuse);
     let mut permit = gate.enter("a").await.unwrap();
     permit.start(Duration::from_secs(100));
     permit.record_cpu(Duration::from_secs(90));
@@ -108,7 +123,7 @@ async fn the_cpu_time_of_an_hour_comes_back_in_an_hour() {
 async fn who_waits_is_asked_again_what_it_has_used() {
     let limit = Duration::from_secs(60);
     let allowances = Allowances::new(move |_| Allowance { cpu_per_hour: Some(limit), ..Allowance::default() });
-    let gate = Admission::new(1, allowances);
+    let gate = Admission::new(1, allowances, WhenFull::Refuse);
     let mut running = gate.enter("a").await.unwrap();
     let mut waiting = Vec::new();
     for _ in 0..WAITING_PER_RUN {
@@ -134,7 +149,7 @@ async fn who_waits_is_asked_again_what_it_has_used() {
 
 #[tokio::test]
 async fn whose_access_is_revoked_loses_what_runs_and_what_waits() {
-    let gate = Admission::new(1, Allowances::default());
+    let gate = Admission::new(1, Allowances::default(), WhenFull::Refuse);
     let running = gate.enter("a").await.unwrap();
     let wait = |name: &'static str| {
         let gate = gate.clone();
@@ -156,5 +171,5 @@ async fn whose_access_is_revoked_loses_what_runs_and_what_waits() {
     assert!(!gate.enter("a").await.unwrap().revoked().is_cancelled());
     assert_eq!((gate.running(), gate.waiting()), (0, 0));
     let nobody = Allowances::new(|_| Allowance { revoked: true, ..Allowance::default() });
-    assert_eq!(Admission::new(1, nobody).enter("a").await.err(), Some(AdmissionError::Revoked));
+    assert_eq!(Admission::new(1, nobody, WhenFull::Refuse).enter("a").await.err(), Some(AdmissionError::Revoked));
 }

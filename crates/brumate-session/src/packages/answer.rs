@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
-use brumate_packages::{Requirement, RequirementSource};
+use brumate_packages::{Requirement, RequirementSource, source_distribution_name};
 
 use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, RequirementSet};
 
@@ -35,7 +35,8 @@ impl Packages {
             }
         }
         let requirements: Vec<Requirement> = requests.iter().map(|request| request.requirement.clone()).collect();
-        let set = RequirementSet { requests, constraints, pre: request.pre, no_deps: request.no_deps };
+        let (pre, no_deps) = (request.pre, request.no_deps);
+        let set = RequirementSet { requests, constraints, pre, no_deps, ..RequirementSet::default() };
         let kept = self.with_pinned(&set, &present, request.upgrade);
         let outcome = match self.install_set(kept, event_sink).await {
             Err(error) if error.is_contradiction() && !present.is_empty() => {
@@ -93,7 +94,7 @@ impl Packages {
     }
 }
 
-/// Reads a requirement, or the URL of a wheel.
+/// Reads a requirement, or the URL of a wheel or of a source distribution.
 fn requirement(text: &str) -> Result<Requirement, PackageError> {
     let text = text.trim();
     let is_url = ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme));
@@ -107,10 +108,14 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
     }
     let path = text.split(['#', '?']).next().unwrap_or_default();
     let file_name = path.rsplit('/').next().unwrap_or_default().replace("%2B", "+");
-    let wheel: WheelFileName = file_name
-        .parse()
-        .map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?;
-    let text = format!("{} @ {text}", wheel.name);
+    let name = match source_distribution_name(&file_name) {
+        Some(name) => name,
+        None => {
+            let wheel = file_name.parse::<WheelFileName>();
+            wheel.map_err(|error| PackageError::Requirement(format!("`{text}` cannot be installed: {error}")))?.name
+        }
+    };
+    let text = format!("{name} @ {text}");
     text.parse().map_err(PackageError::requirement)
 }
 
@@ -148,17 +153,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_wheels_are_requirements() {
+    fn addresses_of_files_are_requirements() {
         let read = |text| requirement(text).map(|requirement| requirement.to_string());
         assert_eq!(read(" rich<13 ").unwrap(), "rich<13");
         assert_eq!(
             read("https://example.org/a/Six-1.17.0-py2.py3-none-any.whl#sha256=00").unwrap(),
             "six @ https://example.org/a/Six-1.17.0-py2.py3-none-any.whl#sha256=00"
         );
+        assert_eq!(
+            read("https://example.org/six-1.17.0.tar.gz").unwrap(),
+            "six @ https://example.org/six-1.17.0.tar.gz"
+        );
         for (text, part) in [
             ("./six-1.17.0-py2.py3-none-any.whl", "is a path"),
             ("six-1.17.0-py2.py3-none-any.whl", "is a path"),
-            ("https://example.org/six-1.17.0.tar.gz", "source distribution"),
+            ("https://example.org/six-1.17.0.tar.bz2", "source distribution"),
             ("six>>2", "not a valid requirement"),
         ] {
             let error = read(text).unwrap_err().to_string();

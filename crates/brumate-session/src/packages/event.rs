@@ -18,6 +18,11 @@ pub enum PackageEvent {
         /// Its name.
         name: String,
     },
+    /// A source distribution is being built.
+    Building {
+        /// Name and version.
+        package: String,
+    },
     /// A wheel is being downloaded.
     Fetching {
         /// Name and version.
@@ -51,6 +56,7 @@ impl fmt::Display for PackageEvent {
             Self::Resolving { requirements: 1 } => formatter.write_str("Resolving 1 requirement"),
             Self::Resolving { requirements } => write!(formatter, "Resolving {requirements} requirements"),
             Self::Looking { name } => write!(formatter, "Looking at {name}"),
+            Self::Building { package } => write!(formatter, "Building {package} from its source code"),
             Self::Fetching { package, bytes: 0, total: Some(total) } => {
                 write!(formatter, "Fetching {package} ({})", format_size(*total))
             }

@@ -11,6 +11,7 @@ use brumate_packages::resolver::{LockedPackage, OnProgress, Resolution, Resoluti
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::broadcast;
 
+use super::build::SandboxBuilder;
 use super::bytecode::open_bytecode;
 use super::layer_record::LayerRecord;
 use super::{Installation, InstalledPackage, PackageError, PackageEvent, Packages, RequirementSet};
@@ -33,18 +34,36 @@ impl Packages {
                 let _ = events.send(PackageEvent::Resolving { requirements: set.requests.len() });
                 let sender = events.clone();
                 let progress: OnProgress = Arc::new(move |step| {
-                    if let ResolutionProgress::Listing { name } = step {
-                        // All receivers may be gone; the same below.
-                        let _ = sender.send(PackageEvent::Looking { name: name.to_owned() });
-                    }
+                    let event = match step {
+                        ResolutionProgress::Listing { name } => PackageEvent::Looking { name: name.to_owned() },
+                        ResolutionProgress::Building { name, version } => {
+                            PackageEvent::Building { package: format!("{name} {version}") }
+                        }
+                        _ => return,
+                    };
+                    // All receivers may be gone; the same below.
+                    let _ = sender.send(event);
                 });
                 self.search(&set, progress).await?
             }
         };
         self.check_resolution(&set, &resolution)?;
-        let (cache, resolver) = (self.cache().await?, self.resolver(set.pre).await?);
+        let installation = self.fetch_resolution(resolution, set.pre, &events).await?;
+        self.inner.engine.prepare_layers(&installation.layers).await.map_err(PackageError::internal)?;
+        let _ = events.send(PackageEvent::Ready { packages: installation.packages.len() });
+        Ok(installation)
+    }
+
+    /// Fetches the packages of a resolution; source distributions are built.
+    pub(super) async fn fetch_resolution(
+        &self,
+        resolution: Resolution,
+        pre: bool,
+        events: &broadcast::Sender<PackageEvent>,
+    ) -> Result<Installation, PackageError> {
+        let (cache, resolver) = (self.cache().await?, self.building_resolver(pre).await?);
         let fetched: Vec<(InstalledPackage, Option<Layer>)> = stream::iter(resolution.packages)
-            .map(|package| self.get(package, cache, resolver, &events))
+            .map(|package| self.get(package, cache, &resolver, events))
             .buffered(FETCHED_AT_ONCE)
             .try_collect()
             .await?;
@@ -54,14 +73,21 @@ impl Packages {
             installation.layers.extend(layer);
         }
         installation.wheels = self.bundled_wheels(&installation.packages);
-        self.inner.engine.prepare_layers(&installation.layers).await.map_err(PackageError::internal)?;
-        let _ = events.send(PackageEvent::Ready { packages: installation.packages.len() });
         Ok(installation)
     }
 
-    /// Resolves a request to exact wheels.
+    /// Returns a resolver that uses source distributions as well.
+    pub(super) async fn building_resolver(&self, pre: bool) -> Result<Resolver, PackageError> {
+        Ok(self.resolver(pre).await?.clone().with_builder(Arc::new(SandboxBuilder(self.clone()))))
+    }
+
+    /// Resolves a request to exact wheels and source distributions.
     pub(super) async fn search(&self, set: &RequirementSet, progress: OnProgress) -> Result<Resolution, PackageError> {
-        let mut resolver = self.resolver(set.pre).await?.clone().with_progress(progress);
+        let resolver = match set.wheels_only {
+            true => self.resolver(set.pre).await?.clone(),
+            false => self.building_resolver(set.pre).await?,
+        };
+        let mut resolver = resolver.with_progress(progress);
         if set.no_deps {
             resolver = resolver.without_dependencies();
         }
@@ -93,7 +119,9 @@ impl Packages {
             return Ok((InstalledPackage { name, version, layer: None, import_names: Vec::new() }, None));
         }
         let wheel = fetch(&package, cache, resolver, events).await?;
-        let known = LayerRecord::new(&wheel, package.url.as_ref());
+        // A wheel that was built has no URL.
+        let url = package.url.as_ref().filter(|_| !package.is_source());
+        let known = LayerRecord::new(&wheel, url);
         let layer = layer(&wheel, cache).await?;
         self.remember_source(layer.sha256, &known);
         let import_names = wheel.summary().import_names.clone();
@@ -119,6 +147,9 @@ pub(super) async fn fetch(
             let _ = events.send(PackageEvent::Fetching { package: label.clone(), bytes, total });
         }
     };
+    if package.is_source() {
+        let _ = events.send(PackageEvent::Building { package: text.clone() });
+    }
     match resolver.fetch(package, cache, &progress).await {
         Ok(wheel) => Ok(wheel),
         Err(FetchError::Download(error)) => Err(PackageError::Index(error)),

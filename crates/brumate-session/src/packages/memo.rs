@@ -158,7 +158,7 @@ fn key(set: &RequirementSet) -> String {
     constraints.dedup();
     // A requirement contains no NUL.
     let (requirements, constraints) = (requirements.join("\0"), constraints.join("\0"));
-    format!("{requirements}\0\0{constraints}\0\0{}\0{}", set.pre, set.no_deps)
+    format!("{requirements}\0\0{constraints}\0\0{}\0{}\0{}", set.pre, set.no_deps, set.wheels_only)
 }
 
 #[cfg(test)]

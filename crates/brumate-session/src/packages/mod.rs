@@ -2,7 +2,7 @@
 //!
 //! [`Packages`] is the entry point. The bundle meets requirements without cost. Others are resolved over the
 //! operator's sources ([`PackageSettings`]), fetched into this user's cache, verified there, and returned as
-//! [`Layer`]s. No code of a wheel runs on the host.
+//! [`Layer`]s. No code of a package runs on the host: source distributions are built by machines.
 //!
 //! - The policy is checked for every request: before anything is fetched, and again when versions and URLs are known.
 //! - The result for a set of requirements is kept for some minutes with its wheels open, so that a repetition only
@@ -11,6 +11,7 @@
 //! - Settings are read and connections are made when the bundle does not suffice for the first time.
 
 mod answer;
+mod build;
 mod bytecode;
 mod error;
 mod event;
@@ -41,6 +42,7 @@ pub(crate) use modules::ModuleIndex;
 pub use request::PackageRequest;
 pub use settings::{PackageSettings, PackageSources};
 
+use build::{FailedBuilds, MAX_BUILDS_AT_ONCE};
 use bytecode::CompilationState;
 use layer_record::LayerSources;
 use memo::Memo;
@@ -64,6 +66,8 @@ struct Inner {
     prerelease_resolver: OnceCell<Resolver>,
     memo: Mutex<Memo>,
     slots: Semaphore,
+    builds: Semaphore,
+    failed_builds: FailedBuilds,
     compiling: CompilationState,
     layer_sources: Mutex<LayerSources>,
     /// Modules of the wheels in `--find-links` directories.
@@ -88,6 +92,13 @@ pub struct Installation {
     pub packages: Vec<InstalledPackage>,
 }
 
+impl Installation {
+    /// Returns the names of the packages that the bundle has.
+    pub(crate) fn bundled(&self) -> impl Iterator<Item = &str> {
+        self.packages.iter().filter(|package| package.layer.is_none()).map(|package| &package.name[..])
+    }
+}
+
 /// One package of an [`Installation`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledPackage {
@@ -110,6 +121,8 @@ pub(crate) struct RequirementSet {
     pub(crate) pre: bool,
     /// Leaves dependencies out (`--no-deps`).
     pub(crate) no_deps: bool,
+    /// Takes no source distributions: the set is what a build requires.
+    pub(crate) wheels_only: bool,
 }
 
 impl RequirementSet {
@@ -135,6 +148,8 @@ impl Packages {
             prerelease_resolver: OnceCell::new(),
             memo: Mutex::default(),
             slots: Semaphore::new(MAX_AT_ONCE),
+            builds: Semaphore::new(MAX_BUILDS_AT_ONCE),
+            failed_builds: FailedBuilds::default(),
             compiling: CompilationState::default(),
             layer_sources: Mutex::default(),
             find_links_modules: OnceCell::new(),
@@ -173,7 +188,8 @@ impl Packages {
         outcome.map_err(|error| modules::with_guess_hint(&set, error))
     }
 
-    /// Finds exact wheels for requirements, for a lock. Fetches metadata only.
+    /// Finds exact wheels and source distributions for requirements, for a lock. Fetches metadata only; where that needs
+    /// a build, it builds.
     ///
     /// # Errors
     ///

@@ -56,7 +56,11 @@ impl Packages {
         }
         let package = self.source_of(known, &name).await?;
         let (events, _) = broadcast::channel(1);
-        let wheel = fetch(&package, cache, self.resolver(false).await?, &events).await?;
+        let wheel = fetch(&package, cache, &self.building_resolver(false).await?, &events).await?;
+        if *wheel.hash() != hash {
+            // It was built, and not to the same bytes.
+            return Err(PackageError::internal("its source distribution has become another wheel"));
+        }
         layer(&wheel, cache).await
     }
     /// Returns where a record's wheel is fetched from. The record may come from a snapshot that somebody else has made:
@@ -92,7 +96,9 @@ impl Packages {
         let resolution = self.search(&set, Arc::new(|_| {})).await?;
         self.check_resolution(&set, &resolution)?;
         let found = resolution.packages.into_iter().find(|package| package.name == distribution);
-        match found.filter(|package| package.sha256.as_deref().is_none_or(|sha256| sha256 == known.sha256)) {
+        let is_it = |package: &LockedPackage| package.sha256.as_ref().is_none_or(|sha256| *sha256 == known.sha256);
+        match found.filter(|package| package.is_source() || is_it(package)) {
+            Some(package) if package.is_source() => Ok(package),
             Some(package) => Ok(LockedPackage { sha256: Some(known.sha256.clone()), ..package }),
             None => Err(PackageError::internal("the package sources have another file of this version")),
         }

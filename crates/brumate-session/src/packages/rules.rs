@@ -7,6 +7,7 @@ use brumate_packages::index::Origin;
 use brumate_packages::policy::{Candidate, Provenance, RequestReason};
 use brumate_packages::resolver::{self, LockedPackage, Resolution};
 use brumate_packages::{DistributionName, Requirement, RequirementSource};
+use url::Url;
 
 use super::{InstalledPackage, PackageError, Packages, RequirementSet};
 
@@ -122,13 +123,17 @@ fn reason_of<'a>(
     }
 }
 
-fn candidate<'a>(package: &'a LockedPackage, way: RequestReason<'a>) -> Candidate<'a> {
-    let provenance = match &package.origin {
+pub(super) fn provenance<'a>(origin: &'a Origin, url: Option<&'a Url>) -> Provenance<'a> {
+    match origin {
         Origin::Bundle(_) => Provenance::Bundle,
-        Origin::Direct => Provenance::Url(package.url.as_ref().map_or("", |url| url.as_str())),
+        Origin::Direct => Provenance::Url(url.map_or("", |url| url.as_str())),
         Origin::Index(place) | Origin::FindLinks(place) | Origin::Pyodide(place) => Provenance::Index(place),
         _ => Provenance::AnyIndex,
-    };
+    }
+}
+
+fn candidate<'a>(package: &'a LockedPackage, way: RequestReason<'a>) -> Candidate<'a> {
+    let provenance = provenance(&package.origin, package.url.as_ref());
     let candidate = Candidate::new(&package.name, provenance, way).version(&package.version);
     let candidate = candidate.hash_known(package.sha256.is_some());
     match package.size {

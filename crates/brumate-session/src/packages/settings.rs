@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_packages::Requirement;
 use brumate_packages::index::IndexError;
 use brumate_packages::lock::Lock;
 use brumate_packages::policy::{Policy, PolicyLayer, PolicyTable, RuleOrigin};
-use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, Settings, Timestamp};
+use brumate_packages::settings::{Credentials, FindLinks, Index, KeyringProvider, OnlyBinary, Settings, Timestamp};
 
 use super::InferenceScope;
 
@@ -25,6 +26,8 @@ pub struct PackageSettings {
     pub constraints: Vec<Requirement>,
     /// Imported modules for which packages are inferred.
     pub infer: InferenceScope,
+    /// Longest time of one build of a source distribution. Default: 120 s.
+    pub build_time: Option<Duration>,
     /// Lock with the packages of every machine; `None` resolves requirements.
     pub lock: Option<Arc<Lock>>,
 }
@@ -61,6 +64,8 @@ pub struct PackageSources {
     pub exclude_newer: Option<Timestamp>,
     /// Disables the network.
     pub offline: bool,
+    /// Packages that are not built from source code.
+    pub only_binary: OnlyBinary,
     /// Command that is asked for passwords of indexes.
     pub keyring: Option<KeyringProvider>,
 }
@@ -105,6 +110,7 @@ impl PackageSources {
         }
         settings.exclude_newer = self.exclude_newer.or(settings.exclude_newer);
         settings.offline |= self.offline;
+        settings.only_binary.extend(self.only_binary.clone());
         settings.keyring = self.keyring.unwrap_or(settings.keyring);
         Ok(())
     }

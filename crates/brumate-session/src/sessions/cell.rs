@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Execute, InstallAnswer, InterruptHandle, Layer, Outcome, Session, StopReason,
+    CellAndFiles, EngineError, Execute, InstallAnswer, InterruptHandle, Layer, Limits, Outcome, Session, StopReason,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -144,14 +144,16 @@ impl Sessions {
             return Err(stopped(SessionError::Cancelled));
         }
         let mut request = request;
+        let mut limits = *self.limits();
+        limits.wall = request.time_limit.unwrap_or(limits.wall);
         let input = InputForwarder::new(request.input_requests.take());
         let phases = request.phases.take();
         let allow_install = self.inner.settings.packages.is_some();
         let execute = request.into_execute(number, &input, allow_install);
         let receivers = CellReceivers { collector: &mut collector, events, input };
-        permit.start(self.limits().cpu);
+        permit.start(limits.cpu);
         Phases::start(phases.as_ref());
-        let ended = self.run(&*live.session, execute, (cancel, permit.revoked()), receivers, slot).await;
+        let ended = self.run((&**slot, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers).await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
                 permit.record_cpu(outcome.cpu);
@@ -162,7 +164,7 @@ impl Sessions {
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
         slot.cell_ended(stopped);
         let mut report = CellReport::new(id.clone());
-        let kept = self.apply_outcome(slot, ended, &collector.missing, &mut report);
+        let kept = self.apply_outcome(slot, ended, (&limits, &collector.missing), &mut report);
         report.output = std::mem::take(&mut collector.output);
         report.output_dropped = report.output_dropped.saturating_add(collector.dropped);
         report.result = collector.result.take();
@@ -231,14 +233,13 @@ impl Sessions {
     /// sink.
     async fn run(
         &self,
-        session: &dyn Session,
+        (slot, session): (&Slot, &dyn Session),
         request: Execute,
-        (cancel, revoked): (&CancellationToken, &CancellationToken),
+        (limits, cancel, revoked): (&Limits, &CancellationToken, &CancellationToken),
         receivers: CellReceivers<'_>,
-        slot: &Slot,
     ) -> Result<CellAndFiles, EngineError> {
         let CellReceivers { collector, events, input } = receivers;
-        let deadline = Deadline { limits: self.limits(), margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
+        let deadline = Deadline { limits, margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
         let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
         let interrupt_handle = SlotInterrupter { slot, session, machine: session.interrupt_handle() };
         let (sender, received) = machine_events();
@@ -261,10 +262,9 @@ impl Sessions {
         &self,
         slot: &Slot,
         ended: Result<Outcome, EngineError>,
-        missing: &MissingModules,
+        (limits, missing): (&Limits, &MissingModules),
         report: &mut CellReport,
     ) -> Result<MachineAfterCell, SessionError> {
-        let limits = self.limits();
         let taken_away = ended.is_err() && slot.was_discarded();
         let kept = match ended {
             Ok(outcome) => {

@@ -1,6 +1,7 @@
 //! Requests to run code in a session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use brumate_engine_api::{Execute, ExecuteMode};
 
@@ -22,6 +23,8 @@ pub struct CellRequest {
     pub globals: Globals,
     /// Sender for the code's input requests; `None` raises an error in code that asks.
     pub input_requests: Option<InputRequests>,
+    /// Wall-clock time limit of this cell; `None` leaves that of the session.
+    pub time_limit: Option<Duration>,
     /// Records when the cell is admitted and when its code starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
     /// Whether the code runs as plain Python rather than through IPython's shell: without magics and shell lines, and
@@ -56,6 +59,13 @@ impl CellRequest {
         self
     }
 
+    /// Sets the wall-clock time limit.
+    #[must_use]
+    pub fn with_time_limit(mut self, time: Option<Duration>) -> Self {
+        self.time_limit = time;
+        self
+    }
+
     /// Runs the code as plain Python, without IPython's shell.
     #[must_use]
     pub fn without_shell(mut self) -> Self {
@@ -72,6 +82,7 @@ impl CellRequest {
             mode: if self.plain { ExecuteMode::Cell } else { ExecuteMode::NotebookCell },
             rich: true,
             figures: true,
+            wall: self.time_limit,
             ..execute_request(self.code, self.globals, input, allow_install)
         }
     }

@@ -72,7 +72,7 @@ impl Sessions {
         let session = match image {
             None => {
                 let layers = self.first_layers(cancel).await?;
-                let session = engine.session(MachineSpec { layers, ..self.spec(slot) }).await?;
+                let session = engine.session(MachineSpec { layers, ..self.spec(slot)? }).await?;
                 slot.record().packages = self.known_layers(&*session, &[]);
                 session
             }
@@ -81,7 +81,7 @@ impl Sessions {
                 let known = slot.record().packages.clone();
                 let resumed = async {
                     let layers = self.layers_of(&path, &known).await?;
-                    engine.resume(&path, MachineSpec { layers, ..self.spec(slot) }).await
+                    engine.resume(&path, MachineSpec { layers, ..self.spec(slot)? }).await
                 };
                 let resumed = tokio::select! {
                     biased;
@@ -144,7 +144,7 @@ impl Sessions {
             return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() });
         };
         let path = self.inner.directory.image(&image.name);
-        match self.inner.engine.recover(&path, self.spec(slot)).await {
+        match self.inner.engine.recover(&path, self.spec(slot)?).await {
             Ok(session) => Ok(session),
             Err(EngineError::Outdated(reason) | EngineError::Image(reason)) => {
                 Err(SessionError::NotResumable { id, reason })
@@ -174,7 +174,8 @@ impl Sessions {
         }
         let limit = self.inner.settings.max_live;
         let waiting = &self.inner.waiting_for_place;
-        let _waiting = WaitCounter::new(waiting, limit.saturating_mul(WAITING_PER_LIVE))
+        let few = limit.saturating_mul(WAITING_PER_LIVE);
+        let _waiting = WaitCounter::new(waiting, self.inner.settings.when_full.waiting(few))
             .ok_or(SessionError::TooManyLive { limit })?;
         let next = places.acquire_owned();
         tokio::pin!(next);

@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brumate_engine_api::{Engine, Limits, MachineSpec};
+use brumate_engine_api::{Engine, EngineError, Limits, MachineSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -143,8 +143,9 @@ impl Sessions {
             slots: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
-            admission: (settings.admission.clone())
-                .unwrap_or_else(|| Admission::new(settings.max_concurrent, settings.allowances.clone())),
+            admission: (settings.admission.clone()).unwrap_or_else(|| {
+                Admission::new(settings.max_concurrent, settings.allowances.clone(), settings.when_full)
+            }),
             backups: Semaphore::new(maintenance::WRITTEN_AT_ONCE),
             closing: CancellationToken::new(),
             settings,
@@ -303,19 +304,25 @@ impl Sessions {
         self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(slot) > timeout)
     }
 
-    fn spec(&self, slot: &Slot) -> MachineSpec {
+    /// Returns the order for a session's machine.
+    ///
+    /// # Errors
+    ///
+    /// A granted directory cannot be used.
+    fn spec(&self, slot: &Slot) -> Result<MachineSpec, EngineError> {
         let settings = &self.inner.settings;
         let (id, principal) = {
             let record = slot.record();
-            (record.id.clone(), record.principal.as_str().into())
+            (record.id.clone(), record.principal.clone())
         };
-        MachineSpec {
-            principal,
+        Ok(MachineSpec {
+            mounts: settings.grants.of(&principal)?,
+            principal: principal.into(),
             image: settings.image.clone(),
             limits: settings.limits,
             private_image: self.inner.directory.existing_private_image(&id),
             ..MachineSpec::default()
-        }
+        })
     }
 
     /// Returns the number of sessions.

@@ -98,7 +98,7 @@ impl Sessions {
         cancel: &CancellationToken,
     ) -> Result<SlotGuard, SessionError> {
         let wait = OwnerWait::begin();
-        let mut guard = slot.lock(cancel).await?;
+        let mut guard = slot.lock(cancel, self.inner.settings.when_full).await?;
         self.acquire_lease(slot, &mut guard, Urgency::InTurn, wait, cancel).await?;
         Ok(guard)
     }
@@ -217,7 +217,7 @@ impl Sessions {
         let urgency = claim.urgency;
         let _waiting = slot.claims().add(claim);
         let mut guard = match urgency {
-            Urgency::InTurn => slot.lock(cancel).await?,
+            Urgency::InTurn => slot.lock(cancel, self.inner.settings.when_full).await?,
             Urgency::AtOnce => {
                 slot.discard_cell();
                 slot.lock_unbounded().await
@@ -237,7 +237,7 @@ impl Sessions {
     /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it.
     async fn freeze(&self, id: &SessionId, cancel: &CancellationToken) -> Result<Option<SlotGuard>, SessionError> {
         let Some(slot) = self.owned(id) else { return Ok(None) };
-        let guard = slot.lock(cancel).await?;
+        let guard = slot.lock(cancel, self.inner.settings.when_full).await?;
         if !slot.has_lease() {
             return Ok(None);
         }

@@ -8,8 +8,9 @@ use brumate_engine_api::{Image, Limits};
 
 use super::inputs::InputDirs;
 use super::limits::SWEEP_EVERY;
-use crate::admission::Admission;
+use crate::admission::{Admission, WhenFull};
 use crate::allowance::Allowances;
+use crate::grants::Grants;
 use crate::packages::Packages;
 
 /// Time at which sessions are written to disk.
@@ -33,6 +34,8 @@ pub struct SessionSettings {
     pub data_dir: PathBuf,
     /// Limits of each session: time and output per cell, memory and files in all.
     pub limits: Limits,
+    /// Directories of the host that every session gets.
+    pub grants: Grants,
     /// Image that new sessions are forked from.
     pub image: Image,
     /// Most live sessions; others are hibernated.
@@ -41,8 +44,11 @@ pub struct SessionSettings {
     pub max_sessions: usize,
     /// Most bytes of sessions on disk. Live sessions count with the estimated size of their file.
     pub max_disk_bytes: u64,
-    /// Most cells at the same time; four times as many may wait.
+    /// Most cells at the same time.
     pub max_concurrent: usize,
+    /// What becomes of further calls, also of those that wait for one session or for a place among the live ones. Default: few may
+    /// wait.
+    pub when_full: WhenFull,
     /// Idle time after which a session is hibernated; `None` hibernates only to free places.
     pub hibernate_after: Option<Duration>,
     /// Time without use after which a session is removed; `None` never removes it.
@@ -75,11 +81,13 @@ impl SessionSettings {
         Self {
             data_dir: data_dir.into(),
             limits: Limits::default(),
+            grants: Grants::default(),
             image: session_image(),
             max_live: 50,
             max_sessions: 1000,
             max_disk_bytes: 10 << 30,
             max_concurrent: processors * 4,
+            when_full: WhenFull::default(),
             hibernate_after: Some(Duration::from_secs(60)),
             timeout: Some(Duration::from_secs(30 * 60)),
             inputs: InputDirs::default(),

@@ -15,6 +15,7 @@ use super::lease::{Lease, LeaseClaim};
 use super::limits::MAX_WAITING;
 use super::record::{SessionRecord, SessionState};
 use super::waiting::WaitingList;
+use crate::admission::WhenFull;
 
 /// Machine of a session, protected by the slot's lock.
 pub(crate) enum MachineState {
@@ -277,7 +278,11 @@ impl Slot {
     /// # Errors
     ///
     /// [`SessionError::Busy`] when too many calls wait, [`SessionError::Cancelled`].
-    pub(crate) async fn lock(self: &Arc<Self>, cancel: &CancellationToken) -> Result<SlotGuard, SessionError> {
+    pub(crate) async fn lock(
+        self: &Arc<Self>,
+        cancel: &CancellationToken,
+        when_full: WhenFull,
+    ) -> Result<SlotGuard, SessionError> {
         if cancel.is_cancelled() {
             return Err(SessionError::Cancelled);
         }
@@ -285,7 +290,7 @@ impl Slot {
             return Ok(guard);
         }
         let place = QueuePosition(&self.waiting);
-        if self.waiting.fetch_add(1, Ordering::SeqCst) >= MAX_WAITING {
+        if self.waiting.fetch_add(1, Ordering::SeqCst) >= when_full.waiting(MAX_WAITING) {
             drop(place);
             return Err(SessionError::Busy { id: self.record().id.clone(), waiting: MAX_WAITING });
         }

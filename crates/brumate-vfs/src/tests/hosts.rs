@@ -77,7 +77,8 @@ impl HostDir for Fake {
     }
 
     fn lstat(&mut self, path: &[u8]) -> Result<HostStat, Errno> {
-        Ok(stat(&self.get(path)?))
+        let ino = path.iter().fold(1, |ino: u64, byte| ino.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        Ok(HostStat { ino, ..stat(&self.get(path)?) })
     }
 
     fn read_dir(&mut self, path: &[u8]) -> Result<Vec<HostEntry>, Errno> {

@@ -9,6 +9,7 @@ mod hosts;
 mod layers;
 mod links;
 mod listing;
+mod paths;
 mod recover;
 mod restore;
 mod support;

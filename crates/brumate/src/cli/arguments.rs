@@ -1,6 +1,7 @@
 //! Arguments of single commands.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -14,6 +15,14 @@ pub(crate) struct HealthArgs {
     /// Also require that the sandbox is ready to run code without waiting
     #[arg(long)]
     pub(crate) warm: bool,
+}
+
+/// Arguments of `pipe`.
+#[derive(Debug, Args)]
+pub(crate) struct PipeArgs {
+    /// Only check the other options
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// Arguments of `completions`.
@@ -136,29 +145,96 @@ pub(crate) enum SessionsAction {
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated
-    #[arg(long, value_name = "HOST:GUEST[:ro]")]
-    pub(crate) mount: Vec<OsString>,
+    /// Environment variable of the program; without `=VALUE` it has the value that it has here, if any; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
     /// Copy the files that the script creates to this directory when it ends; files of the working directory by their relative paths,
     /// other files by their absolute paths
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
+    /// Run a module as `python -m` does, in place of a file; everything after its name is passed to it
+    #[arg(short, value_name = "MODULE [ARGUMENTS]", num_args = 1.., allow_hyphen_values = true, conflicts_with = "code")]
+    module: Vec<OsString>,
+    /// Run this code as `python -c` does, in place of a file; everything after it is passed to it
+    #[arg(short, value_name = "CODE [ARGUMENTS]", num_args = 1.., allow_hyphen_values = true)]
+    code: Vec<OsString>,
     /// Script to run, or `-` for standard input; everything after it is passed to the script
-    #[arg(value_name = "FILE [ARGUMENTS]", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "FILE [ARGUMENTS]", required_unless_present_any = ["module", "code"], trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
 }
 
-impl ExecArgs {
-    /// Returns the script's path; `-` is standard input.
-    pub(crate) fn file(&self) -> &Path {
-        // clap requires it.
-        self.script.first().map_or(Path::new("-"), Path::new)
-    }
+/// A program of `exec`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program<'a> {
+    /// A file.
+    File(&'a Path),
+    /// Standard input.
+    Stdin,
+    /// The module of this name.
+    Module(&'a OsStr),
+    /// This code.
+    Code(&'a OsStr),
+}
 
-    /// Returns the arguments of the script.
-    pub(crate) fn arguments(&self) -> &[OsString] {
-        self.script.get(1..).unwrap_or_default()
+impl ExecArgs {
+    /// Returns the program and its arguments.
+    pub(crate) fn program(&self) -> (Program<'_>, Vec<&OsStr>) {
+        let behind = self.script.iter().map(OsString::as_os_str);
+        if let Some((name, words)) = self.module.split_first() {
+            (Program::Module(name), words.iter().map(OsString::as_os_str).chain(behind).collect())
+        } else if let Some((code, words)) = self.code.split_first() {
+            (Program::Code(code), words.iter().map(OsString::as_os_str).chain(behind).collect())
+        } else {
+            let file = self.script.first().map_or(OsStr::new("-"), OsString::as_os_str);
+            // clap takes `-mMODULE` and `-cCODE` for a file.
+            let attached = |option: &[u8]| {
+                let value = file.as_bytes().strip_prefix(option).filter(|value| !value.is_empty());
+                value.map(OsStr::from_bytes)
+            };
+            let program = if let Some(name) = attached(b"-m") {
+                Program::Module(name)
+            } else if let Some(code) = attached(b"-c") {
+                Program::Code(code)
+            } else if file == "-" {
+                Program::Stdin
+            } else {
+                Program::File(Path::new(file))
+            };
+            (program, behind.skip(1).collect())
+        }
     }
+}
+
+/// Arguments of `test`.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Also install this extra of the project (`optional-dependencies`); may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) extra: Vec<String>,
+    /// Also install all extras of the project
+    #[arg(long)]
+    pub(crate) all_extras: bool,
+    /// Also install this group of the project (`dependency-groups`); may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) group: Vec<String>,
+    /// Also install the requirements of this file; may be repeated
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) requirement: Vec<PathBuf>,
+    /// Write the results to this file, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Keep what the tests write to the project's directory; without it they get a copy, which is thrown away
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Environment variable of the program; without `=VALUE` it has the value that it has here, if any; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// Directory of the project; or a file or a directory in it, to run the tests there
+    #[arg(id = "project", value_name = "PATH", default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Arguments of pytest, after `--`
+    #[arg(value_name = "ARGUMENTS", last = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Arguments of `doctor`.

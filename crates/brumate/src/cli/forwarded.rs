@@ -9,6 +9,9 @@ use clap::{ArgMatches, CommandFactory as _, value_parser};
 use super::{Cli, IsolateArg, PythonServerOptions};
 use crate::cli_scope;
 
+/// Option before the name of a variable.
+pub(crate) const VARIABLE: &str = "--env-var";
+
 /// Returns the shared options that were given on the command line and that `run` takes as well. Paths are absolute: the process that
 /// gets them may have another working directory.
 pub(crate) fn shared_options(matches: &ArgMatches) -> Vec<OsString> {
@@ -26,8 +29,9 @@ pub(crate) fn shared_options(matches: &ArgMatches) -> Vec<OsString> {
             Some(values) => {
                 for value in values {
                     line.push(flag.clone());
-                    // It is a directory or the address of a page.
-                    let is_directory = id == "find_links" && !value.to_string_lossy().contains("://");
+                    // A value of `--find-links` may be the address of a page; one of `--mount` begins with a directory.
+                    let is_directory =
+                        id == "mount" || (id == "find_links" && !value.to_string_lossy().contains("://"));
                     line.push(if is_path || is_directory {
                         absolute(Path::new(value)).into()
                     } else {
@@ -54,10 +58,7 @@ pub(crate) fn server_options(options: &PythonServerOptions, variables: &[(String
         push("--with-editable", absolute(directory).into());
     }
     for (name, _) in variables {
-        push("--env-var", name.into());
-    }
-    for mount in &options.mount {
-        push("--mount", absolute(Path::new(mount)).into());
+        push(VARIABLE, name.into());
     }
     if options.isolate == IsolateArg::Session {
         push("--isolate", "session".into());
@@ -112,16 +113,15 @@ mod tests {
             &["--find-links", &here("wheels")],
             &["--find-links", "/more"],
             &["--verbose"],
+            &["--mount", &here("data:/data:ro")],
         ] {
             assert!(shared.windows(words.len()).any(|window| window == words), "{words:?} in {shared:?}");
         }
-        assert_eq!(shared.len(), 8, "{shared:?}");
+        assert_eq!(shared.len(), 10, "{shared:?}");
         let Mode::Dev(arguments) = Cli::from_arg_matches(&matches).unwrap().mode else { panic!("no `dev`") };
         let variables = [("A".to_owned(), "secret".to_owned())];
         let options = text(server_options(&arguments.options, &variables));
-        let mount = here("data:/data:ro");
-        let expected =
-            ["--transport", "sse", "--with", "rich<15", "--env-var", "A", "--mount", &mount, "--isolate", "session"];
+        let expected = ["--transport", "sse", "--with", "rich<15", "--env-var", "A", "--isolate", "session"];
         assert_eq!(options, expected);
         // What is forwarded is a command line of `run`.
         let line =

@@ -17,7 +17,7 @@ mod python_server;
 
 pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
-    SessionsAction, SessionsArgs, TokenArgs, WarmupArgs,
+    PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -40,6 +40,16 @@ Exit status:
   139  for exec: the interpreter crashed
   143  terminated (SIGTERM)
 Any other status of exec is the status of the script.";
+
+/// Exit statuses of `test`.
+const TEST_EXIT_STATUS: &str = "\
+Exit status:
+  0 to 5  that of pytest: 0 all passed, 1 tests failed, 2 interrupted, 3 internal error, 4 wrong arguments, 5 no tests
+  2       also: invalid command line, or there is no project
+  124     the tests reached the time limit or the CPU limit (`--timeout`, `--cpu-timeout`)
+  125     a package of the project cannot be installed, or the sandbox failed
+  130     interrupted (SIGINT)
+  137     the tests were killed (memory limit)";
 
 /// The last line of the help.
 const MORE_HELP: &str =
@@ -66,10 +76,13 @@ pub(crate) enum Mode {
     Stdio,
     /// Serve a language package, such as Python's `brumate`, over the socket at standard input
     #[command(hide = true)]
-    Pipe,
-    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, or `-` for standard input
+    Pipe(PipeArgs),
+    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, `-` for standard input, `-m` for a module
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
+    /// Run the tests of a Python project with pytest in the sandbox: `brumate test [path] [-- arguments]`
+    #[command(after_help = TEST_EXIT_STATUS)]
+    Test(Box<TestArgs>),
     /// Run an MCP server that is written in Python in the sandbox: `brumate run server.py`
     Run(Box<RunArgs>),
     /// Run an MCP server under the Inspector, and start it again when its file changes: `brumate dev server.py`
@@ -114,7 +127,12 @@ impl Mode {
     pub(crate) fn is_server(&self) -> bool {
         matches!(
             self,
-            Self::Stdio | Self::Pipe | Self::Run(_) | Self::StreamableHttp | Self::StreamableHttpStateless | Self::Sse
+            Self::Stdio
+                | Self::Pipe(_)
+                | Self::Run(_)
+                | Self::StreamableHttp
+                | Self::StreamableHttpStateless
+                | Self::Sse
         )
     }
 }
@@ -125,6 +143,10 @@ pub(crate) struct Options {
     /// Packages for every run: requirements, separated by commas
     #[arg(long, alias = "dependencies", global = true, help_heading = "Packages", env = env_vars::DEPS, value_name = "LIST")]
     pub(crate) deps: Option<String>,
+    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated. Over HTTP with tokens, `{principal}` in the
+    /// path of the host stands for the client's name
+    #[arg(long, global = true, value_name = "HOST:GUEST[:ro]")]
+    pub(crate) mount: Vec<OsString>,
     /// Time limit of a run (wall clock)
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Duration,
@@ -325,9 +347,10 @@ mod tests {
             Cli::try_parse_from(["brumate", "exec", "--mount", "a:/b", "tool.py", "--timeout", "x", "-v"]).unwrap();
         assert_eq!(cli.options.timeout, Duration::from_secs(60));
         let Mode::Exec(exec) = cli.mode else { panic!("{:?}", cli.mode) };
-        assert_eq!((exec.file(), exec.arguments().len()), (std::path::Path::new("tool.py"), 3));
+        let (program, arguments) = exec.program();
+        assert_eq!((program, arguments.len()), (Program::File(std::path::Path::new("tool.py")), 3));
         let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
-        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.file() == std::path::Path::new("-")));
+        assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.program().0 == Program::Stdin));
     }
 
     #[test]

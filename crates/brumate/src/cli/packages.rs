@@ -31,6 +31,9 @@ pub(crate) struct PackageOptions {
     /// Ignore files that were uploaded later: a date, a time, or a duration before now such as `30 days`
     #[arg(long, global = true, hide_short_help = true, env = env_vars::EXCLUDE_NEWER, value_name = "DATE")]
     pub(crate) exclude_newer: Option<String>,
+    /// Do not build these packages from source code: names, or `:all:`; may be repeated
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::ONLY_BINARY, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only_binary: Vec<String>,
     /// Use no network: only packages in the cache, in the binary and in local directories
     #[arg(long, global = true, env = env_vars::OFFLINE)]
     pub(crate) offline: bool,

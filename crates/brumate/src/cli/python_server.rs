@@ -60,9 +60,6 @@ pub(crate) struct PythonServerOptions {
     /// File with environment variables of the server (`.env`); those of `--env-var` take precedence; may be repeated
     #[arg(short = 'f', long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
-    /// Mount a directory of the host in the sandbox; with `:ro` read-only; may be repeated
-    #[arg(long, value_name = "HOST:GUEST[:ro]")]
-    pub(crate) mount: Vec<OsString>,
     /// Clients that share one interpreter: all of the server, or those of one session over HTTP
     #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
     pub(crate) isolate: IsolateArg,

@@ -1,39 +1,43 @@
 //! `brumate exec`: runs a script in the sandbox, like `python script.py`.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brumate_engine_api::{Image, Mount, StreamName};
+use brumate_engine_api::{Image, StreamName};
 use brumate_session::explain::join_paths;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
 
 use super::output_directory::OutputDirectory;
 use super::print_error;
+use super::run::environment::named_variables;
 use super::run_events::for_each_output;
-use super::source_file::{MAX_SCRIPT_BYTES, SourceFile, modules_beside, path_in_mounts, read_file, source};
+use super::source_file::{
+    MAX_SCRIPT_BYTES, SourceFile, directory_in_mounts, modules_in, modules_outside, path_in_mounts, read_file, source,
+};
 use crate::bounded_file::read_bounded;
-use crate::cli::ExecArgs;
+use crate::cli::{ExecArgs, Program};
 use crate::exit_status;
 use crate::guest_text::{GuestText, note_written, print_guest, quoted};
-use crate::sandbox::{single_run_sandbox, use_warm_dependencies};
+use crate::sandbox::{Sandbox, single_run_sandbox, use_warm_dependencies};
 use crate::settings::Settings;
 use crate::signals::Signals;
 
 /// File name of a script from standard input.
 const STDIN_NAME: &str = "<stdin>";
-/// Directories of the sandbox that belong to the interpreter, so nothing can be mounted there.
-const RESERVED: [&str; 3] = ["dev", "lib", "proc"];
+/// File name of code from the command line.
+const COMMAND_NAME: &str = "<string>";
+/// Names of standard input as a file.
+const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Most events that wait for the output. Then the script waits.
 const EVENT_QUEUE: usize = 16;
 
 pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
-    let request = match request(arguments) {
+    let request = match request(settings, arguments) {
         Ok(request) => request,
         Err(error) => {
             print_error(&format!("brumate: {error:#}"));
@@ -41,6 +45,33 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         }
     };
     let sandbox = single_run_sandbox(settings)?;
+    let (end, signalled) = match perform(&sandbox, settings, request).await? {
+        Performed::Ended(report, signalled) => (report, signalled),
+        Performed::OutputClosed => return Ok(exit_status::BROKEN_PIPE),
+    };
+    let ScriptReport { end, new_files, copied, .. } = end;
+    let complete = report_files(arguments.output_dir.as_deref(), &new_files, &copied);
+    let status = exit_status::of_script(&end);
+    if status == 0 && !complete {
+        return Ok(exit_status::FAILURE);
+    }
+    Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+}
+
+/// How [`perform`] ended.
+pub(super) enum Performed {
+    /// The program ended; with the status of the signal that came meanwhile.
+    Ended(ScriptReport, Option<u8>),
+    /// Nobody reads its output any more.
+    OutputClosed,
+}
+
+/// Runs a program, passes its output on, and says why it ended. A signal interrupts it.
+pub(super) async fn perform(
+    sandbox: &Sandbox,
+    settings: &Settings,
+    request: ScriptRequest,
+) -> anyhow::Result<Performed> {
     let cancel = CancellationToken::new();
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
     // Writing may block, so it runs on a thread of its own.
@@ -49,7 +80,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
         move || write_output(events, &cancel)
     });
     let work = async {
-        use_warm_dependencies(&sandbox, settings).await;
+        use_warm_dependencies(sandbox, settings).await;
         // The sandbox knows its images once it has started. The run reports a failure to start.
         let _ = sandbox.engine.sandbox().await;
         let end = sandbox.runner.exec(request, sender, &cancel).await;
@@ -57,10 +88,10 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     };
     let ((end, written), signalled) = Signals::listen()?.guard(&cancel, work).await;
     if written?.is_err() {
-        return Ok(exit_status::BROKEN_PIPE);
+        return Ok(Performed::OutputClosed);
     }
-    let ScriptReport { end, new_files, copied, .. } = end?;
-    match &end {
+    let report = end?;
+    match &report.end {
         ScriptEnd::Exited { message: text, .. } | ScriptEnd::Raised { text } if text.is_empty() => {}
         ScriptEnd::Exited { message, .. } => print_guest(message.trim_end_matches('\n')),
         ScriptEnd::Raised { text }
@@ -73,13 +104,8 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     if image.is_some() || sandbox.engine.uses_baseline_code() {
         prepare_in_background(image.as_ref(), settings);
     }
-    let complete = report_files(arguments.output_dir.as_deref(), &new_files, &copied);
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;
-    let status = exit_status::of_script(&end);
-    if status == 0 && !complete {
-        return Ok(exit_status::FAILURE);
-    }
-    Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+    Ok(Performed::Ended(report, signalled))
 }
 
 /// Starts a process that prepares later scripts: it optimizes code that this script has compiled quickly, and builds an image for
@@ -124,37 +150,93 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 }
 
 /// Makes the request of a script from the command line.
-fn request(arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
-    let from_stdin = arguments.file() == Path::new("-");
-    let mounts: Vec<Mount> = arguments.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?;
-    let SourceFile { code, is_bytes, name } = match from_stdin {
-        true => {
-            let bytes =
-                read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
-            source(bytes, STDIN_NAME.to_owned())
+fn request(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
+    let (mounts, env) = (settings.mounts.clone(), variables(&arguments.env)?);
+    let (program, words) = arguments.program();
+    // Directories of the host where the program looks for modules.
+    let mut places = Vec::new();
+    let mut absent_modules = BTreeMap::new();
+    let mut request = match program {
+        Program::Module(name) => ScriptRequest::module(name.to_string_lossy()),
+        Program::Code(code) => {
+            let mut request = ScriptRequest::new(dedented(&code.to_string_lossy()), COMMAND_NAME);
+            request.argv = vec!["-c".to_owned()];
+            request
         }
-        false => read_file(arguments.file())?,
+        Program::Stdin => {
+            let mut request = script(standard_input(STDIN_NAME)?, None);
+            // As in CPython, `sys.argv[0]` is `-`.
+            request.argv = vec!["-".to_owned()];
+            request
+        }
+        // The descriptor may be a socket, which cannot be opened by this name.
+        Program::File(file) if STDIN_DEVICES.iter().any(|device| file == Path::new(device)) => {
+            script(standard_input(&file.to_string_lossy())?, None)
+        }
+        Program::File(file) => {
+            let granted = path_in_mounts(file, &mounts);
+            let source = read_file(file)?;
+            if granted.is_some() {
+                places.push(file.parent().unwrap_or(Path::new("")).to_owned());
+            } else {
+                absent_modules = modules_outside(file, &source.code);
+            }
+            script(source, granted)
+        }
     };
-    let granted = if from_stdin { None } else { path_in_mounts(arguments.file(), &mounts) };
-    let mut request = ScriptRequest::new(code, granted.as_ref().unwrap_or(&name));
-    request.source_bytes = is_bytes;
-    request.mounts = mounts;
-    if from_stdin {
-        // As in CPython, `sys.argv[0]` is `-`.
-        request.argv = vec!["-".to_owned()];
-    } else {
+    request.absent_modules = absent_modules;
+    if program != Program::Stdin {
         request.stdin = Some(pump_stdin().context("cannot pass standard input on")?);
     }
-    if granted.is_some() {
-        request.local = modules_beside(arguments.file(), &request.code);
-    }
-    request.argv.extend(arguments.arguments().iter().map(|argument| argument.to_string_lossy().into_owned()));
+    let python_path = env.iter().filter(|(name, _)| name == "PYTHONPATH").flat_map(|(_, value)| value.split(':'));
+    places.extend(python_path.filter_map(|place| directory_in_mounts(place, &mounts)));
+    let code = [&[request.code.clone()][..], &request.local.sources].concat().join("\n");
+    let found = modules_in(&places, &code);
+    request.local.names.extend(found.names);
+    request.local.sources.extend(found.sources);
+    (request.mounts, request.env) = (mounts, env);
+    request.argv.extend(words.into_iter().map(|word| word.to_string_lossy().into_owned()));
     if let Some(directory) = &arguments.output_dir {
         let sink = OutputDirectory::new(directory)
             .with_context(|| format!("`--output-dir {0}`: cannot use {0}", directory.display()))?;
         request.sink = Some(Box::new(sink));
     }
     Ok(request)
+}
+
+/// Reads a script from standard input. `name` is its file name.
+fn standard_input(name: &str) -> anyhow::Result<SourceFile> {
+    let bytes = read_bounded(std::io::stdin().lock(), MAX_SCRIPT_BYTES).context("cannot read standard input")?;
+    Ok(source(bytes, name.to_owned()))
+}
+
+/// Returns the environment variables of the command line. As with Docker, a variable that is not set here is not set there.
+pub(super) fn variables(env: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    named_variables("--env", env, |_| Ok(()))
+}
+
+/// Makes the request of a script, at this path in the sandbox if it is `granted`.
+fn script(file: SourceFile, granted: Option<String>) -> ScriptRequest {
+    let SourceFile { code, is_bytes, name } = file;
+    let mut request = ScriptRequest::new(code, granted.unwrap_or(name));
+    request.source_bytes = is_bytes;
+    request
+}
+
+/// Removes the white space that all lines begin with, as Python does with the code of `-c`.
+fn dedented(code: &str) -> String {
+    let is_space = |character: char| matches!(character, ' ' | '\t');
+    let indentations = code.split('\n').filter_map(|line| {
+        let rest = line.trim_start_matches(is_space);
+        (!rest.is_empty()).then(|| &line[..line.len() - rest.len()])
+    });
+    let common = indentations.reduce(|common, own| {
+        let same = common.bytes().zip(own.bytes()).take_while(|(one, other)| one == other).count();
+        &common[..same]
+    });
+    let Some(common) = common.filter(|common| !common.is_empty()) else { return code.to_owned() };
+    // A line without the common white space has nothing else.
+    code.split('\n').map(|line| line.strip_prefix(common).unwrap_or_default()).collect::<Vec<&str>>().join("\n")
 }
 
 /// Copies standard input to a pipe, and returns its read end. The descriptor of standard input may be a terminal, a socket or a
@@ -166,39 +248,6 @@ fn pump_stdin() -> std::io::Result<OwnedFd> {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut writer);
     })?;
     Ok(reader.into())
-}
-
-/// Parses `HOST:GUEST` or `HOST:GUEST:ro`. Host paths may contain colons, guest paths may not.
-pub(super) fn parse_mount(text: &OsStr) -> anyhow::Result<Mount> {
-    let shown = text.to_string_lossy();
-    let bytes = text.as_bytes();
-    let (bytes, read_only) = match bytes.strip_suffix(b":ro") {
-        Some(rest) => (rest, true),
-        None => (bytes.strip_suffix(b":rw").unwrap_or(bytes), false),
-    };
-    let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|index| *index > 0);
-    let Some(colon) = colon else {
-        bail!("`--mount {shown}` is not HOST:GUEST or HOST:GUEST:ro");
-    };
-    let host = PathBuf::from(OsStr::from_bytes(&bytes[..colon]));
-    let guest = String::from_utf8(bytes[colon + 1..].to_vec()).unwrap_or_default();
-    if !guest.starts_with('/') || guest.split('/').any(|part| part == "..") || guest.contains('\0') {
-        bail!("`--mount {shown}`: the path in the sandbox must be absolute, without `..`");
-    }
-    let first = guest.split('/').find(|part| !part.is_empty());
-    match first {
-        None => bail!("`--mount {shown}`: the sandbox's root cannot be replaced; choose another path, such as /data"),
-        Some(first) if RESERVED.contains(&first) => {
-            bail!("`--mount {shown}`: /{first} belongs to the interpreter; choose another path, such as /data")
-        }
-        Some(_) => {}
-    }
-    let kind = std::fs::metadata(&host).with_context(|| format!("`--mount {shown}`: cannot use {}", host.display()))?;
-    if !kind.is_dir() {
-        bail!("`--mount {shown}`: {} is not a directory", host.display());
-    }
-    let host = std::path::absolute(&host).with_context(|| format!("`--mount {shown}`"))?;
-    Ok(Mount { host, guest, read_only })
 }
 
 /// Writes the script's output as it arrives: harmless to a terminal, as it is to a file or a pipe. Interrupts the script when the output
@@ -251,36 +300,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts() {
-        let directory = tempfile::tempdir().unwrap();
-        let odd = directory.path().join("a:b");
-        std::fs::create_dir(&odd).unwrap();
-        let host = odd.to_str().unwrap();
-        for (text, read_only) in
-            [(format!("{host}:/data"), false), (format!("{host}:/data:ro"), true), (format!("{host}:/data:rw"), false)]
-        {
-            let mount = parse_mount(OsStr::new(&text)).unwrap();
-            assert_eq!(
-                (mount.host.as_path(), mount.guest.as_str(), mount.read_only),
-                (odd.as_path(), "/data", read_only)
-            );
-        }
-        let file = directory.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        for (text, part) in [
-            ("nothing".to_owned(), "is not HOST:GUEST"),
-            (":/data".to_owned(), "is not HOST:GUEST"),
-            (format!("{host}:data"), "must be absolute"),
-            (format!("{host}:/a/../etc"), "must be absolute"),
-            (format!("{host}:/"), "sandbox's root"),
-            (format!("{host}://lib"), "/lib belongs to the interpreter"),
-            (format!("{host}:/lib/python3.14/extra"), "/lib belongs to the interpreter"),
-            (format!("{host}:/dev:ro"), "/dev belongs to the interpreter"),
-            (format!("{host}/missing:/data"), "cannot use"),
-            (format!("{}:/data", file.display()), "is not a directory"),
+    fn code_of_the_command_line_may_be_indented() {
+        for (code, expected) in [
+            ("print(1)", "print(1)"),
+            ("\n    if x:\n        y\n\n  \n    z\n  ", "\nif x:\n    y\n\n\nz\n"),
+            ("  a\n\tb", "  a\n\tb"),
+            ("  a\nb", "  a\nb"),
+            ("  ", "  "),
         ] {
-            let error = format!("{:#}", parse_mount(OsStr::new(&text)).unwrap_err());
-            assert!(error.contains(part), "{error}");
+            assert_eq!(dedented(code), expected);
+        }
+    }
+
+    #[test]
+    fn programs_are_told_apart() {
+        use clap::Parser as _;
+
+        let parsed = |line: &[&str]| {
+            let line = [&["brumate", "exec"], line].concat();
+            let crate::cli::Mode::Exec(arguments) = crate::cli::Cli::try_parse_from(&line).unwrap().mode else {
+                panic!("{line:?}")
+            };
+            let (program, words) = arguments.program();
+            format!("{program:?} {words:?}")
+        };
+        for (line, expected) in [
+            (
+                &["-m", "pytest", "-v", "--timeout", "3", "--", "-m", "x"][..],
+                r#"Module("pytest") ["-v", "--timeout", "3", "--", "-m", "x"]"#,
+            ),
+            (&["-mjson.tool", "--indent", "2"], r#"Module("json.tool") ["--indent", "2"]"#),
+            (&["-cprint(1)", "-m", "x"], r#"Code("print(1)") ["-m", "x"]"#),
+            (&["--env", "A=1", "-c", "-1", "-c", "x"], r#"Code("-1") ["-c", "x"]"#),
+            (&["tool.py", "-m", "x", "--env", "B"], r#"File("tool.py") ["-m", "x", "--env", "B"]"#),
+            (&["-", "-c"], r#"Stdin ["-c"]"#),
+        ] {
+            assert_eq!(parsed(line), expected);
+        }
+        for line in [&["exec"][..], &["exec", "-m"], &["exec", "--env", "A"]] {
+            assert!(crate::cli::Cli::try_parse_from([&["brumate"], line].concat()).is_err());
         }
     }
 }

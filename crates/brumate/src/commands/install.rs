@@ -36,7 +36,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &InstallArgs, matches: &
 async fn install(settings: &Settings, arguments: &InstallArgs, matches: &ArgMatches) -> anyhow::Result<()> {
     let client = arguments.client;
     let path = client.config_file(&ClientEnvironment::of_process()?)?;
-    let file = ConfigFile::new(client, path, state_directory()?);
+    let file = ConfigFile::new(client, path, state_directory()?).naming_variables(forwarded::VARIABLE);
     let mode = if arguments.dry_run { Mode::DryRun } else { Mode::Write };
     let (name, change) = match (&arguments.name, arguments.remove) {
         (Some(name), true) => (name.clone(), file.remove(name, mode)?),

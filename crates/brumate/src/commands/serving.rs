@@ -41,7 +41,7 @@ impl McpService {
         };
         let mut sandbox = server_sandbox(settings)?;
         // Runs in sessions and other runs share one limit.
-        let admission = Admission::new(settings.runner.max_concurrent, allowances.clone());
+        let admission = Admission::new(settings.runner.max_concurrent, allowances.clone(), settings.runner.when_full);
         sandbox.runner = sandbox.runner.with_admission(admission.clone());
         let sessions = match sessions(settings, &sandbox, allowances).await {
             Ok(sessions) => sessions,

@@ -1,7 +1,7 @@
 //! Files of Python code: how they are read, where they lie in the sandbox, and the modules beside them.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
 use brumate_engine_api::Mount;
@@ -11,6 +11,8 @@ use crate::bounded_file::read_bounded;
 
 /// Longest script, in bytes.
 pub(super) const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Directory of the sandbox that messages propose for modules.
+const GRANTED: &str = "/src";
 /// Most modules beside a script that are looked at.
 const MAX_LOCAL_MODULES: usize = 500;
 /// Longest module beside a script whose imports are looked at, in bytes.
@@ -61,20 +63,33 @@ pub(super) fn path_in_mounts(file: &Path, mounts: &[Mount]) -> Option<String> {
     found.max_by_key(|(length, _)| *length).map(|(_, path)| path)
 }
 
-/// Finds the modules that `code` imports from the directory of its file, and those that they import.
-pub(super) fn modules_beside(file: &Path, code: &str) -> LocalModules {
+/// Returns the host's directory for a path in the sandbox, if a granted directory has it; of several the innermost.
+pub(super) fn directory_in_mounts(path: &str, mounts: &[Mount]) -> Option<PathBuf> {
+    let found = mounts.iter().filter_map(|mount| {
+        let rest = Path::new(path).strip_prefix(&mount.guest).ok()?;
+        let is_below = rest.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        is_below.then(|| (mount.guest.len(), mount.host.join(rest)))
+    });
+    found.max_by_key(|(length, _)| *length).map(|(_, directory)| directory)
+}
+
+/// Finds the modules that `code` imports from directories, and those that they import.
+pub(super) fn modules_in(directories: &[PathBuf], code: &str) -> LocalModules {
     let mut modules = LocalModules::default();
-    let Some(directory) = file.parent() else { return modules };
+    if directories.is_empty() {
+        return modules;
+    }
     let mut seen = BTreeSet::new();
     let mut todo: Vec<String> = imports_of(code).into_iter().collect();
     while let Some(name) = todo.pop() {
         if seen.len() >= MAX_LOCAL_MODULES || name.contains(['/', '.']) || !seen.insert(name.clone()) {
             continue;
         }
-        let package = directory.join(&name);
-        let candidates: [PathBuf; 2] = [package.join("__init__.py"), directory.join(format!("{name}.py"))];
-        let content = candidates.iter().find(|path| path.is_file());
-        if content.is_none() && !package.is_dir() {
+        let candidates = directories
+            .iter()
+            .flat_map(|directory| [directory.join(&name).join("__init__.py"), directory.join(format!("{name}.py"))]);
+        let content = candidates.into_iter().find(|path| path.is_file());
+        if content.is_none() && !directories.iter().any(|directory| directory.join(&name).is_dir()) {
             continue;
         }
         let read = content.and_then(|path| std::fs::File::open(path).ok());
@@ -85,6 +100,42 @@ pub(super) fn modules_beside(file: &Path, code: &str) -> LocalModules {
             modules.sources.push(source);
         }
         modules.names.insert(name);
+    }
+    modules
+}
+
+/// Returns whether a directory holds a module.
+pub(super) fn is_package(directory: &Path) -> bool {
+    directory.read_dir().is_ok_and(|mut entries| {
+        entries
+            .any(|entry| entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension == "py")))
+    })
+}
+
+/// Returns the modules that `code` imports and that the sandbox lacks because it has the script alone, with what to do: modules beside the
+/// file, and the package that the file is in.
+pub(super) fn modules_outside(file: &Path, code: &str) -> BTreeMap<String, String> {
+    let Some(directory) = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_owned)) else {
+        return BTreeMap::new();
+    };
+    let beside = |name: String| {
+        let reason = format!(
+            "`{name}` is beside the script, and the sandbox has the script alone: `--mount {0}:{GRANTED}:ro` grants the directory",
+            directory.display()
+        );
+        (name, reason)
+    };
+    let mut modules: BTreeMap<String, String> =
+        modules_in(std::slice::from_ref(&directory), code).names.into_iter().map(beside).collect();
+    let own = directory.file_name().and_then(|name| name.to_str()).filter(|name| imports_of(code).contains(*name));
+    if let (Some(name), Some(parent)) = (own, directory.parent()) {
+        modules.entry(name.to_owned()).or_insert_with(|| {
+            format!(
+                "`{name}` is the directory of the script, and the sandbox has the script alone: `--mount {}:{GRANTED}:ro` grants the one \
+                 above it, and `sys.path.insert(0, \"{GRANTED}\")` before the import finds it there",
+                parent.display()
+            )
+        });
     }
     modules
 }
@@ -131,7 +182,16 @@ mod tests {
         assert_eq!(path_in_mounts(&directory.path().join("a.py"), &mounts).as_deref(), Some("/all/a.py"));
         assert_eq!(path_in_mounts(&inner.join("b.py"), &mounts).as_deref(), Some("/in/b.py"));
         assert_eq!(path_in_mounts(&inner.join("b.py"), &[]), None);
-        let beside = modules_beside(&inner.join("b.py"), "import helper, json, no_such");
+        assert_eq!(directory_in_mounts("/in", &mounts), Some(inner.clone()));
+        assert_eq!(directory_in_mounts("/all/x/./y", &mounts), Some(directory.path().join("x/./y")));
+        for path in ["/all/../x", "/allx", "/", ""] {
+            assert_eq!(directory_in_mounts(path, &mounts), None, "{path}");
+        }
+        let beside = modules_in(std::slice::from_ref(&inner), "import helper, json, no_such");
         assert_eq!((beside.names, beside.sources.len()), (BTreeSet::from(["helper".to_owned()]), 1));
+        let outside = modules_outside(&inner.join("b.py"), "import helper, inner.core, json, no_such");
+        assert_eq!(outside.keys().collect::<Vec<_>>(), ["helper", "inner"]);
+        assert!(outside["helper"].contains(&format!("--mount {}:/src:ro", inner.display())), "{outside:?}");
+        assert!(outside["inner"].contains(&format!("--mount {}:/src:ro", directory.path().display())), "{outside:?}");
     }
 }

@@ -20,6 +20,8 @@ use super::local_session::LocalSession;
 pub struct LocalEngineConfig {
     /// Directory for compiled modules and images.
     pub cache_dir: PathBuf,
+    /// File with the packages of a program that is handed out without them. `None`: it is looked for beside the program.
+    pub bundle_file: Option<PathBuf>,
     /// Whether to fail when this host does not support a wall of the jail.
     pub require_jail: bool,
     /// Start mode of zygotes.
@@ -70,6 +72,7 @@ impl LocalEngine {
         let start = || async {
             let config = SandboxConfig {
                 cache_dir: self.config.cache_dir.clone(),
+                bundle_file: self.config.bundle_file.clone(),
                 require_jail: self.config.require_jail,
                 start: self.config.start,
                 lazy: self.config.lazy,

@@ -20,7 +20,7 @@ pub enum Error {
     /// A setting is wrong.
     #[error("{0}")]
     Settings(String),
-    /// Too many runs or sessions are active. Try again later.
+    /// Too many sessions are active. Try again later.
     #[error("{0}")]
     Busy(String),
     /// The call was cancelled.

@@ -2,6 +2,7 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::time::Duration;
 
 use brumate_engine_api::StreamName;
 use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL};
@@ -11,6 +12,7 @@ use serde::Serialize;
 use super::error::Error;
 use super::result::RunResult;
 use super::sandbox_core::SandboxCore;
+use crate::ranges::check_time;
 
 /// Builder of a run, in a fresh interpreter or in a session. `await` starts the run and returns its [`RunResult`].
 ///
@@ -28,6 +30,7 @@ pub struct RunBuilder<'a> {
     code: String,
     file_name: String,
     globals: Globals,
+    timeout: Option<Duration>,
     /// The first error of a setter. `await` returns it.
     error: Option<Error>,
     on_event: Box<dyn FnMut(Event) + Send + 'a>,
@@ -77,6 +80,7 @@ impl<'a> RunBuilder<'a> {
             code,
             file_name: String::new(),
             globals: Globals::default(),
+            timeout: None,
             error: None,
             on_event: Box::new(|_| {}),
             on_input: None,
@@ -89,7 +93,7 @@ impl<'a> RunBuilder<'a> {
         let name = name.into();
         match serde_json::value::to_raw_value(&value) {
             Ok(value) => self.globals.insert(&name, &value),
-            Err(source) => self.error = Some(Error::Global { name, source }),
+            Err(source) => self.error = self.error.or(Some(Error::Global { name, source })),
         }
         self
     }
@@ -97,6 +101,16 @@ impl<'a> RunBuilder<'a> {
     /// Sets the file name in tracebacks. Default: `main.py`. Runs in a session ignore it.
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.file_name = name.into();
+        self
+    }
+
+    /// Sets the wall-clock time limit of this run: 50 milliseconds to a day. Default: that of
+    /// [`SandboxBuilder::timeout`](crate::SandboxBuilder::timeout). Time that the run waits for others does not count.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        match check_time("timeout", time) {
+            Ok(time) => self.timeout = Some(time),
+            Err(reason) => self.error = self.error.or(Some(Error::Settings(reason))),
+        }
         self
     }
 
@@ -114,7 +128,7 @@ impl<'a> RunBuilder<'a> {
     }
 
     async fn run(self) -> Result<RunResult, Error> {
-        let RunBuilder { core, session, code, file_name, globals, error, mut on_event, on_input } = self;
+        let RunBuilder { core, session, code, file_name, globals, timeout, error, mut on_event, on_input } = self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -126,13 +140,17 @@ impl<'a> RunBuilder<'a> {
                 .with_globals(globals)
                 .with_file_name(file_name)
                 .with_input_requests(questions)
+                .with_time_limit(timeout)
                 .with_principal(LOCAL_PRINCIPAL);
             let mut event_sink = |event| forward(&mut *on_event, event);
             let report = core.runner.run(request, &cancel, &mut event_sink).await?;
             return Ok(RunResult::from_run(report));
         };
-        let request =
-            CellRequest::new(Some(session), code).with_globals(globals).with_input_requests(questions).without_shell();
+        let request = CellRequest::new(Some(session), code)
+            .with_globals(globals)
+            .with_input_requests(questions)
+            .with_time_limit(timeout)
+            .without_shell();
         let mut partial = RunResult::default();
         let mut event_sink = |event| {
             match &event {

@@ -135,6 +135,7 @@ impl SandboxBuilder {
         if self.program.is_none() && !INITIALIZED.load(Ordering::Relaxed) {
             return Err(Error::NotInitialized);
         }
+        self.check()?;
         Ok(Sandbox { core: Arc::new(SandboxCore::new(self)?) })
     }
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brumate_engine::client::{StartMode, Tiers};
+use brumate_session::explain::{Reader, set_reader};
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{SessionSettings, Sessions};
-use brumate_session::{Runner, RunnerSettings};
+use brumate_session::{Grants, Runner, RunnerSettings, WhenFull};
 use tokio::sync::OnceCell;
 
 use super::error::Error;
@@ -28,7 +29,9 @@ pub(super) struct SandboxCore {
 impl SandboxCore {
     /// Sets everything up. Starts no process.
     pub(super) fn new(builder: SandboxBuilder) -> Result<Self, Error> {
+        set_reader(Reader::Rust);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let grants = Grants::new(builder.checked_mounts()?);
         let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));
         let cache_dir = cache_dir.ok_or(Error::NoDirectory("cache", "cache_dir"))?;
         let data_dir = builder.data_dir.or_else(|| directories::data(variable("XDG_DATA_HOME"), variable("HOME")));
@@ -50,16 +53,20 @@ impl SandboxCore {
         let packages = Packages::new(Arc::new(engine.clone()), Arc::clone(&bundle), packages);
         let mut settings = RunnerSettings::default();
         settings.limits = builder.limits;
+        settings.grants = grants;
         settings.dependencies = builder.packages;
         settings.max_concurrent = builder.max_concurrent.unwrap_or(settings.max_concurrent);
+        settings.when_full = WhenFull::Wait;
         settings.builder = brumate_session::ImageBuilder::ThisProcess;
         settings.imports_file = Some(cache_dir.join("imports.json"));
         let mut sessions = data_dir.map(SessionSettings::new);
         if let Some(sessions) = &mut sessions {
             sessions.limits = settings.limits;
+            sessions.grants = settings.grants.clone();
             sessions.dependencies.clone_from(&settings.dependencies);
             sessions.packages = Some(packages.clone());
             sessions.max_concurrent = settings.max_concurrent;
+            sessions.when_full = settings.when_full;
             sessions.timeout = builder.session_timeout.unwrap_or(sessions.timeout);
         }
         let runner = Runner::new(Arc::new(engine.clone()), bundle, settings).with_packages(packages);

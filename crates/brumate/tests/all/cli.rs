@@ -316,8 +316,8 @@ fn files_of_a_script_are_copied_out_or_said_to_be_gone() {
         (status, errors.as_str()),
         (
             Some(3),
-            "brumate: the script's new files are lost: /home/user/sub/a.bin, /tmp/b.txt, /tmp/c.txt (to keep such files, use \
-             --output-dir DIR or --mount HOST:GUEST)\n"
+            "brumate: the script's new files are lost: /home/user/sub/a.bin (to keep such files, use --output-dir DIR or --mount \
+             HOST:GUEST)\n"
         )
     );
     let option = ["--output-dir", out.to_str().unwrap()];
@@ -337,6 +337,50 @@ fn files_of_a_script_are_copied_out_or_said_to_be_gone() {
     assert_eq!(status, Some(1), "{errors}");
     assert!(errors.contains("larger than 4 MiB together"), "{errors}");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 3, "half a copy is removed");
+}
+
+#[test]
+fn modules_and_code_run_as_under_python() {
+    let directory = tempfile::tempdir().unwrap();
+    let package = directory.path().join("tool");
+    std::fs::create_dir(&package).unwrap();
+    std::fs::write(package.join("__init__.py"), "").unwrap();
+    let code = "import os, sys\ntold = open('/proc/self/cmdline').read() == '\\0'.join([*sys.orig_argv, ''])\n\
+                print(__name__, __spec__.name, __file__, sys.argv, sys.path[:2], os.environ.get('B'), told)\n\
+                def f():\n    1 / 0\nif sys.argv[1:] == ['--fail']:\n    f()\nsys.exit(7)\n";
+    std::fs::write(package.join("__main__.py"), code).unwrap();
+    // A package of the same name is on PyPI, and none of its business here.
+    std::fs::write(directory.path().join("yaml.py"), "name = 'own'\n").unwrap();
+    let mount = format!("{}:/work:ro", directory.path().display());
+    let options =
+        ["exec", "--mount", &mount, "--env", "PYTHONPATH=/work", "--env", "A=1=2", "--env", "B", "--env", "NOT_SET"];
+    let run = |arguments: &[&str]| {
+        let mut command = brumate([&options[..], arguments].concat());
+        command.env("B", "from here");
+        output(command)
+    };
+    let line = "__main__ tool.__main__ /work/tool/__main__.py ['/work/tool/__main__.py', '-v', '-m', 'x'] ['/home/user', '/work'] from here True\n";
+    assert_eq!(run(&["-m", "tool", "-v", "-m", "x"]), (Some(7), line.to_owned(), String::new()));
+    let (status, _, stderr) = run(&["-m", "tool", "--fail"]);
+    let expected = "Traceback (most recent call last):\n  File \"<frozen runpy>\", line 198, in _run_module_as_main\n  \
+                    File \"<frozen runpy>\", line 88, in _run_code\n  File \"/work/tool/__main__.py\", line 7, in <module>\n    f()\n    ~^^\n  \
+                    File \"/work/tool/__main__.py\", line 5, in f\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero\n";
+    assert_eq!((status, stderr.as_str()), (Some(1), expected));
+    let code = "    import os, sys, yaml\n    print(sys.argv, yaml.name, os.environ['A'], 'NOT_SET' in os.environ, '__file__' in globals(), \
+                open('/proc/self/cmdline').read() == '\\0'.join([*sys.orig_argv, '']))\n    1/0\n";
+    let (status, stdout, stderr) = run(&["-c", code, "-x"]);
+    assert_eq!((status, stdout.as_str()), (Some(1), "['-c', '-x'] own 1=2 False False True\n"), "{stderr}");
+    assert_eq!(
+        stderr,
+        "Traceback (most recent call last):\n  File \"<string>\", line 3, in <module>\n    1/0\n    ~^~\nZeroDivisionError: division by zero\n"
+    );
+    let (status, _, stderr) = run(&["--offline", "-m", "no_such_module_anywhere"]);
+    assert!(status == Some(1) && stderr.ends_with("No module named no_such_module_anywhere\n"), "{stderr}");
+    let (status, _, stderr) = output(brumate(["exec", "--env", "=secret", "-c", "1"]));
+    assert!(
+        status == Some(2) && stderr.contains("`--env`: expected NAME=VALUE or NAME") && !stderr.contains("secret"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -52,8 +52,8 @@ def refused(name):
 refused('far.so')
 refused('lost.so')
 ";
-    let expected = "5 9 1 1\n/lib/python3.14/packages/linked/far.so: undefined symbol: shared_total\n\
-                    /lib/python3.14/packages/linked/lost.so: needs `libnowhere.so`, which was not found\n";
+    let expected = "5 9 1 1\n/usr/lib/python3.14/dist-packages/linked/far.so: undefined symbol: shared_total\n\
+                    /usr/lib/python3.14/dist-packages/linked/lost.so: needs `libnowhere.so`, which was not found\n";
     assert_eq!(say(&session, code).await, expected);
     // What a needed library needs is there as well.
     assert_eq!(say(&session, "print(linked.open_library('chain.so').count())").await, "2\n");
@@ -135,7 +135,7 @@ except OSError as error:
 host = asking.open_library('host.so')
 print(host.address() != 0, host.call(1, 2))
 ";
-    let expected = "0\n/lib/python3.14/packages/asking/strong.so: undefined symbol: nobody_has_it\nTrue 0\n";
+    let expected = "0\n/usr/lib/python3.14/dist-packages/asking/strong.so: undefined symbol: nobody_has_it\nTrue 0\n";
     assert_eq!(say(&session, code).await, expected);
     // And after sleeping: functions are found again by their names.
     let file = directory.path().join("asleep");

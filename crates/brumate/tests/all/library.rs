@@ -75,6 +75,31 @@ async fn events_come_and_questions_are_answered() {
 }
 
 #[tokio::test]
+async fn calls_beyond_the_places_wait_and_each_has_its_time_limit() {
+    let data = tempfile::tempdir().unwrap();
+    let sandbox = builder().max_concurrent(1).data_dir(data.path().join("data")).build().unwrap();
+    let runs: Vec<_> = (0..20_u64)
+        .map(|number| {
+            let sandbox = sandbox.clone();
+            tokio::spawn(async move { sandbox.run("n").global("n", number).await.unwrap().value::<u64>().unwrap() })
+        })
+        .collect();
+    for (number, run) in (0..).zip(runs) {
+        assert_eq!(run.await.unwrap(), number);
+    }
+    let short = Duration::from_millis(300);
+    let stopped = sandbox.run("while True: pass").timeout(short).await.unwrap();
+    assert_eq!(stopped.stopped, Some(StopReason::TimeLimit));
+    assert!(stopped.error.unwrap().contains("0.3 s (set by `timeout`)"));
+    let session = sandbox.session().await.unwrap();
+    let stopped = session.run("x = 1\nwhile True: pass").timeout(short).await.unwrap();
+    assert_eq!((stopped.stopped, session.get::<u8>("x").await.unwrap()), (Some(StopReason::TimeLimit), 1));
+    assert!(matches!(sandbox.run("1").timeout(Duration::ZERO).await, Err(Error::Settings(_))));
+    assert!(matches!(builder().memory_limit(1).build(), Err(Error::Settings(_))));
+    sandbox.close().await;
+}
+
+#[tokio::test]
 async fn a_future_that_is_dropped_interrupts_its_code() {
     let (_data, sandbox) = with_sessions();
     let session = sandbox.session().await.unwrap();
@@ -82,6 +107,24 @@ async fn a_future_that_is_dropped_interrupts_its_code() {
     assert!(tokio::time::timeout(Duration::from_millis(300), endless.into_future()).await.is_err());
     assert!(session.get::<u64>("n").await.unwrap() > 0, "the session goes on");
     sandbox.close().await;
+}
+
+#[tokio::test]
+async fn directories_of_the_host_are_mounted() {
+    let (data, _) = with_sessions();
+    let work = data.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(work.join("a"), "a").unwrap();
+    let builder = builder().data_dir(data.path().join("data")).mount(&work, "/work");
+    let sandbox = builder.clone().build().unwrap();
+    sandbox.run("open('/work/b', 'w').write('b')").await.unwrap().ok().unwrap();
+    let session = sandbox.session().await.unwrap();
+    session.run("import os\nnames = sorted(os.listdir('/work'))\nos.remove('/work/a')").await.unwrap().ok().unwrap();
+    assert_eq!(session.get::<Vec<String>>("names").await.unwrap(), ["a", "b"]);
+    assert!(!work.join("a").exists());
+    sandbox.close().await;
+    let refused = builder.mount_read_only(work.join("b"), "/b").build().unwrap_err();
+    assert!(refused.to_string().contains("is not a directory"), "{refused}");
 }
 
 #[tokio::test]

@@ -99,7 +99,7 @@ macro_rules! modules {
 }
 
 modules! {
-    http_cases: tokens, strangers, guarded, health, abuse, encrypted;
+    http_cases: tokens, strangers, mounts, guarded, health, abuse, encrypted;
     http_call_cases: draining, tasks, resumed, vanished;
     oauth_cases: signed, introspected;
     abuse_cases: slow, halves, floods, nonsense, thieves, storm, ending;

@@ -71,7 +71,7 @@ cases! {
     package_cases: pinned (once: email_validator ways bundled conflicts offline stateless overriding constrained told distribution);
     package_session_cases: sessions (server: installing) (once: undone recorded drawn_keys);
     package_policy_cases: (once: policy locking credentials);
-    storage_cases: (once: quota full_disk backups);
+    storage_cases: (once: quota full_disk backups mounts);
     analyst_cases: (server: afternoon);
     random_cases: (once: crowd killed_under_load);
 }

@@ -139,7 +139,7 @@ async fn values_magics_and_history_are_ipythons() {
     assert_eq!(good(&session, "import os; sorted(os.listdir('/workspace'))").await.value(), "['made.py']");
     assert_eq!(
         good(&session, "os.path.exists('/nonexistent'), sorted(os.listdir('/'))").await.value(),
-        "(False, ['dev', 'home', 'lib', 'proc', 'tmp', 'workspace'])"
+        "(False, ['dev', 'home', 'lib', 'proc', 'tmp', 'usr', 'workspace'])"
     );
 }
 

@@ -41,7 +41,7 @@ fn code_gets_the_modules_that_it_imports_when_it_imports_them() {
     assert_eq!(exec(&[], code), (Some(0), "colour shape plain\n".to_owned(), String::new()));
     // What the text itself imports is there before it runs.
     let code = "import acolor, sys\nprint(acolor.__file__)\n";
-    assert_eq!(exec(&[], code).1, "/lib/python3.14/packages/acolor/__init__.py\n");
+    assert_eq!(exec(&[], code).1, "/usr/lib/python3.14/dist-packages/acolor/__init__.py\n");
 }
 
 #[test]

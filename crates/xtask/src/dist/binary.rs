@@ -1,16 +1,19 @@
 //! The binary that is handed out: linked statically, so that it runs on every Linux, whatever its C library.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
 
 use super::architecture::Architecture;
+use super::mark::{MARK_BYTES, Mark};
 use crate::{process, workspace};
 
 /// Native modules whose machine code is in the program beside the interpreter's: the largest of those that numpy and pandas load when
 /// they are imported, and of scikit-learn's imports those whose code is smallest, compressed, for the time that compiling them takes.
-/// A wheel of 100 MB has no room for more.
+/// The bundle file's wheel has room for some more.
 const COMPILED: [&str; 11] = [
     "numpy/.libs/libopenblas.so",
     "numpy/_core/_multiarray_umath",
@@ -28,7 +31,8 @@ const COMPILED: [&str; 11] = [
 /// Level of compression of the bundle, the highest: some minutes on two cores.
 const LEVEL: &str = "22";
 
-/// Builds it twice: the first program compiles modules of the bundle to machine code, the second has them inside.
+/// Builds it twice: the first program compiles modules of the bundle to machine code. The second is built with a bundle file, which
+/// gets that code; both together are the whole binary.
 ///
 /// For another architecture cargo wants its settings for that: a linker (`CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER`), and a runner
 /// for the first program ([`runner`]).
@@ -45,12 +49,44 @@ pub(super) fn build(architecture: Architecture) -> Result<PathBuf> {
     let mut first = cargo("run", &target, &directory)?;
     first.args(["-p", "brumate-engine", "--example", "precompile", "--"]).arg(&compiled).args(COMPILED);
     process::run(first.env("BRUMATE_BUNDLE_LEVEL", "1"))?;
+    let bundle = directory.join(format!("bundle-{}", architecture.name()));
     let mut second = cargo("build", &target, &directory)?;
     second.args(["-p", "brumate"]).env("BRUMATE_BUNDLE_LEVEL", LEVEL).env("BRUMATE_COMPILED_DIR", &compiled);
+    second.env("BRUMATE_BUNDLE_OUT", &bundle);
     // Package indexes bound the size of what they take.
     second.env("BRUMATE_BUNDLE", "compact");
     process::run(&mut second)?;
-    Ok(directory.join(target).join("dist/brumate"))
+    let mut whole = std::fs::read(directory.join(target).join("dist/brumate"))?;
+    let missing = || format!("{} is missing: remove {} and start again", bundle.display(), directory.display());
+    whole.extend(std::fs::read(&bundle).with_context(missing)?);
+    let path = directory.join(format!("whole-{}", architecture.name()));
+    write_program(&path, &whole)?;
+    Ok(path)
+}
+
+fn write_program(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// Finds where the bundle file begins in a whole binary. Checks that the bundle file is whole, and the one of the program before it.
+///
+/// # Errors
+/// When there is none at its end, or another one.
+pub(super) fn bundle_start(whole: &[u8]) -> Result<usize> {
+    let none = "it has no bundle file at its end: take a binary that `cargo xtask dist` has made";
+    let end = whole.len().checked_sub(MARK_BYTES).context(none)?;
+    let mark = Mark::from_bytes(&whole[end..]).context(none)?;
+    let start = usize::try_from(mark.length).ok().and_then(|length| end.checked_sub(length)).context(none)?;
+    let (program, frames) = (&whole[..start], &whole[start..end]);
+    ensure!(Sha256::digest(frames)[..] == mark.sha256, "the bundle file at its end is damaged");
+    let knows_it = program.windows(mark.sha256.len()).any(|bytes| bytes == mark.sha256);
+    ensure!(
+        knows_it,
+        "the bundle file at its end is another one than the program was built with: remove target/dist-build"
+    );
+    Ok(start)
 }
 
 /// Returns the command that runs a program. One of another architecture needs an emulator, which cargo's own setting names
@@ -108,6 +144,24 @@ pub(super) fn check(bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_whole_binary_is_a_program_and_its_bundle_file() {
+        let mark = Mark { sha256: Sha256::digest(b"frames").into(), length: 6 };
+        let program = [b"a program that knows ", &mark.sha256[..]].concat();
+        let whole = |program: &[u8], frames: &[u8], mark: Mark| {
+            bundle_start(&[program, frames, &mark.to_bytes()].concat()).map_err(|error| error.to_string())
+        };
+        assert_eq!(whole(&program, b"frames", mark), Ok(program.len()));
+        assert!(whole(&program, b"flames", mark).unwrap_err().contains("damaged"));
+        assert!(whole(b"another program", b"frames", mark).unwrap_err().contains("another one"));
+        for long in [1000, u64::MAX] {
+            assert!(whole(&program, b"frames", Mark { length: long, ..mark }).unwrap_err().contains("no bundle file"));
+        }
+        for none in [&b""[..], &program, &[b'x'; MARK_BYTES]] {
+            assert!(bundle_start(none).unwrap_err().to_string().contains("no bundle file"));
+        }
+    }
 
     #[test]
     fn a_program_that_needs_a_loader_is_refused() {

@@ -116,19 +116,7 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
-    use crate::dist::architecture::Architecture;
-
-    fn release() -> Release {
-        Release {
-            architecture: Architecture::Aarch64,
-            version: "1.2.3".to_owned(),
-            time: 7,
-            binary: b"a program".to_vec(),
-            documents: vec![("NOTICE", b"text".to_vec())],
-            completions: Vec::new(),
-            manual: Vec::new(),
-        }
-    }
+    use crate::dist::tests::release;
 
     fn made(releases: Option<&str>) -> (tempfile::TempDir, PathBuf, Value) {
         let out = tempfile::tempdir().unwrap();

@@ -1,5 +1,8 @@
-//! `cargo xtask dist`: makes the packages to distribute from a static binary for each architecture: archive, PyPI wheel, npm packages,
+//! `cargo xtask dist`: makes the packages to distribute from a static binary for each architecture: archive, PyPI wheels, npm packages,
 //! Debian package, MCP bundle, bill of materials, the entry of MCP's registry, checksums.
+//!
+//! The binary is a program and, at its end, the bundle file with the packages. Wheels and npm packages have the two parts apart, since
+//! PyPI bounds the size of a file; all others have the whole.
 //!
 //! Two runs on one commit with one toolchain give the same bytes: entries are sorted, have no owner, and have the time of the commit.
 
@@ -7,6 +10,9 @@ mod architecture;
 mod archive;
 mod binary;
 mod debian;
+#[allow(dead_code, reason = "the build script writes marks")]
+#[path = "../../../brumate-engine/build/mark.rs"]
+mod mark;
 mod mcp;
 mod npm;
 mod sbom;
@@ -20,6 +26,7 @@ use anyhow::{Context, Result, ensure};
 use architecture::Architecture;
 use sha2::{Digest, Sha256};
 
+use crate::runtime::Lock;
 use crate::{process, workspace};
 
 /// Arguments of `cargo xtask dist`.
@@ -31,7 +38,7 @@ pub(crate) struct Args {
     /// Target triple to build for; may be repeated [default: this machine's]
     #[arg(long, value_name = "TRIPLE", conflicts_with = "binary")]
     target: Vec<String>,
-    /// Static binary to package instead of building one; may be repeated
+    /// Static binary that `cargo xtask dist` has made, to package instead of building one; may be repeated
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     /// Name of the server in MCP's registry: your namespace, a slash, a name
@@ -49,8 +56,12 @@ pub(crate) struct Release {
     version: String,
     /// Seconds since 1970: the time of the commit, and of every entry.
     time: u64,
-    /// The binary's bytes.
+    /// The whole binary's bytes.
     binary: Vec<u8>,
+    /// Where the bundle file begins in it.
+    bundle_start: usize,
+    /// Number of packages in the bundle file.
+    packages: usize,
     /// Texts that every package has: name and content.
     documents: Vec<(&'static str, Vec<u8>)>,
     /// Completion scripts: path in the Debian package, and content.
@@ -58,6 +69,27 @@ pub(crate) struct Release {
     /// Manual pages: name and content.
     manual: Vec<(String, Vec<u8>)>,
 }
+
+impl Release {
+    /// Returns the binary without its packages.
+    fn program(&self) -> &[u8] {
+        &self.binary[..self.bundle_start]
+    }
+
+    /// Returns the file with the packages.
+    fn bundle_file(&self) -> &[u8] {
+        &self.binary[self.bundle_start..]
+    }
+}
+
+/// Name of the file with the packages, where it is apart: the program looks for this name.
+const BUNDLE_FILE: &str = "brumate.bundle";
+
+/// Largest file that PyPI takes, in bytes.
+const MAX_PYPI_BYTES: u64 = 100 << 20;
+
+/// Largest package of the program without its packages, in bytes: what every update fetches.
+const MAX_PROGRAM_BYTES: u64 = 40 << 20;
 
 /// Files that go into every package.
 const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md"];
@@ -89,11 +121,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut made = vec![npm::launcher(first, server, &out)?];
     let mut bundles = Vec::new();
     for release in &releases {
+        let programs = [wheel::program(release, server, &out)?, npm::program(release, &out)?];
+        let packages = [wheel::bundle(release, &out)?, npm::bundle(release, &out)?];
+        for path in &programs {
+            check_size(path, MAX_PROGRAM_BYTES, "a package of the program: move files of the core to the packages")?;
+        }
+        for path in &packages {
+            check_size(
+                path,
+                MAX_PYPI_BYTES,
+                "a file on PyPI: take modules out of COMPILED, or packages out of runtime/",
+            )?;
+        }
+        made.extend(programs.into_iter().chain(packages));
         made.extend([
             archive::make(release, &out)?,
-            wheel::make(release, server, &out)?,
             debian::make(release, &out)?,
-            npm::platform(release, &out)?,
             sbom::make(&release.version, release.architecture, &out)?,
         ]);
         bundles.push(mcp::bundle(release, &out)?);
@@ -114,6 +157,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a file is not larger than `limit` bytes. `of`: of what this is the limit, and what to do.
+fn check_size(path: &Path, limit: u64, of: &str) -> Result<()> {
+    let size = std::fs::metadata(path)?.len();
+    ensure!(
+        size <= limit,
+        "{} has {size} bytes, {} more than the limit of {} MiB for {of}",
+        path.display(),
+        size - limit,
+        limit >> 20
+    );
+    Ok(())
+}
+
 /// Builds the binaries for these targets; for this machine's when there are none.
 fn build(targets: &[String]) -> Result<Vec<PathBuf>> {
     let named = targets.iter().map(|target| Architecture::of_target(target)).collect::<Result<Vec<_>>>()?;
@@ -128,11 +184,13 @@ fn releases(programs: &[PathBuf]) -> Result<Vec<Release>> {
     let read = |name: &'static str| Ok((name, std::fs::read(workspace::root().join(name))?));
     let documents: Vec<_> = DOCUMENTS.into_iter().map(read).collect::<Result<_>>()?;
     let time = commit_time()?;
+    let packages = Lock::load(&workspace::runtime())?.packages();
     let mut releases: Vec<Release> = Vec::new();
     for path in programs {
         let named = || path.display().to_string();
         let binary = std::fs::read(path).with_context(named)?;
         binary::check(&binary).with_context(named)?;
+        let bundle_start = binary::bundle_start(&binary).with_context(named)?;
         let architecture = Architecture::of_program(&binary).with_context(named)?;
         ensure!(
             releases.iter().all(|other| other.architecture != architecture),
@@ -146,7 +204,17 @@ fn releases(programs: &[PathBuf]) -> Result<Vec<Release>> {
             None => (completions(path, architecture)?, manual(path, architecture)?),
         };
         let (version, documents) = (version.to_owned(), documents.clone());
-        releases.push(Release { architecture, version, time, binary, documents, completions, manual });
+        releases.push(Release {
+            architecture,
+            version,
+            time,
+            binary,
+            bundle_start,
+            packages,
+            documents,
+            completions,
+            manual,
+        });
     }
     Ok(releases)
 }
@@ -206,3 +274,6 @@ fn hex(bytes: &[u8]) -> String {
         text
     })
 }
+
+#[cfg(test)]
+mod tests;

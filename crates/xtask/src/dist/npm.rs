@@ -1,4 +1,5 @@
-//! The npm packages: `brumate`, whose command starts the binary of the package for this platform, `@brumate/linux-ARCH`.
+//! The npm packages: `brumate`, whose command starts the program of the package for this platform, `@brumate/linux-ARCH`. That one needs
+//! `@brumate/bundle-linux-ARCH`, which has the program's packages.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +7,18 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::archive::{Entry, gzip, tar};
-use super::{Release, SUMMARY};
+use super::{BUNDLE_FILE, Release, SUMMARY};
 
 /// Finds the platform's package and becomes its binary, as far as Node can.
 const LAUNCHER: &str = r#"#!/usr/bin/env node
 "use strict";
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
+const { dirname } = require("node:path");
 
 const name = `@brumate/${process.platform}-${process.arch}`;
-let binary = process.env.BRUMATE_BINARY;
+const env = { ...process.env };
+let binary = env.BRUMATE_BINARY;
 if (!binary) {
   try {
     binary = require.resolve(`${name}/brumate`);
@@ -23,8 +26,16 @@ if (!binary) {
     console.error(`brumate: there is no package ${name}: Brumate runs on Linux, on x64 and arm64; elsewhere use its container image`);
     process.exit(1);
   }
+  if (!env.BRUMATE_BUNDLE_FILE) {
+    const bundle = `@brumate/bundle-${process.platform}-${process.arch}/brumate.bundle`;
+    try {
+      env.BRUMATE_BUNDLE_FILE = require.resolve(bundle, { paths: [dirname(binary)] });
+    } catch {
+      // The program says where it has looked, and what to install.
+    }
+  }
 }
-const child = spawn(binary, process.argv.slice(2), { stdio: "inherit" });
+const child = spawn(binary, process.argv.slice(2), { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
@@ -40,14 +51,33 @@ fn common(release: &Release) -> Value {
     json!({"version": release.version, "description": SUMMARY, "license": "(Apache-2.0 OR MIT)"})
 }
 
-/// Makes the package with the binary.
-pub(super) fn platform(release: &Release, out: &Path) -> Result<PathBuf> {
-    let (version, arch) = (&release.version, release.architecture.node());
-    let manifest = merged(
-        &common(release),
-        json!({"name": format!("@brumate/linux-{arch}"), "os": ["linux"], "cpu": [arch], "files": ["brumate"]}),
-    );
-    package(release, out, &format!("brumate-linux-{arch}-{version}.tgz"), &manifest, ("brumate", &release.binary))
+/// Makes the package with the program.
+pub(super) fn program(release: &Release, out: &Path) -> Result<PathBuf> {
+    let bundle = format!("@brumate/bundle-linux-{}", release.architecture.node());
+    let own = json!({"dependencies": {bundle: release.version}});
+    of_platform(release, out, "linux", own, ("brumate", release.program(), true))
+}
+
+/// Makes the package with the program's packages.
+pub(super) fn bundle(release: &Release, out: &Path) -> Result<PathBuf> {
+    let own =
+        json!({"description": format!("The {} packages of Brumate, for its WebAssembly machine", release.packages)});
+    of_platform(release, out, "bundle-linux", own, (BUNDLE_FILE, release.bundle_file(), false))
+}
+
+/// Makes a package of one file for the platform.
+fn of_platform(
+    release: &Release,
+    out: &Path,
+    kind: &str,
+    own: Value,
+    (file, bytes, executable): (&str, &[u8], bool),
+) -> Result<PathBuf> {
+    let arch = release.architecture.node();
+    let platform = json!({"name": format!("@brumate/{kind}-{arch}"), "os": ["linux"], "cpu": [arch], "files": [file]});
+    let manifest = merged(&merged(&common(release), platform), own);
+    let name = format!("brumate-{kind}-{arch}-{}.tgz", release.version);
+    package(release, out, &name, &manifest, (file, bytes, executable))
 }
 
 /// Makes the package with the command. `server` is its name in the registry of MCP servers, which looks for it in the manifest.
@@ -65,7 +95,7 @@ pub(super) fn launcher(release: &Release, server: &str, out: &Path) -> Result<Pa
             "optionalDependencies": {"@brumate/linux-x64": version, "@brumate/linux-arm64": version},
         }),
     );
-    package(release, out, &format!("brumate-{version}.tgz"), &manifest, ("brumate.js", LAUNCHER.as_bytes()))
+    package(release, out, &format!("brumate-{version}.tgz"), &manifest, ("brumate.js", LAUNCHER.as_bytes(), true))
 }
 
 fn merged(common: &Value, own: Value) -> Value {
@@ -81,12 +111,12 @@ fn package(
     out: &Path,
     name: &str,
     manifest: &Value,
-    (program, bytes): (&str, &[u8]),
+    (file, bytes, executable): (&str, &[u8], bool),
 ) -> Result<PathBuf> {
     let manifest = serde_json::to_vec_pretty(manifest)?;
     let mut entries = vec![
         Entry { path: "package/package.json".to_owned(), bytes: &manifest, executable: false },
-        Entry { path: format!("package/{program}"), bytes, executable: true },
+        Entry { path: format!("package/{file}"), bytes, executable },
     ];
     for (document, bytes) in &release.documents {
         entries.push(Entry { path: format!("package/{document}"), bytes, executable: false });

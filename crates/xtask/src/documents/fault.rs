@@ -9,7 +9,7 @@ pub(crate) struct Fault {
     /// Path of the document below the repository's root.
     file: String,
     /// Line number, from 1.
-    line: usize,
+    pub(crate) line: usize,
     message: String,
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: checks of the documents; `NOTICE`, `docs/bounds.md` and `docs/untrusted.md` are generated. `cargo xtask book` makes a book of them.
+//! `cargo xtask docs`: checks of the documents; `NOTICE`, `docs/bounds.md`, `docs/untrusted.md` and the number of packages in texts are
+//! generated. `cargo xtask book` makes a book of them.
 //!
 //! Links and anchors of all Markdown files lead somewhere. Each document of `docs/` is in its table of contents. The changelog's
 //! newest version is that of all packages. Paths, tests and commands that the
@@ -10,6 +11,7 @@ mod bounds;
 mod changelog;
 mod citations;
 mod contents;
+mod counts;
 pub(crate) mod fault;
 mod links;
 mod listing;
@@ -33,7 +35,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write NOTICE from the locks of runtime/, docs/bounds.md and docs/untrusted.md from the code, then check
+    /// Write NOTICE and the number of packages from the locks of runtime/, docs/bounds.md and docs/untrusted.md from the code, then check
     #[arg(long)]
     write: bool,
     /// Check also that cited tests are run: the output of `cargo nextest list --workspace --message-format json`
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let repository = Repository::open(workspace::root())?;
         bounds::write(&repository)?;
         untrusted::write(&repository)?;
+        counts::write(&repository)?;
     }
     check()?;
     match &args.listing {
@@ -79,6 +82,7 @@ pub(crate) fn check() -> Result<()> {
     faults.extend(notice::check(repository.root())?);
     faults.extend(bounds::check(&repository)?);
     faults.extend(untrusted::check(&repository)?);
+    faults.extend(counts::check(&repository)?);
     for line in &promises.without_test {
         println!("{}:{line}: a promise without a test", specification::PATH);
     }

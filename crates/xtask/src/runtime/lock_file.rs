@@ -34,7 +34,7 @@ pub(crate) struct Lock {
 pub(crate) enum FileKind {
     /// The npm package that holds the interpreter's WebAssembly module.
     Interpreter,
-    /// The standard library with bytecode, mounted at `/lib/python3.14`.
+    /// The standard library with bytecode, mounted at `/usr/lib/python3.14`.
     Stdlib,
     /// Bytecode of the wheels that have none inside, a layer over `site-packages`.
     Pycache,
@@ -128,6 +128,11 @@ impl Lock {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+    }
+
+    /// Returns the number of packages: of wheels.
+    pub(crate) fn packages(&self) -> usize {
+        self.files.iter().filter(|entry| entry.kind == FileKind::Wheel).count()
     }
 
     /// Returns the lock as text below `header`. Entries are sorted by kind, then by file.

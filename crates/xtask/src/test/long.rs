@@ -16,7 +16,8 @@ use crate::{process, workspace};
 ///
 /// Others are ignored because another test starts them in a process of its own. Those never run by themselves.
 const IGNORED: &str = "test(=index::live::real_requirements_resolve_as_with_uv) \
-    | test(=real_wheels::popular_wheels_are_accepted) | (test(/::long_tier::/) - package(brumate-fuzz))";
+    | test(=real_wheels::popular_wheels_are_accepted) | test(=source_builds::published_source_distributions_install) \
+    | (test(/::long_tier::/) - package(brumate-fuzz))";
 
 /// The fuzz targets on mutations, an hour each (`BRUMATE_FUZZ_SECONDS`), two at a time.
 const FUZZ: &str = "package(brumate-fuzz) & test(/::long_tier::/)";
@@ -87,21 +88,21 @@ const STEPS: &[Step] = &[
     },
     Step { name: "self-test", command: |_| Ok(self_test()) },
     Step { name: "doctests", command: |environment| Ok(doctests(environment)) },
-    Step { name: "example", command: |_| Ok(binary("example")) },
+    Step { name: "example", command: |_| binary("example") },
     Step {
         name: "upstream",
         command: |_| {
-            let mut command = script("tests/compat/run_suites.py");
+            let mut command = script("tests/compat/run_suites.py")?;
             command.args(["numpy", "pandas.frame", "--beside", "node"]);
             Ok(command)
         },
     },
     Step { name: "science", command: |_| beside_native("tests/compat/science/run_suites.py") },
     Step { name: "rust", command: |_| beside_native("tests/compat/rust/run_suites.py") },
-    Step { name: "cpython", command: |_| Ok(script("tests/compat/cpython/run.py")) },
-    Step { name: "packages", command: |_| Ok(packages()) },
+    Step { name: "cpython", command: |_| script("tests/compat/cpython/run.py") },
+    Step { name: "packages", command: |_| packages() },
     Step { name: "dist", command: |_| Ok(dist()) },
-    Step { name: "frameworks", command: |_| Ok(frameworks()) },
+    Step { name: "frameworks", command: |_| frameworks() },
 ];
 
 /// The result of a step.
@@ -124,7 +125,6 @@ pub(super) fn run(environment: &Environment, only: &[String]) -> Result<()> {
     }
     let directory = workspace::target().join("long");
     std::fs::create_dir_all(&directory)?;
-    process::run(cargo_build().args(["--package", "brumate"]))?;
     let mut endings = Vec::new();
     for step in STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)) {
         let log = directory.join(format!("{}.log", step.name));
@@ -153,10 +153,12 @@ fn long(mut command: Command) -> Command {
     command
 }
 
-fn cargo_build() -> Command {
+/// Builds the release binary, unless it is built, and returns its path.
+fn release_binary() -> Result<PathBuf> {
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--locked"]).current_dir(workspace::root());
-    command
+    command.args(["build", "--release", "--locked", "--package", "brumate"]).current_dir(workspace::root());
+    process::run(&mut command)?;
+    Ok(workspace::target().join("release/brumate"))
 }
 
 /// The proof that each check finds what it is there for.
@@ -167,17 +169,17 @@ fn self_test() -> Command {
 }
 
 /// A command of the release build.
-fn binary(command: &str) -> Command {
-    let mut binary = Command::new(workspace::target().join("release/brumate"));
+fn binary(command: &str) -> Result<Command> {
+    let mut binary = Command::new(release_binary()?);
     binary.arg(command).current_dir(workspace::root());
-    binary
+    Ok(binary)
 }
 
 /// A Python script that gets the release build.
-fn script(path: &str) -> Command {
+fn script(path: &str) -> Result<Command> {
     let mut command = Command::new("python3");
-    command.arg(path).arg(workspace::target().join("release/brumate")).current_dir(workspace::root());
-    command
+    command.arg(path).arg(release_binary()?).current_dir(workspace::root());
+    Ok(command)
 }
 
 /// A script that runs suites in the sandbox and natively.
@@ -185,17 +187,17 @@ fn beside_native(path: &str) -> Result<Command> {
     let native = std::env::var_os(NATIVE).with_context(|| {
         format!("{NATIVE} is not set: let it name a Python that has the versions of the bundle, and pytest")
     })?;
-    let mut command = script(path);
+    let mut command = script(path)?;
     command.arg("--native").arg(native);
     Ok(command)
 }
 
 /// The table of packages in docs/compatibility.md. A run that is started again goes on where the last one ended.
-fn packages() -> Command {
-    let mut command = script("tests/compat/packages.py");
+fn packages() -> Result<Command> {
+    let mut command = script("tests/compat/packages.py")?;
     command.arg("--state").arg(workspace::target().join("long/packages.json"));
     command.arg("--write");
-    command
+    Ok(command)
 }
 
 /// Makes everything that is handed out, and installs it.
@@ -207,12 +209,12 @@ fn dist() -> Command {
 }
 
 /// The examples of the Python package for frameworks, with their newest releases.
-fn frameworks() -> Command {
+fn frameworks() -> Result<Command> {
     let mut command = Command::new("python3");
     command.args(["-m", "unittest", "tests.test_frameworks"]).current_dir(workspace::root().join("python"));
-    command.env("PYTHONPATH", "src").env("BRUMATE_BINARY", workspace::target().join("release/brumate"));
+    command.env("PYTHONPATH", "src").env("BRUMATE_BINARY", release_binary()?);
     command.env("BRUMATE_TEST_FRAMEWORKS", workspace::target().join("long/frameworks"));
-    command
+    Ok(command)
 }
 
 /// Runs a command in the test environment with its output in `log`.

@@ -44,7 +44,8 @@ def files():
         "/etc/hostname",
         "/root",
         "/work",
-        "/usr",
+        "/usr/bin",
+        "/usr/share",
         "/bin/sh",
         "/sys",
         "/run",
@@ -57,10 +58,7 @@ def files():
         "/proc/1",
         "/proc/1/environ",
         "/proc/self/environ",
-        "/proc/self/maps",
         "/proc/self/mem",
-        "/proc/self/root",
-        "/proc/self/cwd",
         "/proc/self/exe",
         "/proc/self/fd/3",
         "/proc/version",
@@ -76,16 +74,24 @@ def files():
         except OSError:
             continue
         assert content in ([], b"") or path == "/proc/cpuinfo", (path, content)
+    # What `/proc` shows is the guest's own.
+    assert os.listdir("/proc/self/root") == os.listdir("/") and os.path.realpath("/proc/self/cwd") == os.getcwd()
+    with open("/proc/self/maps") as maps:
+        assert [line.split()[-1] for line in maps] == ["[heap]"]
+    assert sorted(os.listdir("/proc/self")) == [
+        "cmdline", "comm", "cwd", "exe", "fd", "maps", "root", "stat", "statm", "status",
+    ]  # fmt: skip
     print("ok")
 
 
 def tree():
     # Nothing but the interpreter, its home and its devices.
     top = set(os.listdir("/"))
-    assert top <= {"tmp", "dev", "proc", "lib", "home", "workspace"}, top
+    assert top <= {"tmp", "dev", "proc", "lib", "usr", "home", "workspace"}, top
+    assert os.listdir("/usr") == ["lib"] and os.path.realpath("/lib") == "/usr/lib", os.listdir("/usr")
     assert set(os.listdir("/lib")) <= {"python3.14", "brumate"}, os.listdir("/lib")
     assert os.listdir("/home") == ["user"] and os.listdir("/home/user") == ["main.py"] and os.listdir("/tmp") == []
-    print(sorted(os.listdir("/dev")), os.listdir("/proc"))
+    print(sorted(os.listdir("/dev")), sorted(os.listdir("/proc")))
 
 
 def system():

@@ -2,7 +2,14 @@
 //!
 //! `build/pack.rs` makes it and describes its format. The server opens the unpacked file and gives its descriptor to each zygote.
 //! A program that has no cache directory unpacks it into memory when something asks for its bytes.
+//! A program that is handed out in two parts has the packages' frames in a file: see [`bundle_file`].
 
+mod bundle_file;
+#[allow(dead_code, reason = "others write marks")]
+#[path = "../../../build/mark.rs"]
+mod mark;
+
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,6 +21,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags};
 
+use self::bundle_file::{BundleError, BundleFile};
+pub(crate) use self::mark::Mark;
 use super::PACKED;
 use crate::cache_dir::{CacheError, lock, private_directory, publish};
 use crate::memory::Mapped;
@@ -27,18 +36,44 @@ pub(crate) struct Packed {
     pub(crate) frames: &'static [Frame],
     /// Length of the unpacked image, in bytes.
     pub(crate) length: usize,
-    /// SHA-256 of `bytes`, lower-case hexadecimal.
+    /// SHA-256 of all frames, lower-case hexadecimal.
     pub(crate) key: &'static str,
+    /// The file with the frames that are not in `bytes`. `None`: all are.
+    pub(crate) apart: Option<Mark>,
 }
 
 /// A part that is decompressed by itself.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Its beginning and end in [`Packed::bytes`].
+    /// Whether it is in the bundle file.
+    pub(crate) is_apart: bool,
+    /// Its beginning and end in the bundle file, or in [`Packed::bytes`].
     pub(crate) start: usize,
     pub(crate) end: usize,
     /// Its length after decompression, in bytes.
     pub(crate) length: usize,
+    /// SHA-256 before decompression.
+    pub(crate) sha256: [u8; 32],
+}
+
+/// Why the bundle cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The bundle file is missing, or another one.
+    #[error(transparent)]
+    File(#[from] BundleError),
+}
+
+/// Why the bundle cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+enum UnpackError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    File(#[from] BundleError),
 }
 
 /// Ending of an unpacked bundle's name.
@@ -73,11 +108,11 @@ impl Unpacked {
 }
 
 /// Opens the unpacked bundle below the cache directory `root`; unpacks it if it is not there. Does nothing in a development build, and
-/// when this process has it already.
+/// when this process has it already. `named` is the bundle file, if the user names one.
 ///
 /// # Errors
-/// When the cache directory cannot be used.
-pub(crate) fn open(root: &Path) -> Result<(), CacheError> {
+/// When the cache directory cannot be used, or the bundle file is needed and not there.
+pub(crate) fn open(root: &Path, named: Option<&Path>) -> Result<(), OpenError> {
     let Some(packed) = &PACKED else { return Ok(()) };
     if IMAGE.get().is_some() {
         return Ok(());
@@ -99,7 +134,11 @@ pub(crate) fn open(root: &Path) -> Result<(), CacheError> {
         unpacked = existing();
         if unpacked.is_none() {
             remove_unused(&path);
-            unpacked = Some(unpack_to(&path.join(&name), &directory, packed).map_err(io)?);
+            let made = unpack_to(&path.join(&name), &directory, packed, named);
+            unpacked = Some(made.map_err(|error| match error {
+                UnpackError::Io(source) => OpenError::Cache(io(source)),
+                UnpackError::File(error) => OpenError::File(error),
+            })?);
         }
     }
     if let Some(unpacked) = unpacked {
@@ -110,14 +149,15 @@ pub(crate) fn open(root: &Path) -> Result<(), CacheError> {
 }
 
 /// Unpacks the bundle into a new file with this name in a directory of the cache.
-fn unpack_to(name: &Path, directory: &OwnedFd, packed: &Packed) -> io::Result<Unpacked> {
+fn unpack_to(name: &Path, directory: &OwnedFd, packed: &Packed, named: Option<&Path>) -> Result<Unpacked, UnpackError> {
+    let bundle_file = bundle_file::find(packed.apart.as_ref(), named)?;
     let beside = name.parent().unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new().prefix(UNPACKING).tempfile_in(beside)?;
-    unpack(packed, temporary.as_file())?;
+    unpack(packed, bundle_file.as_ref(), temporary.as_file())?;
     // Through a descriptor that cannot write.
     let file = File::open(temporary.path())?;
     publish(temporary, name, directory)?;
-    Unpacked::new(file, packed)
+    Ok(Unpacked::new(file, packed)?)
 }
 
 /// Takes the unpacked bundle from the server's descriptor.
@@ -138,7 +178,7 @@ pub(crate) fn file() -> Option<&'static File> {
 /// Returns bytes of the unpacked bundle.
 ///
 /// # Panics
-/// When there is no memory to unpack it, in a program that has opened no cache.
+/// When there is no memory to unpack it or no bundle file, in a program that has opened no cache.
 pub(super) fn bytes(start: usize, length: usize) -> &'static [u8] {
     let packed = PACKED.as_ref().expect("a table that names parts of a pack comes with the pack");
     &image(packed).mapped.bytes()[start..start + length]
@@ -146,27 +186,32 @@ pub(super) fn bytes(start: usize, length: usize) -> &'static [u8] {
 
 fn image(packed: &'static Packed) -> &'static Unpacked {
     IMAGE.get_or_init(|| {
-        let unpacked = || {
-            let file = File::from(rustix::fs::memfd_create("bundle", MemfdFlags::CLOEXEC)?);
-            unpack(packed, &file)?;
-            Unpacked::new(file, packed)
+        let unpacked = || -> Result<Unpacked, UnpackError> {
+            let bundle_file = bundle_file::find(packed.apart.as_ref(), None)?;
+            let file = File::from(rustix::fs::memfd_create("bundle", MemfdFlags::CLOEXEC).map_err(io::Error::from)?);
+            unpack(packed, bundle_file.as_ref(), &file)?;
+            Ok(Unpacked::new(file, packed)?)
         };
         unpacked().unwrap_or_else(|error| panic!("the bundle cannot be unpacked into memory: {error}"))
     })
 }
 
 /// Writes the image to `file`, with a thread for each processor; each needs memory for a frame.
-fn unpack(packed: &Packed, file: &File) -> io::Result<()> {
+fn unpack(packed: &Packed, bundle_file: Option<&BundleFile>, file: &File) -> Result<(), UnpackError> {
     // A full disk says so at once. File systems that cannot reserve space are written to without.
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, packed.length as u64) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) | Ok(()) => file.set_len(packed.length as u64)?,
-        Err(errno) => return Err(errno.into()),
+        Err(errno) => return Err(io::Error::from(errno).into()),
     }
     let next = AtomicUsize::new(0);
-    let work = || -> io::Result<()> {
+    let work = || -> Result<(), UnpackError> {
         let mut decompressor = zstd::bulk::Decompressor::new()?;
         while let Some(frame) = packed.frames.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let content = decompressor.decompress(&packed.bytes[frame.start..frame.end], frame.length)?;
+            let compressed = match bundle_file.filter(|_| frame.is_apart) {
+                None => Cow::Borrowed(packed.bytes.get(frame.start..frame.end).ok_or_else(damaged)?),
+                Some(bundle_file) => Cow::Owned(bundle_file.frame(frame)?),
+            };
+            let content = decompressor.decompress(&compressed, frame.length)?;
             scatter(&content, file).ok_or_else(damaged)??;
         }
         Ok(())

@@ -101,10 +101,11 @@ impl SqliteAuth {
     #[must_use]
     pub fn password_sign_in<F, Fut>(mut self, check: F) -> Self
     where
-        F: Fn(String, String) -> Fut + Send + Sync + 'static,
+        F: FnOnce(String, String) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Option<String>> + Send + 'static,
     {
-        let check = move |name, password| -> BoxFuture<'static, Option<String>> { Box::pin(check(name, password)) };
+        let check =
+            move |name, password| -> BoxFuture<'static, Option<String>> { Box::pin(check.clone()(name, password)) };
         self.sign_in = Some(SignIn::Password(Arc::new(check)));
         self
     }

@@ -6,6 +6,7 @@ mod live;
 mod manners;
 mod mutations;
 mod server;
+mod source_distributions;
 mod sources;
 mod universe;
 mod wheels;

@@ -295,7 +295,8 @@ async fn urls_need_permission_and_come_from_the_user() {
     assert_eq!((&resolution.packages[1].origin, &resolution.packages[1].sha256), (&Origin::Direct, &Some(sha256)));
     for (requirement, part) in [
         ("evil".to_owned(), "evil 1.0 asks for it"),
-        (format!("foo @ {}foo-1.0.tar.gz", server.url), "not a wheel"),
+        (format!("foo @ {}foo-1.0.tar.gz", server.url), "`foo-1.0.tar.gz` comes as source code only"),
+        (format!("foo @ {}foo-1.0.tar.bz2", server.url), "neither a wheel nor a source distribution"),
         ("foo @ file:///etc/foo-1.0-py3-none-any.whl".to_owned(), "not http"),
         (format!("bar @ {}here/foo-1.0-py3-none-any.whl", server.url), "a wheel of foo"),
     ] {

@@ -129,6 +129,28 @@ async fn a_server_that_dies_again_and_again_is_started_again_until_it_cannot_be(
     assert!(end.text.contains("3 times") && end.text.ends_with("no script is left"), "{}", end.text);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_batch_whose_server_is_given_up_is_answered_whole() {
+    let launcher = ScriptedLauncher::default().then_stdio(|mut server| async move {
+        server.receive().await;
+        exited(1)
+    });
+    let mut client = Client::connect(launcher, options(60)).await;
+    client.ask(json!(1), "tools/call").await;
+    // The third request meets the third start that fails. The rest starts nothing.
+    let call = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call" });
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
+    client.line(&json!([call(2), call(3), call(4), cancelled, call(5), call(6)]).to_string()).await;
+    for id in 2..=6 {
+        assert_eq!(client.receive().await, tool_error(id, "The server cannot be started; its log says why."));
+    }
+    let launcher = Arc::clone(&client.launcher);
+    let (lines, end) = client.end().await;
+    assert_eq!(lines, Vec::<String>::new());
+    assert!(end.status == 1 && end.text.contains("3 times"), "{}", end.text);
+    assert_eq!(launcher.launches.load(Ordering::SeqCst), 4);
+}
+
 #[tokio::test]
 async fn a_server_that_ends_by_itself_is_not_started_again() {
     let launcher = ScriptedLauncher::default().then_stdio(|mut server| async move {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use brumate::ranges::check_time;
 use brumate::{Error, snapshot};
 use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
 use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, RunError, RunRequest, input_requests};
@@ -17,6 +19,7 @@ use super::{PipeServer, results};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CallFields {
+    call: String,
     session: String,
     code: String,
     file_name: String,
@@ -24,6 +27,8 @@ struct CallFields {
     globals: String,
     /// Whether the package answers input requests.
     input: bool,
+    /// Time limit of a run in milliseconds. `None`: that of the settings.
+    timeout: Option<u64>,
     name: String,
     offset: u64,
     last: bool,
@@ -42,6 +47,12 @@ impl CallError {
     fn usage(message: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into() }
     }
+}
+
+/// Returns the time limit of a run.
+fn time_limit(milliseconds: Option<u64>) -> Result<Option<Duration>, CallError> {
+    let time = milliseconds.map(|number| check_time("timeout", Duration::from_millis(number)));
+    time.transpose().map_err(CallError::usage)
 }
 
 /// Returns global variables of their text. The guest reads it.
@@ -85,12 +96,12 @@ impl PipeServer {
     pub(super) async fn call(
         self: &Arc<Self>,
         id: u64,
-        call: &str,
         frame: Frame,
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
         let fields: CallFields =
-            serde_json::from_value(frame.json).map_err(|error| CallError::usage(format!("{call}: {error}")))?;
+            serde_json::from_value(frame.json).map_err(|error| CallError::usage(error.to_string()))?;
+        let call = fields.call.as_str();
         let (sessions, who, session) = (&self.sessions, LOCAL_PRINCIPAL, fields.session.as_str());
         let result = match call {
             "run" => return self.run(id, fields, cancel).await,
@@ -151,6 +162,7 @@ impl PipeServer {
             .with_globals(globals(fields.globals)?)
             .with_file_name(fields.file_name)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
+            .with_time_limit(time_limit(fields.timeout)?)
             .with_principal(LOCAL_PRINCIPAL);
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
@@ -178,6 +190,7 @@ impl PipeServer {
         let request = CellRequest::new(Some(&fields.session), fields.code)
             .with_globals(globals(fields.globals)?)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
+            .with_time_limit(time_limit(fields.timeout)?)
             .without_shell();
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(

@@ -5,9 +5,9 @@
 //!
 //! | call | fields | bytes | result |
 //! |---|---|---|---|
-//! | `run` | `code`, `globals` (JSON text), `file_name`, `input` | | [`results::run_result`] |
+//! | `run` | `code`, `globals` (JSON text), `file_name`, `input`, `timeout` (milliseconds, or nothing) | | [`results::run_result`] |
 //! | `session.new` | | | `session` |
-//! | `session.run` | `session`, `code`, `globals`, `input` | | [`results::cell_result`] |
+//! | `session.run` | `session`, `code`, `globals`, `input`, `timeout` | | [`results::cell_result`] |
 //! | `session.fork` | `session` | | `session` |
 //! | `session.snapshot` | `session`, `path` | | `done`, and a snapshot in that file ([`brumate::snapshot`]) |
 //! | `session.restore` | `path` | | `session` |
@@ -18,6 +18,8 @@
 //! | `file.read` | `session`, `name`, `offset` | | `size`, and the part as bytes |
 //! | `cancel` | `of`: an id | | none |
 //! | `answer` | `of`: an id, `text` or nothing | | none |
+//!
+//! `brumate pipe --check` reads the other options, says what is wrong with them, and ends.
 
 mod calls;
 mod events;
@@ -30,6 +32,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
+use brumate_packages::Requirement;
+use brumate_session::explain::{Reader, set_reader};
 use brumate_session::sessions::Sessions;
 use brumate_session::{Allowances, CancellationToken, InputReply, Runner};
 use serde_json::{Value, json};
@@ -37,7 +41,9 @@ use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::frame::Frame;
+use super::print_error;
 use super::serving::{self, McpService};
+use crate::cli::PipeArgs;
 use crate::exit_status;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -45,7 +51,7 @@ use crate::signals::Signals;
 /// Version of the protocol. A package rejects a binary with another version.
 const PROTOCOL: u32 = 1;
 
-/// Most concurrent requests. Further ones are read when one has ended.
+/// Most concurrent requests. Further ones are read when one has ended; the package sends them later.
 const MAX_REQUESTS: usize = 1024;
 
 /// Most frames that wait to be read by the package. Then running code waits.
@@ -68,7 +74,11 @@ struct RunningRequest {
     question: Option<oneshot::Sender<InputReply>>,
 }
 
-pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
+pub(crate) async fn run(settings: &Settings, arguments: &PipeArgs) -> anyhow::Result<u8> {
+    if arguments.check {
+        return Ok(check(settings));
+    }
+    set_reader(Reader::Python);
     let stream = stream().context("`brumate pipe` is for language packages: its standard input must be a socket")?;
     let Some(service) = McpService::start(settings, Allowances::default()).await? else {
         return Ok(exit_status::FAILURE);
@@ -83,6 +93,17 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     };
     let (result, signalled) = Signals::listen()?.guard(&shutdown, serving).await;
     Ok(serving::exit_status_of(signalled, result?))
+}
+
+/// Checks what the settings leave to the first run. Returns the exit status.
+fn check(settings: &Settings) -> u8 {
+    for text in &settings.runner.dependencies {
+        if let Err(error) = text.parse::<Requirement>() {
+            print_error(&format!("brumate: {error}"));
+            return exit_status::USAGE;
+        }
+    }
+    exit_status::SUCCESS
 }
 
 /// Returns standard input as a socket.
@@ -124,8 +145,9 @@ async fn serve(
         };
         match read {
             Ok(Some(frame)) => {
+                let Some((id, frame)) = server.handle_message(frame) else { continue };
                 let Ok(permit) = permits.clone().acquire_owned().await else { break Ok(()) };
-                server.begin(frame, all_requests.child_token(), permit);
+                server.begin(id, frame, all_requests.child_token(), permit);
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error).context("the package sent an invalid frame"),
@@ -144,11 +166,11 @@ impl PipeServer {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles a frame. Requests run in tasks of their own.
-    fn begin(self: &Arc<Self>, frame: Frame, cancel: CancellationToken, permit: tokio::sync::OwnedSemaphorePermit) {
+    /// Handles a message about another request. Returns a frame that is a request, with its id.
+    fn handle_message(&self, frame: Frame) -> Option<(u64, Frame)> {
         let number = |name: &str| frame.json.get(name).and_then(Value::as_u64);
-        let call = frame.json.get("call").and_then(Value::as_str).unwrap_or_default().to_owned();
-        match (call.as_str(), number("of"), number("id")) {
+        let call = frame.json.get("call").and_then(Value::as_str).unwrap_or_default();
+        match (call, number("of"), number("id")) {
             ("cancel", Some(of), _) => {
                 if let Some(running) = self.running().get(&of) {
                     running.cancel.cancel();
@@ -163,22 +185,32 @@ impl PipeServer {
                     let _ = question.send(reply);
                 }
             }
-            (_, _, Some(id)) => {
-                self.running().insert(id, RunningRequest { cancel: cancel.clone(), question: None });
-                let server = self.clone();
-                tokio::spawn(async move {
-                    let mut answer = match server.call(id, &call, frame, &cancel).await {
-                        Ok(frame) => frame,
-                        Err(error) => json!({"error": error}).into(),
-                    };
-                    server.running().remove(&id);
-                    answer.json["id"] = id.into();
-                    let _ = server.frames.send(answer).await;
-                    drop(permit);
-                });
-            }
+            (_, _, Some(id)) => return Some((id, frame)),
             _ => tracing::warn!(call, "a request without an id is ignored"),
         }
+        None
+    }
+
+    /// Runs a request in a task of its own.
+    fn begin(
+        self: &Arc<Self>,
+        id: u64,
+        frame: Frame,
+        cancel: CancellationToken,
+        permit: tokio::sync::OwnedSemaphorePermit,
+    ) {
+        self.running().insert(id, RunningRequest { cancel: cancel.clone(), question: None });
+        let server = self.clone();
+        tokio::spawn(async move {
+            let mut answer = match server.call(id, frame, &cancel).await {
+                Ok(frame) => frame,
+                Err(error) => json!({"error": error}).into(),
+            };
+            server.running().remove(&id);
+            answer.json["id"] = id.into();
+            let _ = server.frames.send(answer).await;
+            drop(permit);
+        });
     }
 
     /// Sends an event of a request.

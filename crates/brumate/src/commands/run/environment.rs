@@ -13,25 +13,45 @@ use crate::cli::PythonServerOptions;
 /// A file cannot be read, or a variable has no value. Values are not shown.
 pub(crate) fn variables(options: &PythonServerOptions) -> anyhow::Result<Vec<(String, String)>> {
     let mut variables = Vec::new();
+    let missing =
+        |name: &str| bail!("`--env-var {name}`: the variable has no value here; write `{name}=VALUE`, or set it");
     for file in &options.env_file {
         let text = read_text(file, MAX_ENV_FILE_BYTES as u64).map_err(|error| anyhow!("`--env-file`: {error}"))?;
         variables.extend(parse_env_file(&text).with_context(|| format!("`--env-file {}`", file.display()))?);
     }
-    for text in &options.env {
+    variables.extend(named_variables("--env-var", &options.env, missing)?);
+    Ok(unique(variables))
+}
+
+/// Returns the variables of an option whose values are `NAME=VALUE`, or `NAME` for the value that it has here. `missing` gets a name
+/// without a value. Later ones take precedence.
+///
+/// # Errors
+///
+/// A value of the option is neither; it is not shown. Or the error of `missing`.
+pub(crate) fn named_variables(
+    option: &str,
+    texts: &[String],
+    missing: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut variables = Vec::new();
+    for text in texts {
         let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, value.to_owned()),
-            None => (
-                text.as_str(),
-                std::env::var(text).map_err(|_| {
-                    anyhow!("`--env-var {text}`: the variable has no value here; write `{text}=VALUE`, or set it")
-                })?,
-            ),
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text.as_str(), std::env::var(text).ok()),
         };
-        if name.is_empty() || name.contains('\0') || value.contains('\0') {
-            bail!("`--env-var`: expected NAME=VALUE or NAME");
+        if name.is_empty() || name.contains('\0') || value.as_ref().is_some_and(|value| value.contains('\0')) {
+            bail!("`{option}`: expected NAME=VALUE or NAME");
         }
-        variables.push((name.to_owned(), value));
+        match value {
+            Some(value) => variables.push((name.to_owned(), value)),
+            None => missing(name)?,
+        }
     }
+    Ok(unique(variables))
+}
+
+fn unique(variables: Vec<(String, String)>) -> Vec<(String, String)> {
     // The last value of a name counts, at the place of the first.
     let mut unique: Vec<(String, String)> = Vec::new();
     for (name, value) in variables {
@@ -40,7 +60,7 @@ pub(crate) fn variables(options: &PythonServerOptions) -> anyhow::Result<Vec<(St
             None => unique.push((name, value)),
         }
     }
-    Ok(unique)
+    unique
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 use brumate_session::{LocalModules, imports_of};
 use tempfile::TempDir;
 
-use super::project::Project;
+use super::editable_project;
 use crate::bounded_file::read_bounded;
+use crate::commands::source_file::is_package;
 
 /// Most files that are copied.
 const MAX_FILES: usize = 2000;
@@ -39,8 +40,9 @@ impl LocalFiles {
     pub(super) fn collect(file: &Path, code: &str, projects: &[PathBuf]) -> anyhow::Result<Self> {
         let mut copies = Self { directory: None, modules: LocalModules::default(), originals: Vec::new(), bytes: 0 };
         for directory in projects {
-            let project = Project::read(directory)?;
-            copies.copy_tree(project.source(), Path::new(""), project.source(), 0, true)?;
+            let project = editable_project(directory)?;
+            let source = project.source();
+            copies.copy_tree(&source, Path::new(""), &source, 0, true)?;
             project.write_metadata(copies.target()?)?;
             copies.modules.names.extend(project.modules()?);
         }
@@ -133,14 +135,6 @@ impl LocalFiles {
     }
 }
 
-/// Returns whether a directory holds a module.
-pub(super) fn is_package(directory: &Path) -> bool {
-    directory.read_dir().is_ok_and(|mut entries| {
-        entries
-            .any(|entry| entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension == "py")))
-    })
-}
-
 fn is_module_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|character| character == '_' || character.is_alphanumeric())
 }
@@ -202,6 +196,26 @@ mod tests {
         assert_eq!(modules, ["deep", "echo", "helper", "servers"]);
         assert!(copies.modules.sources.iter().any(|source| source.contains("import helper")));
         assert!(collect("import json").directory().is_none());
+    }
+
+    #[test]
+    fn projects_are_copied_with_their_metadata() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let text = "[project]\nname = \"My.Server\"\nversion = \"1.2\"\ndependencies = [\"mcp<2\"]\n";
+        let files = [("src/my/__init__.py", ""), ("src/my/data.json", "{}"), ("src/.env", "SECRET"), ("notes.txt", "")];
+        write(root, &[&files[..], &[("pyproject.toml", text)]].concat());
+        // The directory of the file has to be there.
+        assert!(LocalFiles::collect(&root.join("elsewhere/server.py"), "", &[root.to_owned()]).is_err());
+        let copies = LocalFiles::collect(&root.join("server.py"), "", &[root.to_owned()]).unwrap();
+        let expected = [
+            "My_Server-1.2.dist-info/METADATA",
+            "My_Server-1.2.dist-info/entry_points.txt",
+            "my/__init__.py",
+            "my/data.json",
+        ];
+        assert_eq!(names(&copies), expected);
+        assert!(copies.modules.names.contains("my"));
     }
 
     #[test]

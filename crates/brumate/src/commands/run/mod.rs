@@ -7,13 +7,14 @@ mod local_files;
 mod log;
 mod name;
 mod program;
-mod project;
 mod server_images;
 mod watch;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use brumate_engine_api::Engine as _;
 use brumate_python_server::stdio::{StdioOptions, serve_stdio};
 use brumate_python_server::{Announcement, MachineEnd, StartError, StartedMachine};
@@ -24,10 +25,10 @@ use self::launcher::ProgramLauncher;
 pub(crate) use self::name::server_name;
 use self::program::ServerProgram;
 pub(crate) use self::program::{file_and_object, names_file};
-use self::project::Project;
 use self::server_images::ServerImages;
 use self::watch::watch;
 use super::print_error;
+use super::project::Project;
 use crate::cli::{IsolateArg, PythonServerOptions, RunArgs};
 use crate::engine::LocalEngine;
 use crate::exit_status;
@@ -46,7 +47,7 @@ const IMAGE_DELAY: Duration = Duration::from_secs(3);
 
 /// Runs the server until its client closes its input or a signal ends it.
 pub(crate) async fn run(settings: &Settings, arguments: &RunArgs) -> anyhow::Result<u8> {
-    let prepared = ServerProgram::new(&arguments.options, &arguments.server, &arguments.arguments)
+    let prepared = ServerProgram::new(&settings.mounts, &arguments.options, &arguments.server, &arguments.arguments)
         .and_then(|program| Ok((program, sandbox_of(settings, &arguments.options)?)));
     let (program, sandbox) = match prepared {
         Ok(prepared) => prepared,
@@ -141,12 +142,17 @@ async fn build_image(engine: LocalEngine, images: ServerImages, launcher: Arc<Pr
     }
 }
 
+/// Reads the project of `--with-editable`.
+fn editable_project(directory: &Path) -> anyhow::Result<Project> {
+    Project::read_stated(directory).context("`--with-editable`")
+}
+
 /// Makes the sandbox of a server. Its requests have the limits of time; the machine has none.
 fn sandbox_of(settings: &Settings, options: &PythonServerOptions) -> anyhow::Result<Sandbox> {
     let mut settings = settings.clone();
     settings.runner.dependencies.extend(options.with.iter().cloned());
     for directory in &options.with_editable {
-        settings.runner.dependencies.extend(Project::read(directory)?.requirements());
+        settings.runner.dependencies.extend(editable_project(directory)?.requirements());
     }
     // Sessions with machines of their own have a limit below it.
     settings.runner.max_concurrent = MAX_MACHINES;

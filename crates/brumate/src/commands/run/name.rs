@@ -33,7 +33,7 @@ pub(crate) async fn server_name(
     options: &PythonServerOptions,
     server: &OsStr,
 ) -> anyhow::Result<String> {
-    let program = ServerProgram::new(options, server, &[])?;
+    let program = ServerProgram::new(&settings.mounts, options, server, &[])?;
     let sandbox = sandbox_of(settings, options)?;
     let launcher = ProgramLauncher::new(sandbox.runner.clone(), program, None, options.isolate);
     let first = StartedMachine::start(&launcher).await?;

@@ -13,7 +13,6 @@ use brumate_session::{ScriptRequest, imports_of};
 use super::local_files::LocalFiles;
 use super::watch::{Stamp, stamp};
 use crate::cli::PythonServerOptions;
-use crate::commands::exec::parse_mount;
 use crate::commands::source_file::{SourceFile, read_file};
 
 /// Directory of the sandbox with the modules that lie beside the server's file.
@@ -42,7 +41,12 @@ impl ServerProgram {
     /// # Errors
     ///
     /// A file or a directory cannot be read.
-    pub(super) fn new(options: &PythonServerOptions, server: &OsStr, arguments: &[OsString]) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        mounts: &[Mount],
+        options: &PythonServerOptions,
+        server: &OsStr,
+        arguments: &[OsString],
+    ) -> anyhow::Result<Self> {
         let (file, object) = file_and_object(server);
         // The command line is wrong if it cannot be read now.
         let code = read_file(&file)?.code;
@@ -60,7 +64,7 @@ impl ServerProgram {
             transport: options.transport.map_or_else(String::new, |transport| transport.name().to_owned()),
             env: super::environment::variables(options)?,
             arguments: arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect(),
-            mounts: options.mount.iter().map(|text| parse_mount(text)).collect::<anyhow::Result<_>>()?,
+            mounts: mounts.to_owned(),
             projects,
             data_modules: data_modules(&code),
             files: Mutex::default(),

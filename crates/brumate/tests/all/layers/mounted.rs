@@ -13,7 +13,7 @@ d = md.distribution('demo')
 print(demo.__version__, d.version, res.files('demo').joinpath('data/text.txt').read_text(), demo.__file__)
 print(md.entry_points(group='console_scripts', name='demo')['demo'].load()(), parts.a.here, d.requires)
 print(sorted(str(f) for f in d.files if f.name.endswith('.py')), all(f.locate().exists() for f in d.files))
-print(open('/share/demo/file').read())
+print(open('/usr/share/demo/file').read())
 ";
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn wheels_are_there_from_the_start_and_between_cells() {
     let after = "
 import os, sys, importlib.metadata as md
 print(demo.__version__, md.version('demo'), sorted(os.listdir(os.path.dirname(demo.__file__))))
-print([d.version for d in md.distributions() if d.name == 'demo'], os.path.exists('/share/demo/file'))
+print([d.version for d in md.distributions() if d.name == 'demo'], os.path.exists('/usr/share/demo/file'))
 del sys.modules['demo']
 import demo
 print(demo.__version__)
@@ -63,7 +63,7 @@ print(demo.__version__)
     assert_eq!(say(&session, after).await, expected);
     assert_eq!(names(&session.layers()), ["part_a-1.0", "part_b-1.0", "later-2.0", "own-3", "demo-2.0"]);
     session.unmount(&["demo".to_owned()]).await.unwrap();
-    let gone = "print(os.listdir('/lib/python3.14/packages'), os.path.exists('/share/demo'))";
+    let gone = "print(os.listdir('/usr/lib/python3.14/dist-packages'), os.path.exists('/usr/share/demo'))";
     let left = say(&session, gone).await;
     assert!(!left.contains("demo") && left.contains("part_b-1.0.dist-info") && left.ends_with("False\n"), "{left}");
 }

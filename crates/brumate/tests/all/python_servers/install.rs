@@ -152,6 +152,21 @@ fn secrets_are_written_and_not_shown() {
 }
 
 #[test]
+fn a_second_install_gives_the_server_the_variables_of_both() {
+    let home = Home::new();
+    let server = abuse();
+    let server = server.to_str().unwrap();
+    home.installs(&["--name", "My Analytics Server", "-v", "API_KEY=abc123", server]);
+    let text = home.installs(&["--name", "My Analytics Server", "-v", "DB_URL=postgres://h/db", server]);
+    assert!(text.contains("updated `My Analytics Server`"), "{text}");
+    let entry = &json_of(&home.desktop())["mcpServers"]["My Analytics Server"];
+    assert_eq!(entry["env"], json!({"API_KEY": "abc123", "DB_URL": "postgres://h/db"}));
+    assert_eq!(entry["args"], json!(["run", "--env-var", "API_KEY", "--env-var", "DB_URL", server]));
+    home.installs(&["--remove", server]);
+    assert!(!home.desktop().exists());
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let home = Home::new();
     let server = abuse();
@@ -203,7 +218,7 @@ fn what_cannot_be_installed_says_why() {
     let server = server.to_str().unwrap();
     for (arguments, status, part) in [
         (&["--client", "emacs", server][..], 2, "use claude-desktop, claude-code, cursor, vscode"),
-        (&["--name", "not a name", server][..], 1, "`not a name` is no name for a server"),
+        (&["--name", "two\nlines", server][..], 1, "`two\\nlines` is no name for a server"),
         (&["/nonexistent/server.py"][..], 1, "cannot read /nonexistent/server.py"),
         (&["--name", "demo", "-v", "NO_SUCH_VARIABLE_HERE", server][..], 1, "has no value here"),
         (&[][..], 2, "FILE"),

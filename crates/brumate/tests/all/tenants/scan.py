@@ -27,7 +27,7 @@ for root, directories, files in os.walk("/"):
             search(path, os.readlink(path).encode())
         # Of the standard library and its wheels only what differs from one file to the next could be a guest's: none can
         # write there, and all of it together is read once by the control.
-        if stat.S_ISREG(about.st_mode) and (not path.startswith("/lib/python3.14/") or EVERYTHING):
+        if stat.S_ISREG(about.st_mode) and (not path.startswith("/usr/lib/python3.14/") or EVERYTHING):
             with open(path, "rb") as file:
                 search(path, file.read())
                 scanned += 1

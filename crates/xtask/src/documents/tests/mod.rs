@@ -3,6 +3,7 @@
 mod changelog;
 mod citations;
 mod contents;
+mod counts;
 mod links;
 mod listing;
 mod notice;

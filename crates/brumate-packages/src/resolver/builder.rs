@@ -1,0 +1,76 @@
+//! Building of source distributions, as a resolver needs it.
+
+use futures::future::BoxFuture;
+use pep440_rs::Version;
+use url::Url;
+
+use crate::cache::CachedWheel;
+use crate::index::{IndexError, IndexFile, Metadata, Origin};
+use crate::name::DistributionName;
+use crate::resolver::LockedPackage;
+
+/// Source distribution, as its index describes it.
+#[derive(Debug, Clone)]
+pub struct SourceDistribution {
+    /// Normalised name.
+    pub name: DistributionName,
+    /// Version (PEP 440).
+    pub version: Version,
+    /// Source of the file.
+    pub origin: Origin,
+    /// Name of the file.
+    pub file_name: String,
+    /// URL of the file, without credentials.
+    pub url: Url,
+    /// SHA-256 of the file, lower-case hexadecimal, if the source states it.
+    pub sha256: Option<String>,
+    /// Size in bytes, if the source states it.
+    pub size: Option<u64>,
+}
+
+impl SourceDistribution {
+    pub(super) fn of_file(name: &DistributionName, version: &Version, file: &IndexFile) -> Self {
+        Self {
+            name: name.clone(),
+            version: version.clone(),
+            origin: (*file.origin).clone(),
+            file_name: file.filename.clone(),
+            url: file.url.clone(),
+            sha256: file.sha256.clone(),
+            size: file.size,
+        }
+    }
+
+    /// Returns the source distribution that a package of a resolution is; `None` for a wheel.
+    pub fn of_package(package: &LockedPackage) -> Option<Self> {
+        if !package.is_source() {
+            return None;
+        }
+        Some(Self {
+            name: package.name.clone(),
+            version: package.version.clone(),
+            origin: package.origin.clone(),
+            file_name: package.file_name.clone(),
+            url: package.url.clone()?,
+            sha256: package.sha256.clone(),
+            size: package.size,
+        })
+    }
+}
+
+/// Builder of source distributions. It checks by itself whether one may be fetched.
+pub trait SourceBuilder: Send + Sync {
+    /// Returns the metadata of the wheel that `source` becomes.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Build`] when it does not become one; the others when it cannot be fetched.
+    fn metadata<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<Metadata, IndexError>>;
+
+    /// Returns the wheel that `source` becomes.
+    ///
+    /// # Errors
+    ///
+    /// As [`SourceBuilder::metadata`].
+    fn build<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<CachedWheel, IndexError>>;
+}

@@ -1,0 +1,64 @@
+//! Source distributions: which of them can be built, and why one was not.
+
+use thiserror::Error;
+
+use crate::name::DistributionName;
+
+/// Endings of the archives that are built (PEP 625, and the ZIP archives of older projects).
+pub(crate) const BUILT_ENDINGS: &[&str] = &[".tar.gz", ".zip"];
+/// Largest source distribution that is fetched, in bytes.
+pub const MAX_SOURCE_BYTES: u64 = 64 << 20;
+
+/// Error of a source distribution that does not become a wheel.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{package}` comes as source code {problem}")]
+pub struct BuildError {
+    /// Name and version.
+    pub package: String,
+    /// Reason.
+    pub problem: BuildProblem,
+}
+
+/// Reason why a source distribution does not become a wheel.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BuildProblem {
+    /// A compiler would have to make a part of it.
+    #[error(
+        "and has compiled parts ({0}), which the sandbox cannot build. Use another version or a package in pure Python, \
+         or have the operator add a wheel (--find-links) or a Pyodide distribution (--pyodide)."
+    )]
+    Compiled(String),
+    /// Its build ended with an error.
+    #[error(
+        "and its build failed: {reason}. Use another version, or have the operator add a wheel (--find-links).{}",
+        last_lines(.output)
+    )]
+    Failed {
+        /// What went wrong, as a clause.
+        reason: String,
+        /// Last lines that the build wrote; may be empty.
+        output: String,
+    },
+    /// What the build requires cannot be had, or is not allowed.
+    #[error("and what its build requires cannot be had: {0}")]
+    Requirements(String),
+    /// The file itself is not allowed.
+    #[error("that is not built: {0}")]
+    Refused(String),
+}
+
+fn last_lines(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("\nThe last lines of its build:\n{output}") }
+}
+
+/// Returns whether a file is an archive that can be built.
+pub(crate) fn is_buildable(file_name: &str) -> bool {
+    BUILT_ENDINGS.iter().any(|ending| file_name.ends_with(ending))
+}
+
+/// Returns the distribution that the name of a source distribution states: `name-version` and an ending.
+pub fn source_distribution_name(file_name: &str) -> Option<DistributionName> {
+    let stem = BUILT_ENDINGS.iter().find_map(|ending| file_name.strip_suffix(ending))?;
+    DistributionName::new(stem.rsplit_once('-')?.0)
+}
