@@ -1,6 +1,6 @@
 # /// script
 # dependencies = ["mcp-simple-timeserver==3.3.2"]
 # ///
-from mcp_simple_timeserver.server import main
+from mcp_simple_timeserver.server import app
 
-main()
+app.run()
