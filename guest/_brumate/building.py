@@ -2,8 +2,8 @@
 
 The host calls `inspect`, mounts what the build requires, calls `requirements`, mounts what that names, and calls
 `build`.
-The archive comes through standard input. What these functions return is believed by nobody: code of the distribution
-may have changed it.
+The archive comes through standard input. The host does not trust the answers of these functions: code of the
+distribution may have changed them.
 """
 
 from .pristine import __builtins__
@@ -18,7 +18,7 @@ import tomllib
 import zipfile
 from email.parser import HeaderParser
 
-# Entries of an archive, bytes of all its files together, and how many bytes may come of one.
+# Most entries of an archive, most bytes of its files together, and most bytes unpacked from one byte.
 MAX_ENTRIES = 20_000
 MAX_BYTES = 256 << 20
 MAX_RATIO = 200
@@ -26,7 +26,7 @@ MAX_RATIO = 200
 SMALL = 16 << 20
 MAX_PYPROJECT = 1 << 20
 MAX_PKG_INFO = 8 << 20
-# Characters of its headers.
+# Characters of the headers of `PKG-INFO`.
 MAX_HEADERS = 1 << 20
 
 PLACE = "/tmp/build"
@@ -34,13 +34,16 @@ ARCHIVE = f"{PLACE}/archive"
 SOURCE = f"{PLACE}/source"
 WHEELS = f"{PLACE}/wheels"
 
-# PEP 517 and PEP 518: what counts where `pyproject.toml` says nothing.
+# Backend, and what it requires, of projects whose `pyproject.toml` names none (PEP 517, PEP 518).
 _LEGACY = ("setuptools.build_meta:__legacy__", ["setuptools>=40.8.0"])
 
 # Backends that do nothing but drive compilers.
 _COMPILING_BACKENDS = (
     "maturin", "mesonpy", "scikit_build_core", "skbuild", "setuptools_rust", "sipbuild", "py_build_cmake", "enscons",
     "cppyy_backend", "pybind11", "nanobind",
+)  # fmt: skip
+_COMPILERS = (
+    "cc", "gcc", "g++", "c++", "clang", "clang++", "cmake", "make", "ninja", "meson", "cargo", "rustc", "swig",
 )  # fmt: skip
 _COMPILED_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".pxd", ".rs", ".f", ".f90", ".go", ".cu")
 _MODULES = (".so", ".pyd", ".dll", ".dylib", ".a", ".o")
@@ -117,7 +120,7 @@ def _inspect(name):
 
 
 class _Allowance:
-    """Counts what an archive unpacks to."""
+    """Counts the entries and bytes that an archive unpacks to."""
 
     def __init__(self, archive):
         self.entries = MAX_ENTRIES
@@ -168,10 +171,10 @@ def _unpack_zip(archive, directory):
 
 def _root():
     """The one directory of a source distribution."""
-    names = [name for name in os.listdir(SOURCE) if os.path.isdir(os.path.join(SOURCE, name)) and name != "__MACOSX"]
-    found = [name for name in names if _is_project(os.path.join(SOURCE, name))]
+    places = [os.path.join(SOURCE, name) for name in os.listdir(SOURCE) if name != "__MACOSX"]
+    found = [place for place in places if _is_project(place)]
     if len(found) == 1:
-        return os.path.join(SOURCE, found[0])
+        return found[0]
     if _is_project(SOURCE):
         return SOURCE
     raise BuildError(
@@ -204,8 +207,9 @@ def _build_system(root):
     paths = table.get("backend-path", [])
     if not isinstance(backend, str) or not _are_texts(paths):
         raise BuildError("`build-backend` or `backend-path` in its `pyproject.toml` is of the wrong type")
+    root = os.path.realpath(root)
     inside = [os.path.realpath(os.path.join(root, path)) for path in paths]
-    if any(os.path.commonpath([os.path.realpath(root), path]) != os.path.realpath(root) for path in inside):
+    if any(os.path.commonpath([root, path]) != root for path in inside):
         raise BuildError("`backend-path` in its `pyproject.toml` leads out of the archive")
     return backend, requires, inside
 
@@ -241,8 +245,8 @@ def _has_compiled_sources(root):
 # The backend.
 
 
-@contextlib.contextmanager
 def _backend():
+    """Makes the project the working directory, and imports its backend."""
     root = _root()
     name, _, paths = _build_system(root)
     module, _, attribute = name.partition(":")
@@ -258,29 +262,28 @@ def _backend():
         if error.name is not None and module.split(".")[0] == error.name.split(".")[0]:
             raise BuildError(f"its build backend `{module}` is not among what its build requires: {error}") from error
         raise
-    yield found
+    return found
 
 
 def _requirements():
-    with _backend() as backend:
-        hook = getattr(backend, "get_requires_for_build_wheel", None)
-        more = [] if hook is None else hook({})
+    hook = getattr(_backend(), "get_requires_for_build_wheel", None)
+    more = [] if hook is None else hook({})
     if not isinstance(more, list):
         raise BuildError("its build backend does not return a list of requirements")
     return {"requires": [str(text) for text in more]}
 
 
 def _build():
-    with _backend() as backend:
-        path = _wheel_of(backend)
-        if not _is_pure(path) and not _has_modules(path):
-            # Every compiled part was optional and has been left out. setuptools remembers the directories that it has
-            # made, by their paths: the second build has others.
-            second = SOURCE + "-without-extensions"
-            shutil.copytree(os.getcwd(), second, symlinks=True)
-            os.chdir(second)
-            with _without_extensions():
-                path = _wheel_of(backend)
+    backend = _backend()
+    path = _wheel_of(backend)
+    if not _is_pure(path) and not _has_modules(path):
+        # Every compiled part was optional and has been left out. setuptools remembers the directories that it has made,
+        # by their paths: the second build has others.
+        second = SOURCE + "-without-extensions"
+        shutil.copytree(os.getcwd(), second, symlinks=True)
+        os.chdir(second)
+        with _without_extensions():
+            path = _wheel_of(backend)
     if not _is_pure(path):
         raise Compiled(_compiled_parts(None) or f"its wheel is `{os.path.basename(path)}`")
     return {"path": path, "name": os.path.basename(path)}
@@ -320,7 +323,7 @@ def _without_extensions():
 
 
 def _compiled_parts(error):
-    """Names the parts of the distribution that want a compiler, if it has any."""
+    """Names the parts of the distribution that need a compiler; None if there are none."""
     core = sys.modules.get("distutils.core") or sys.modules.get("setuptools._distutils.core")
     distribution = getattr(core, "_setup_distribution", None)
     for attribute in ("ext_modules", "cffi_modules", "rust_extensions", "libraries"):
@@ -335,20 +338,3 @@ def _compiled_parts(error):
             return f"its build starts `{error.filename}`"
         error = error.__cause__ or error.__context__
     return None
-
-
-_COMPILERS = (
-    "cc",
-    "gcc",
-    "g++",
-    "c++",
-    "clang",
-    "clang++",
-    "cmake",
-    "make",
-    "ninja",
-    "meson",
-    "cargo",
-    "rustc",
-    "swig",
-)

@@ -1,6 +1,6 @@
-"""Certificates that `ssl` is given: there are no connections, but what is no certificate is refused as elsewhere.
+"""Checks of the certificates that `ssl` loads. There are no connections, but other data is refused as elsewhere.
 
-The standard library's module is a stand-in without OpenSSL. What it takes is checked by form: base64 between the lines
+The standard library's module is a stand-in without OpenSSL. Certificates are checked by form: base64 between the lines
 of PEM, and the outermost elements of X.509 (RFC 5280, section 4.1). No signature is verified.
 """
 
@@ -44,46 +44,39 @@ def use(module):
         if cadata is not None:
             _check_data(cadata, refused)
         if cafile is not None:
-            blocks = [kind for kind, content in _blocks(_read(cafile), refused) if kind in (*_CERTIFICATES, _LIST)]
-            if not blocks:
+            if not any([kind in (*_CERTIFICATES, _LIST) for kind in _kinds(_read(cafile), refused)]):
                 raise refused("no certificate or crl found", "NO_CERTIFICATE_OR_CRL_FOUND", "X509")
 
     @functools.wraps(load_chain)
     def load_cert_chain(self, certfile, keyfile=None, password=None):
-        chain = _read(certfile)
-        found = _blocks(chain, refused)
-        if not any(kind in _CERTIFICATES for kind, _ in found):
+        kinds = _kinds(_read(certfile), refused)
+        if not any([kind in _CERTIFICATES for kind in kinds]):
             raise refused("PEM lib", library="SSL")
         if keyfile is not None:
-            found = _blocks(_read(keyfile), refused)
-        if not any(_KEYS.fullmatch(kind) for kind, _ in found):
+            kinds = _kinds(_read(keyfile), refused)
+        if not any([_KEYS.fullmatch(kind) for kind in kinds]):
             raise refused("PEM lib", library="SSL")
 
     context.load_verify_locations, context.load_cert_chain = load_verify_locations, load_cert_chain
 
 
 def _check_data(data, refused):
-    if isinstance(data, str):
-        try:
-            data = data.encode("ascii")
-        except UnicodeEncodeError:
-            raise TypeError("cadata should be an ASCII string or a bytes-like object") from None
-        if not data:
-            raise ValueError("Empty certificate data")
-        if not any(kind in _CERTIFICATES for kind, _ in _blocks(data, refused)):
-            raise refused("no start line: cadata does not contain a certificate")
-        return
+    is_text = isinstance(data, str)
     try:
-        data = bytes(memoryview(data))
-    except TypeError:
+        data = data.encode("ascii") if is_text else bytes(memoryview(data))
+    except (UnicodeEncodeError, TypeError):
         raise TypeError("cadata should be an ASCII string or a bytes-like object") from None
     if not data:
         raise ValueError("Empty certificate data")
+    if is_text:
+        if not any([kind in _CERTIFICATES for kind in _kinds(data, refused)]):
+            raise refused("no start line: cadata does not contain a certificate")
+        return
     loaded = 0
     while data:
         length = _certificate(data)
         if length is None:
-            # As OpenSSL: what follows certificates and does not begin one ends the list.
+            # As OpenSSL: bytes after a certificate that do not begin another one end the list.
             if loaded and data[0] != _SEQUENCE:
                 return
             text = "not enough data: cadata does not contain a certificate"
@@ -99,21 +92,20 @@ def _read(path):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
 
 
-def _blocks(text, refused):
-    """The parts of a PEM text: (kind, content) of each, certificates checked."""
-    found = []
+def _kinds(text, refused):
+    """The kinds of the parts of a PEM text. Certificates among them are checked."""
+    kinds = []
     for kind, body in _BLOCK.findall(text):
+        kinds.append(kind)
         if _KEYS.fullmatch(kind) and b":" in body:
-            found.append((kind, b""))  # headers of an encrypted key
-            continue
+            continue  # headers of an encrypted key
         try:
             content = binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
         except binascii.Error:
             raise refused("bad base64 decode", "BAD_BASE64_DECODE", "PEM") from None
         if kind in _CERTIFICATES[:2] and _certificate(content) != len(content):
             raise refused("nested asn1 error", "NESTED_ASN1_ERROR", "ASN1")
-        found.append((kind, content))
-    return found
+    return kinds
 
 
 def _certificate(data):

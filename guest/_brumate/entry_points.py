@@ -1,6 +1,6 @@
-"""Entry points of the bundle's packages: those that nobody has asked for are hidden, as if they were not installed.
+"""Entry points of the bundle's packages. Packages that nobody has asked for hide theirs, as if they were not installed.
 
-Asked for is what the host names for a run, what was installed, and what has been imported.
+A package is asked for when the host names it for a run, when it is installed, and when it is imported.
 """
 
 from .pristine import __builtins__
@@ -15,7 +15,7 @@ _NAMED = "_brumate_named"
 
 
 def hide_unasked(module):
-    """Has `importlib.metadata` find no entry points of what nobody has asked for."""
+    """Has `importlib.metadata` find no entry points of packages that nobody has asked for."""
     distribution = module.Distribution
     every, named = distribution.entry_points.fget, distribution.from_name.__func__
 

@@ -36,12 +36,11 @@ class Finder:
         pass
 
 
-class _Loader:
-    """Another loader, with something to do afterwards."""
+class WrappedLoader:
+    """A loader that does as another one. Its subclasses have an `exec_module` of their own."""
 
-    def __init__(self, loader, hook):
+    def __init__(self, loader):
         self._loader = loader
-        self._hook = hook
 
     def __getattr__(self, name):
         return getattr(self._loader, name)
@@ -49,13 +48,21 @@ class _Loader:
     def create_module(self, spec):
         return self._loader.create_module(spec)
 
+
+class _Loader(WrappedLoader):
+    """Another loader, with something to do afterwards."""
+
+    def __init__(self, loader, hook):
+        super().__init__(loader)
+        self._hook = hook
+
     def exec_module(self, module):
         self._loader.exec_module(module)
         self._hook(module)
 
 
 def follow_rewriting(module):
-    """Has hooks run after modules that pytest imports by itself, with its own assertions."""
+    """Runs hooks also after modules whose assertions pytest rewrites: it loads these itself."""
     kind = getattr(module, "AssertionRewritingHook", None)
     if kind is None:
         return

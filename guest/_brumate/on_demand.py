@@ -90,7 +90,7 @@ class Finder:
             raise
         _Imports.active = True
         found = _find_spec(name) if installed else None
-        # What is only tried may be needed later.
+        # A module that is only tried may be needed later.
         if found is None and installed is not None:
             _Imports.missing.add((library, name))
         return found
@@ -112,16 +112,16 @@ def _importing_frames():
         file = _file_of(frame)
         if _root(file):
             frames.append(frame)
-        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or _runs_a_module(frame):
+        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or runs_a_module(frame):
             return frames
-        elif _asks(frame) and not _runs_a_module(frame.f_back):
+        elif _asks(frame) and not runs_a_module(frame.f_back):
             return None
         frame = frame.f_back
     return frames or None
 
 
 def _file_of(frame):
-    """The file of a frame's code; of code that was made from a text, that of the module which it runs in."""
+    """The file of a frame's code. Code that was made from a text has the file of the module that it runs in."""
     file = frame.f_code.co_filename
     if file[:1] == "<" and not file.startswith("<frozen "):
         of_module = frame.f_globals.get("__file__")
@@ -135,8 +135,8 @@ def _asks(frame):
     return frame.f_code.co_name == "find_spec" and frame.f_code.co_filename.endswith(_ASKING)
 
 
-def _runs_a_module(frame):
-    """Whether a frame is that of `runpy`, which looks for a module in order to run it: the user has named it."""
+def runs_a_module(frame):
+    """Whether a frame is one of `runpy`, which looks for a module that the user has named, and runs it."""
     return frame is not None and frame.f_code.co_filename.endswith(_RUNNING)
 
 
@@ -152,8 +152,8 @@ def _library_of(file):
 
 
 def _install(name, library, frames):
-    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is; None if it is only
-    tried."""
+    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is mounted; None for a
+    module that is only tried."""
     among = ()
     if library:
         try:
@@ -234,7 +234,7 @@ def _is_needed(frame):
     if frame.f_code.co_name == _PANDAS_HELPER:
         return frame.f_locals.get("errors", "raise") == "raise"
     line, file = frame.f_lineno, frame.f_code.co_filename
-    # Code that was made from a text has no file to be read.
+    # Code that was made from a text has no file that could be read.
     return file[:1] == "<" or not any([first <= line <= last for first, last in _attempts(file)])
 
 

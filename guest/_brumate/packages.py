@@ -10,9 +10,9 @@ from importlib.machinery import PathFinder
 from . import channel
 from .text import quote
 
-# Where the host mounts them.
+# Directory that the host mounts them in.
 DIRECTORY = "/usr/lib/python3.14/dist-packages"
-# Where the bundle's are.
+# Directory of the bundle's packages.
 BUNDLE = "/usr/lib/python3.14/site-packages/"
 
 # Bounds of the engine's `InstallRequest`; a request beyond them is refused here, with words.
@@ -56,16 +56,17 @@ def packages_changed(_=""):
 
 
 def ask_for(names):
-    """Notes packages that the user wants, or that one of these requires."""
-    _asked.update([_normal(name) for name in names[: MAX_ASKED - len(_asked)]])
+    """Notes packages that the user wants, and those that they require."""
+    _asked.update([normal(name) for name in names[: MAX_ASKED - len(_asked)]])
 
 
 def is_asked_for(name):
     """Whether a package was noted by [`ask_for`]."""
-    return _normal(name) in _asked
+    return normal(name) in _asked
 
 
-def _normal(name):
+def normal(name):
+    """A project's name in the form that compares equal (PEP 503)."""
     return _SEPARATORS.sub("-", name).lower()
 
 

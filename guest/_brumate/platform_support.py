@@ -73,7 +73,7 @@ class Finder:
         if name == semaphores.MODULE:
             return semaphores.find_spec(path)
         if name == "trio":
-            # Trio itself raises an error of a class that code which only tries it does not catch.
+            # Trio itself raises an error that is no `ImportError`: code that only tries it would not catch it.
             return _refuse(name, NO_TRIO)
         if name.partition(".")[0] in _JAVASCRIPT_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}: {NO_JAVASCRIPT}", name=name)
@@ -94,7 +94,7 @@ def _refuse(name, reason):
     text = f"No module named {name!r}: {reason}"
     if asker is None:
         raise ModuleNotFoundError(text, name=name)
-    if asker.f_globals.get("__name__") == "runpy":
+    if on_demand.runs_a_module(asker):
         raise SystemExit(text)
     return None
 
@@ -154,7 +154,7 @@ def _without_conda(module):
 
 
 def _without_timer_threads(module):
-    """Time limits of pytest-timeout come from the alarm clock, also where its thread is asked for."""
+    """Time limits of pytest-timeout use the alarm clock, also those that ask for its thread."""
     set_timer = getattr(module, "pytest_timeout_set_timer", None)
     if set_timer is None:
         return

@@ -7,6 +7,7 @@ import time
 import types
 from importlib.machinery import PathFinder
 
+from .import_hooks import WrappedLoader
 from .waits import NEVER
 
 MODULE = "multiprocessing.synchronize"
@@ -83,7 +84,7 @@ class SemLock:
 def find_spec(path):
     """Finds `multiprocessing.synchronize`, over these semaphores.
 
-    The module in C stays missing elsewhere: libraries that find it take processes for possible.
+    Everything else finds no `_multiprocessing`: libraries that find it take processes for possible.
     """
     spec = PathFinder.find_spec(MODULE, path)
     if spec is not None:
@@ -91,16 +92,7 @@ def find_spec(path):
     return spec
 
 
-class _Loader:
-    def __init__(self, loader):
-        self._loader = loader
-
-    def __getattr__(self, name):
-        return getattr(self._loader, name)
-
-    def create_module(self, spec):
-        return None
-
+class _Loader(WrappedLoader):
     def exec_module(self, module):
         stand_in = types.ModuleType(_IN_C)
         stand_in.SemLock, stand_in.sem_unlink = SemLock, None

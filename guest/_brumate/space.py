@@ -13,7 +13,7 @@ from .scalars import without_digit_limit
 from .text import parse
 
 DEFAULT_FILE_NAME = "main.py"
-# What Python calls the code of `python -c`.
+# File name of the code of `python -c`, as in Python.
 COMMAND_NAME = "<string>"
 # Home and working directory of sessions, inside the sandbox.
 WORKSPACE = "/workspace"
@@ -114,19 +114,13 @@ _given = []
 
 
 def _read_variables(env):
-    """Does what Python does at its start with variables of a program."""
+    """Applies the variables that Python reads at its start."""
     global _given
-    if _given:
-        sys.path[1:] = [place for place in sys.path[1:] if place not in _given]
-    _given = []
-    if env.get("PYTHONPATH"):
-        for place in env["PYTHONPATH"].split(":"):
-            place = os.path.abspath(place)
-            if place not in _given:
-                _given.append(place)
+    text = env.get("PYTHONPATH")
+    before, _given = _given, list(dict.fromkeys(map(os.path.abspath, text.split(":")))) if text else []
+    if before or _given:
         # Behind the program's own place. A place that is there already comes earlier now.
-        later = [place for place in sys.path[1:] if place not in _given]
-        sys.path[1:] = [*_given, *later]
+        sys.path[1:] = [*_given, *[place for place in sys.path[1:] if place not in before and place not in _given]]
     if env.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = True
     if env.get("PYTHONWARNINGS"):

@@ -185,9 +185,9 @@ class Modules(unittest.TestCase):
                 raised = result.ended.get("Raised")
                 message = raised["traceback"] if raised else result.exited[1]
                 self.assertEqual(1 if raised else result.exited[0], status)
-                # What it prints at its end is part of the output, or the answer's.
+                # The message at its end is in the output, or only in the answer.
                 shown = result.output if message.strip() in result.output else result.output + message + "\n"
-                self.assertEqual(shown.startswith(out), True, shown)
+                self.assertTrue(shown.startswith(out), shown)
                 # Before Python 3.13 the lines of a traceback have other marks.
                 if sys.version_info >= (3, 13) or not raised:
                     self.assertEqual(shown[len(out) :], err)

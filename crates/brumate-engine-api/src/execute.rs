@@ -9,6 +9,9 @@ use crate::bounded;
 /// Arguments, and environment variables, of one [`Execute`].
 pub const MAX_ARGUMENTS: usize = 1 << 20;
 
+/// File name of the code of `python -c`; `COMMAND_NAME` of the guest's `space.py`.
+pub const COMMAND_NAME: &str = "<string>";
+
 /// Request to run one piece of Python.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Execute {
@@ -21,7 +24,7 @@ pub struct Execute {
     /// `sys.argv`; empty = `[file_name]`.
     #[serde(deserialize_with = "bounded::list::<_, _, MAX_ARGUMENTS>")]
     pub argv: Vec<String>,
-    /// Working directory; empty: the guest's home, or that of the session.
+    /// Working directory. Empty: the guest's home, or the session's directory.
     #[serde(default)]
     pub directory: String,
     /// Extra environment variables.
@@ -54,7 +57,8 @@ pub struct Execute {
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded (PEP 263).
     #[serde(default)]
     pub source_bytes: bool,
-    /// Wall-clock time of this execution instead of [`Limits::wall`](crate::Limits::wall). The server keeps it: the machine is not told.
+    /// Limit of this execution's wall-clock time, instead of [`Limits::wall`](crate::Limits::wall). The server keeps it; the machine does
+    /// not know it.
     #[serde(skip)]
     pub wall: Option<Duration>,
 }
@@ -81,7 +85,7 @@ pub enum ExecuteMode {
     Snippet,
     /// As a shell would run a script: no value of the last expression, and a `SystemExit` sets the exit code.
     Script,
-    /// As `python -m` would run the module whose name is the code: a [`Script`](ExecuteMode::Script) otherwise.
+    /// As `python -m` would run a module: the code is its name. Otherwise like a [`Script`](ExecuteMode::Script).
     Module,
     /// As a server of messages (MCP or HTTP): the file is run as a script, and its server reads and writes the pipes
     /// of [`MachineSpec::messages`](crate::MachineSpec::messages).

@@ -26,7 +26,7 @@ mod session;
 pub use engine::{BoxFuture, Engine};
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
-pub use execute::{Analysis, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
+pub use execute::{Analysis, COMMAND_NAME, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
 pub use image::Image;
 pub use install::{

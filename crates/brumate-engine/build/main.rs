@@ -53,8 +53,8 @@ const LEVEL: &str = "BRUMATE_BUNDLE_LEVEL";
 /// `compact` leaves out what a bundle can do without: see `compact.rs`.
 const BUNDLE: &str = "BRUMATE_BUNDLE";
 
-/// Names a file to write the packages of the bundle to, instead of embedding them; also in a build that is no release. The program
-/// looks for it at its own end and beside itself: see `src/bundle/pack/bundle_file.rs`.
+/// Names a file to write the packages of the bundle to, instead of embedding them. It counts also in a build that is no release. The
+/// program searches for the file at its own end and beside itself: see `src/bundle/pack/bundle_file.rs`.
 const BUNDLE_OUT: &str = "BRUMATE_BUNDLE_OUT";
 
 /// Names a directory of compiled code that is to be embedded too: what the example `precompile` has written.
@@ -264,6 +264,7 @@ fn hex(data: &[u8]) -> String {
     in_digits(&Sha256::digest(data))
 }
 
+/// Returns a digest in hexadecimal digits.
 fn in_digits(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

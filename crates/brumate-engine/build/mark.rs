@@ -1,4 +1,4 @@
-//! The mark at the end of a bundle file: it says which file it is, and where it begins.
+//! The name of a bundle file, and the mark at its end. The mark says which file it is, and where it begins.
 //!
 //! The build script, the engine and `cargo xtask dist` use this module.
 //!
@@ -6,6 +6,9 @@
 //! bundle file   frames, one after the other; mark
 //! mark          MAGIC, SHA-256 of the frames, length of the frames: u64, little-endian
 //! ```
+
+/// Name of a bundle file that is apart from its program.
+pub(crate) const BUNDLE_FILE: &str = "brumate.bundle";
 
 /// Beginning of a mark, with the version of the format.
 const MAGIC: [u8; 16] = *b"brumate-bundle-1";

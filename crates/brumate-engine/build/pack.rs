@@ -4,9 +4,9 @@
 //! its entries stored, one after the other into one image, and the image is compressed with a window over many files. A program that
 //! embeds the frames unpacks the image once, into its cache, and maps it.
 //!
-//! The order of the image is the order of the archives. The order in the frames is another: a source file is followed by its bytecode,
-//! which repeats most of its text, and native modules come last. What may be shipped apart comes after what the program always has. So a
-//! frame begins with a table that says where its pieces belong.
+//! The order of the image is the order of the archives. The order in the frames is another: files that may be shipped apart come after
+//! those that the program always has, a source file is followed by its bytecode, which repeats most of its text, and native modules come
+//! last. So a frame begins with a table that says where its pieces belong.
 //!
 //! ```text
 //! frame (after decompression)   count: u32, (offset: u32, length: u32) × count, the pieces' bytes
@@ -36,7 +36,7 @@ pub(crate) struct Pack {
     sources: HashMap<String, Order>,
 }
 
-/// What a file of the bundle is shipped with. A frame has files of one part.
+/// Part of a program that a file of the bundle is shipped in. A frame has files of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// The program: interpreter and standard library.

@@ -62,11 +62,10 @@ impl Host {
 
     /// Tells the file system what the files of `/proc` show.
     pub(crate) fn tell_process(&mut self) {
-        let (memory_bytes, max_memory_bytes) = (self.account.memory_bytes(), self.account.memory_limit());
-        let cpu_nanos = self.clock.process_cpu();
         let process = self.vfs.process_mut();
-        (process.memory_bytes, process.max_memory_bytes, process.cpu_nanos) =
-            (memory_bytes, max_memory_bytes, cpu_nanos);
+        process.memory_bytes = self.account.memory_bytes();
+        process.max_memory_bytes = self.account.memory_limit();
+        process.cpu_nanos = self.clock.process_cpu();
     }
 
     /// Libraries of layers that were taken away are not what a path stands for any more.

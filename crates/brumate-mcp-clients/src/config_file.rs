@@ -67,8 +67,8 @@ impl ConfigFile {
         self
     }
 
-    /// Sets the option that stands before the name of a variable in an entry's arguments, such as `--env-var`: the server gets the
-    /// variables that are named so. If variables of an older entry stay, their names stay as well.
+    /// Sets the option that precedes the name of a variable in an entry's arguments, such as `--env-var`. The server gets the variables
+    /// that follow this option. If variables of an older entry stay, their names stay as well.
     #[must_use]
     pub fn naming_variables(mut self, option: impl Into<String>) -> ConfigFile {
         self.variable_option = Some(option.into());

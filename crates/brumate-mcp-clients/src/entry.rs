@@ -22,11 +22,11 @@ impl Entry {
         serde_json::Value::from(words).to_string()
     }
 
-    /// Returns the entry with `names` of variables in its arguments, each after `option`, before those that are there.
+    /// Returns the entry with more names of variables in its arguments. Each follows `option`. They come before the names that are there.
     pub(crate) fn with_names(&self, option: &str, names: &[&str]) -> Entry {
         let mut entry = self.clone();
         let first = entry.args.windows(2).position(|words| words[0] == option);
-        // A command comes before its options.
+        // Without earlier names, they follow the first argument: the subcommand.
         let at = first.unwrap_or(1).min(entry.args.len());
         let words = names.iter().flat_map(|name| [option.to_owned(), (*name).to_owned()]);
         entry.args.splice(at..at, words);
@@ -47,8 +47,8 @@ pub(crate) const MAX_NAME: usize = 128;
 /// Names that objects of JavaScript have from the beginning: a client that reads its file into one would find something else there.
 const BUILT_IN: [&str; 6] = ["__proto__", "constructor", "hasOwnProperty", "prototype", "toString", "valueOf"];
 
-/// Returns true for a name that an entry may have: a text of at most 128 characters that people see, such as `My Server`, and none that
-/// objects of JavaScript have.
+/// Returns true for a name that an entry may have, such as `My Server`: a text of at most 128 characters that people see. Names that
+/// objects of JavaScript have are excluded.
 pub fn is_name(name: &str) -> bool {
     let is_visible = !name.trim().is_empty() && !name.contains(is_hidden);
     is_visible && name.chars().count() <= MAX_NAME && !BUILT_IN.contains(&name)

@@ -3,7 +3,7 @@
 mod app;
 mod authenticate;
 mod authority;
-pub(crate) mod budget;
+mod budget;
 mod charged_message;
 mod clients;
 mod connections;

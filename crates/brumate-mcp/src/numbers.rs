@@ -74,7 +74,7 @@ mod tests {
             let error = parse(value).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        // What is read as it is keeps its form.
+        // A value that can be read as it is keeps its form.
         assert_eq!(read(json!([3.0]), Ok).unwrap().to_string(), "[3.0]");
     }
 }

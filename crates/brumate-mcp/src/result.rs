@@ -91,8 +91,8 @@ impl<C: Into<Content>> Extend<C> for ToolResult {
 /// it. Such a value becomes `structuredContent` with an output schema, and its JSON is also text: the protocol advises
 /// it for clients that read only text. Structured content is an object: a value that is none becomes the field `result` of one.
 ///
-/// A text (`String`, `&str`, `Cow<str>`) is one block of text, and no structured content. Clients show a model the one, the other or both,
-/// and the text would come as JSON, or twice. `Json<String>` makes structured content of it.
+/// A text (`String`, `&str`, `Cow<str>`) is one block of text without structured content. Clients show a model the text, the structured
+/// content or both. With structured content it would come as JSON, or twice. `Json<String>` makes structured content of it.
 pub trait IntoToolResult {
     /// Converts the value.
     ///

@@ -162,7 +162,7 @@ where
     }
 }
 
-/// Returns the reason why client and server could not begin, without names of types and without the client's message.
+/// Returns the reason why the handshake failed, without names of types and without the client's message.
 fn handshake_reason(error: ServerInitializeError) -> String {
     match error {
         ServerInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),

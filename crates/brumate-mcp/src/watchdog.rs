@@ -1,7 +1,7 @@
 //! Watches handlers that keep a thread of the runtime busy.
 //!
-//! A worker of tokio that runs a handler waits for no input and output meanwhile, and no other worker does until it is woken. So one
-//! handler that blocks would hold up all requests of the process.
+//! The worker of tokio that runs a handler may be the one that waits for input and output. No other worker takes over until it is woken. So
+//! one handler that blocks would hold up all requests of the process.
 
 use crate::context::Context;
 use crate::sync::lock;
@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How often handlers are looked at. One that blocks holds up the others for so long at most, if the runtime has another worker.
+/// Time between two looks at the handlers. A handler that blocks holds up the others for at most that time, if the runtime has another
+/// worker.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The number of looks after which the log names a handler that blocks: one second.
@@ -23,7 +24,7 @@ static WATCHDOG: LazyLock<Watchdog> = LazyLock::new(Watchdog::default);
 #[derive(Default)]
 struct Watchdog {
     state: Mutex<Watching>,
-    /// A handler has begun.
+    /// Notified when a handler begins.
     begun: Condvar,
 }
 
@@ -50,8 +51,7 @@ struct Watch {
 /// A poll of a handler.
 struct Poll<'a>(&'a AtomicU64);
 
-/// Does `work` for the request of `context`. While one poll of it takes long, other workers are woken, which then wait for input and
-/// output.
+/// Does `work` for the request of `context`. While one poll of it takes long, other workers are woken. They then wait for input and output.
 pub(crate) async fn watched<T>(context: &Context, work: impl Future<Output = T>) -> T {
     let watch = Watch::begin(context.request().id.clone());
     let mut work = std::pin::pin!(work);
@@ -99,7 +99,7 @@ impl Drop for Poll<'_> {
 
 /// Looks at all handlers, for ever. Waits while there are none.
 fn watch() {
-    // The polls of each handler at the last look, and the looks at which the same poll has been found.
+    // For each handler: its polls at the last look, and the number of looks that have found it in the same poll.
     let mut seen: HashMap<u64, (u64, u32)> = HashMap::new();
     loop {
         let handlers: Vec<(u64, Arc<WatchedHandler>)> = {

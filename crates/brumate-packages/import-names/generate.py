@@ -14,9 +14,13 @@ project provides is read from the first of these that knows it:
 
 A project that none of them knows keeps the rows that it has.
 
-Other modules have rows from two files, which are given together. `--ranking` has the most downloaded projects of PyPI, one a line: name,
-tab, rank. `--modules` is the database of the PyPI package `pigar` (`.db.sqlite3` in its wheel): the top-level modules of all projects of
-PyPI. `choose` says which project of those that provide a module is meant. Without the two files these rows stay.
+Other modules have rows from two files, which are given together. Without them these rows stay.
+
+- `--ranking` has the most downloaded projects of PyPI, one a line: name, tab, rank.
+- `--modules` is the database of the PyPI package `pigar` (`.db.sqlite3` in its wheel): the top-level modules of all
+  projects of PyPI.
+
+`choose` says which project is meant of those that provide a module.
 
 Needs Python 3.12 and nothing else.
 """
@@ -54,7 +58,10 @@ BYSTANDERS = {
 # Modules of tests.
 TESTS = re.compile(r'tests?_.*|.*_tests?|conftest')
 # Shared by many projects: what a coarse source says of them names no project.
-NAMESPACES = {'azure', 'azureml', 'backports', 'google', 'google.cloud', 'jaraco', 'opentelemetry', 'paste', 'ruamel', 'sphinxcontrib', 'zope'}
+NAMESPACES = {
+    'azure', 'azureml', 'backports', 'google', 'google.cloud', 'jaraco', 'opentelemetry', 'paste', 'ruamel', 'sphinxcontrib',
+    'zope',
+}
 # How deep a namespace is looked into, and how many modules one project may have.
 MAX_DEPTH = 4
 MAX_MODULES = 64
@@ -64,20 +71,20 @@ MAX_FETCHED = 32 << 20
 # Projects that an index is asked for at once.
 AT_ONCE = 8
 
-# A module that so few projects of PyPI provide is believed of each.
+# A module with at most so many providers on PyPI is believed of each of them.
 FEW_PROVIDERS = 5
-# A module that more projects provide names none, unless its project is named like it.
+# A module with more providers is of no project, unless one is named like it.
 MAX_PROVIDERS = 30
-# The same for modules of projects that are named like them: `utils`, `core`.
+# A module with more providers (`utils`, `core`) is not of a project that is named like it either.
 MAX_PROVIDERS_NAMED = 300
-# Projects that provide their module by a requirement.
+# Projects that get their module from a package that they require.
 BY_REQUIREMENT = {'airflow': 'apache-airflow'}
-# A project with more modules has installed something by mistake.
+# A project with more modules has installed some by mistake.
 MAX_UNLIKE_MODULES = 12
 # Of projects with a higher rank only modules of their own name are believed.
 MAX_UNLIKE_RANK = 8000
-# A project is meant before the one that is called as the module if its rank is so many times better: with the module's name in its own,
-# and without.
+# A project is preferred to the one that is called as the module if its rank is so many times better: the first factor
+# counts if its name is like the module's, otherwise the second.
 CLEARLY = 1.4
 VERY_CLEARLY = 5
 # So many projects called `module-…` make a module a namespace.
@@ -272,7 +279,7 @@ def of_wheels(directories: list[Path]) -> dict[str, tuple[str, set[str]]]:
 
 
 def letters(name: str) -> str:
-    """A name without what separates its words."""
+    """A name in lower case, without the signs between its words."""
     return re.sub(r'[-_.]+', '', name).lower()
 
 
@@ -319,8 +326,8 @@ class Downloads:
     def choose(self, module: str) -> Provider | None:
         """The project that people mean who import a module; `None` if that is not clear.
 
-        It is the most downloaded one that provides the module. One that is called as the module gives way to one with a clearly better
-        rank: `fpdf2` is meant by `fpdf`, `beautifulsoup4` by `bs4`.
+        It is the most downloaded one that provides the module. One that is called as the module gives way only to one
+        with a clearly better rank: `fpdf2` is meant by `fpdf`, `beautifulsoup4` by `bs4`.
         """
         providers = self.providers.get(module, [])
         if not providers or not is_module_name(module) or TESTS.fullmatch(module):
@@ -345,7 +352,10 @@ class Downloads:
         return is_known or self.total[module] <= FEW_PROVIDERS
 
     def knows(self, project: str, module: str) -> bool:
-        """Whether a row from a project's metadata was among the choices. A row whose project is called as the module is right anyway."""
+        """Whether a row from a project's metadata was among the choices, so that a choice may replace it.
+
+        A row whose project is called as the module is right anyway.
+        """
         rows = [provider for provider in self.providers[module] if normal(provider.project) == normal(project)]
         return any(not row.is_called(module) for row in rows)
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Sha256Hash, WheelWriter};
-use crate::index::{DownloadSink, IndexClient, IndexError, blocking, shown};
+use crate::index::{DownloadSink, IndexClient, IndexError, blocking, check_sha256};
 use crate::resolver::{LockedPackage, Resolver, SourceDistribution};
-use crate::source::{BuildError, BuildProblem};
+use crate::source::BuildProblem;
 use crate::wheel::WheelFileName;
 
 /// First wait for a wheel that another process fetches; it doubles up to [`MAX_POLL`].
@@ -17,7 +17,7 @@ impl Resolver {
     /// Returns the verified wheel of `package` from `cache`, or downloads it. `progress` receives the number of
     /// downloaded bytes.
     ///
-    /// A source distribution is built. A wheel without a known hash is downloaded each time, because it cannot be found
+    /// A source distribution is built instead. A wheel without a known hash is downloaded each time, because it cannot be found
     /// in the cache.
     ///
     /// # Errors
@@ -32,7 +32,8 @@ impl Resolver {
     ) -> Result<CachedWheel, FetchError<IndexError>> {
         if let Some(source) = SourceDistribution::of_package(package) {
             if self.client().settings().only_binary.holds_for(&source.name) {
-                return Err(FetchError::Download(refused(&source)));
+                let reason = "`--only-binary`, or a setting of pip or uv, allows wheels only".to_owned();
+                return Err(FetchError::Download(source.error(BuildProblem::Refused(reason))));
             }
             let Some(builder) = self.builder() else {
                 let reason = "it is a source distribution, and nothing is built here".to_owned();
@@ -56,55 +57,31 @@ impl Resolver {
         let fill = download(self.client(), package, fill, progress).await?;
         Ok(blocking(move || fill.finish()).await?)
     }
-}
 
-impl Resolver {
     /// Downloads a source distribution of at most `limit` bytes, and compares its hash.
     ///
     /// # Errors
     ///
-    /// [`IndexError`] of the download; [`IndexError::Hash`] for another content than its index states.
+    /// [`IndexError`] of the download; [`IndexError::Hash`] if the content is not what the index states.
     pub async fn download_source(&self, source: &SourceDistribution, limit: u64) -> Result<Vec<u8>, IndexError> {
-        let mut sink = SourceDownload { bytes: Vec::new(), limit, url: shown(&source.url) };
+        let mut sink = SourceDownload(Vec::new());
         self.client().download(&source.url, limit, &mut sink).await?;
-        let bytes = sink.bytes;
-        let (bytes, actual) = blocking(move || {
-            let actual = Sha256Hash::of(&bytes).to_string();
-            (bytes, actual)
-        })
-        .await;
-        match &source.sha256 {
-            Some(expected) if *expected != actual => {
-                Err(IndexError::Hash { url: shown(&source.url), expected: expected.clone(), actual })
-            }
-            _ => Ok(bytes),
-        }
+        let (bytes, url, expected) = (sink.0, source.url.clone(), source.sha256.clone());
+        blocking(move || check_sha256(&url, &bytes, expected.as_deref()).map(|()| bytes)).await
     }
 }
 
-fn refused(source: &SourceDistribution) -> IndexError {
-    let problem = BuildProblem::Refused("`--only-binary`, or a setting of pip or uv, allows wheels only".to_owned());
-    IndexError::Build(Box::new(BuildError { package: format!("{} {}", source.name, source.version), problem }))
-}
-
-/// Source distribution that is being downloaded.
-struct SourceDownload {
-    bytes: Vec<u8>,
-    limit: u64,
-    url: String,
-}
+/// Source distribution that is being downloaded. [`IndexClient::download`] bounds its size.
+struct SourceDownload(Vec<u8>);
 
 impl DownloadSink for SourceDownload {
     fn begin(&mut self) -> Result<(), IndexError> {
-        self.bytes.clear();
+        self.0.clear();
         Ok(())
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
-        if (self.bytes.len() + bytes.len()) as u64 > self.limit {
-            return Err(IndexError::TooLarge { url: self.url.clone(), limit: self.limit });
-        }
-        self.bytes.extend_from_slice(bytes);
+        self.0.extend_from_slice(bytes);
         Ok(())
     }
 }

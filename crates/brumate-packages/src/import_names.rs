@@ -44,9 +44,17 @@ mod tests {
     use super::*;
     use crate::name::DistributionName;
 
+    #[track_caller]
+    fn check_projects(rows: &[(&str, &str)]) {
+        for (module, project) in rows {
+            let found = distribution_for(module).and_then(DistributionName::new);
+            assert_eq!(found, DistributionName::new(project), "{module}");
+        }
+    }
+
     #[test]
     fn knows_modules_that_are_not_called_like_their_project() {
-        for (module, project) in [
+        check_projects(&[
             ("yaml", "PyYAML"),
             ("cv2", "opencv-python"),
             ("sklearn", "scikit-learn"),
@@ -67,14 +75,11 @@ mod tests {
             ("google.auth.transport.requests", "google-auth"),
             ("requests", "requests"),
             ("rich.console", "rich"),
-        ] {
-            let found = distribution_for(module).and_then(DistributionName::new);
-            assert_eq!(found, DistributionName::new(project), "{module}");
-        }
+        ]);
     }
 
-    /// Modules and the projects that people mean by them, which others have named: the tables of pipreqs and the directories of typeshed,
-    /// in the order of the names' SHA-256. Left out are modules that those projects no longer have.
+    /// The rows are modules with the projects that people mean by them, as the tables of pipreqs and the directories of typeshed say. They
+    /// are in the order of the names' SHA-256. Modules that those projects no longer have are left out.
     #[test]
     fn a_module_is_of_the_project_that_people_mean() {
         let rows: Vec<(&str, &str)> =
@@ -91,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_most_downloaded_project_has_a_module_that_several_provide() {
-        for (module, project) in [
+        check_projects(&[
             ("fpdf", "fpdf2"),
             ("magic", "python-magic"),
             ("discord", "discord.py"),
@@ -103,10 +108,7 @@ mod tests {
             ("pygame", "pygame"),
             ("bs4", "beautifulsoup4"),
             ("airflow", "apache-airflow"),
-        ] {
-            let found = distribution_for(module).and_then(DistributionName::new);
-            assert_eq!(found, DistributionName::new(project), "{module}");
-        }
+        ]);
     }
 
     /// Directories that many projects install by mistake, and packages that many share.

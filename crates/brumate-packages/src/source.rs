@@ -23,7 +23,7 @@ pub struct BuildError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BuildProblem {
-    /// A compiler would have to make a part of it.
+    /// It has parts that need a compiler.
     #[error(
         "and has compiled parts ({0}), which the sandbox cannot build. Use another version or a package in pure Python, \
          or have the operator add a wheel (--find-links) or a Pyodide distribution (--pyodide)."
@@ -35,12 +35,12 @@ pub enum BuildProblem {
         last_lines(.output)
     )]
     Failed {
-        /// What went wrong, as a clause.
+        /// Reason, as a clause.
         reason: String,
         /// Last lines that the build wrote; may be empty.
         output: String,
     },
-    /// What the build requires cannot be had, or is not allowed.
+    /// Requirements of the build cannot be had, or are not allowed.
     #[error("and what its build requires cannot be had: {0}")]
     Requirements(String),
     /// The file itself is not allowed.

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use brumate_engine_api::{
-    Ended, Execute, ExecuteMode, ExitReason, Image, InterruptHandle, MachineSpec, MessagePipes, Mount, ServerTarget,
-    StopReason, StreamName,
+    COMMAND_NAME, Ended, Execute, ExecuteMode, ExitReason, Image, InterruptHandle, MachineSpec, MessagePipes, Mount,
+    ServerTarget, StopReason, StreamName,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -28,8 +28,6 @@ use crate::runner::Runner;
 const ABORTED: u8 = 134;
 /// 128 + SIGSEGV.
 const SEGMENTATION_FAULT: u8 = 139;
-/// File name of the code of `python -c`.
-const COMMAND_NAME: &str = "<string>";
 /// Most files that a report names.
 const MAX_NAMED_FILES: usize = 10;
 
@@ -118,7 +116,7 @@ impl ScriptRequest {
         let name = name.into();
         // As in CPython, until the module is found.
         let argv = vec!["-m".to_owned()];
-        // What is parsed for imports besides the name.
+        // The name itself is no code that can be parsed for imports.
         let imports = name.split('.').next().filter(|top| is_identifier(top)).map(|top| format!("import {top}"));
         let local = LocalModules { sources: imports.into_iter().collect(), ..LocalModules::default() };
         Self { code: name, is_module: true, argv, local, ..Self::default() }

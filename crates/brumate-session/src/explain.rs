@@ -23,22 +23,22 @@ pub struct Setting {
     pub rust: Option<&'static str>,
 }
 
-/// Who reads the texts of this process. It decides how they name a setting.
+/// Reader of the texts of this process. Texts name a setting as their reader sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reader {
-    /// Who started the program: flags and environment variables.
+    /// The person who started the program: sets flags and environment variables.
     #[default]
     CommandLine,
-    /// A program that uses the Python package: its parameters.
+    /// A program that uses the Python package: sets parameters.
     Python,
-    /// A program that uses the Rust library: its methods.
+    /// A program that uses the Rust library: calls methods.
     Rust,
 }
 
 /// The reader; [`Reader::CommandLine`] until it is set.
 static READER: OnceLock<Reader> = OnceLock::new();
 
-/// Sets who reads the texts of this process. Only the first call counts.
+/// Sets the reader of the texts of this process. Only the first call counts.
 pub fn set_reader(reader: Reader) {
     let _ = READER.set(reader);
 }
@@ -112,16 +112,6 @@ pub const SETTINGS: [Setting; 12] = [
 impl std::fmt::Display for Setting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.name_for(READER.get().copied().unwrap_or_default()))
-    }
-}
-
-impl CodeContext {
-    /// Returns the context of a script, or of a run without a session.
-    pub(crate) fn of_script(code: &str) -> Self {
-        match code.lines().any(|line| line.trim_end() == "# /// script") {
-            true => Self::ScriptWithMetadata,
-            false => Self::Script,
-        }
     }
 }
 
@@ -277,6 +267,16 @@ pub(crate) enum CodeContext {
     ScriptWithMetadata,
     /// Module, or code of a command line: an option.
     CommandLine,
+}
+
+impl CodeContext {
+    /// Returns the context of a script, or of a run without a session.
+    pub(crate) fn of_script(code: &str) -> Self {
+        match code.lines().any(|line| line.trim_end() == "# /// script") {
+            true => Self::ScriptWithMetadata,
+            false => Self::Script,
+        }
+    }
 }
 
 /// Returns a note for an import error: why the package was not installed, if that was tried, and how to install it.

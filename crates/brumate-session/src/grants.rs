@@ -27,11 +27,6 @@ impl Grants {
         Self { mounts: mounts.into() }
     }
 
-    /// Lists the mounts, with [`PRINCIPAL`] in the paths of the host.
-    pub fn mounts(&self) -> &[Mount] {
-        &self.mounts
-    }
-
     /// Returns the mounts of a principal. Directories of its own are made if they are missing.
     ///
     /// # Errors
@@ -53,7 +48,7 @@ impl Grants {
     }
 }
 
-/// Returns the directory of a principal, which is there.
+/// Returns the directory of a principal. One of its own is made if it is missing.
 fn usable(host: &Path, principal: &str) -> io::Result<PathBuf> {
     let path = match host.to_str().filter(|path| path.contains(PRINCIPAL)) {
         None => host.to_owned(),

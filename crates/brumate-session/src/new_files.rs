@@ -27,20 +27,22 @@ pub struct NewFiles {
 impl NewFiles {
     /// Lists the files of an outcome, at most `max` of them by name.
     pub(crate) fn of(outcome: &Outcome, max: usize) -> Self {
-        let mut paths: Vec<String> = reported(outcome).map(|file| file.path.clone()).collect();
-        let beyond = paths.len().saturating_sub(max) as u64;
-        paths.truncate(max);
-        Self { paths, left_out: outcome.more_new_files.saturating_add(beyond) }
+        Self::named(reported(outcome).map(|file| file.path.clone()).collect(), outcome.more_new_files, max)
     }
 
     /// Lists the files of an outcome that are not below `directories`, each with a slash at its end.
     pub(crate) fn beyond(outcome: &Outcome, directories: &[String], max: usize) -> Self {
         let is_inside =
             |file: &&FileInfo| directories.iter().any(|directory| file.path.starts_with(directory.as_str()));
-        let mut paths: Vec<String> =
+        let paths: Vec<String> =
             reported(outcome).filter(|file| !is_inside(file)).map(|file| file.path.clone()).collect();
         // Nothing is known about the files beyond the list: they count if the others do.
         let more = if paths.is_empty() { 0 } else { outcome.more_new_files };
+        Self::named(paths, more, max)
+    }
+
+    /// Lists at most `max` of the paths. There are `more` files besides them.
+    fn named(mut paths: Vec<String>, more: u64, max: usize) -> Self {
         let beyond = paths.len().saturating_sub(max) as u64;
         paths.truncate(max);
         Self { paths, left_out: more.saturating_add(beyond) }

@@ -28,7 +28,7 @@ pub struct RunnerSettings {
     pub dependencies: Vec<String>,
     /// Most runs at the same time.
     pub max_concurrent: usize,
-    /// What becomes of further calls. Default: four times as many may wait.
+    /// Treatment of further calls. Default: four times as many may wait.
     pub when_full: WhenFull,
     /// Images that runs are forked from when they import some of their modules.
     pub images: Vec<Image>,

@@ -71,7 +71,7 @@ impl Vfs {
         Timestamp::from_nanos(self.last_time)
     }
 
-    /// Whether a descriptor is that of a file of `/proc`.
+    /// Returns whether a descriptor is of a file of `/proc`.
     pub fn is_process_file(&self, fd: i32) -> bool {
         let Ok(Node::Inode(id)) = self.description_at(fd).map(Description::node) else { return false };
         self.inodes.get(id).is_ok_and(|inode| matches!(inode.kind, InodeKind::Process(_)))

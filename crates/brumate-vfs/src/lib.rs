@@ -14,7 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  reads and writes of the host side
-//! lock     flock                          process   files of /proc
+//! lock     flock                    process   files of /proc
 //! wheels   mounting and unmounting     installed INSTALLER and RECORD of wheels
 //! exchange files to and from the server   changes  what differs from the base
 //! check    checks the structure after reading it                          restore  attaches what it refers to

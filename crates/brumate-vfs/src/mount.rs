@@ -81,9 +81,9 @@ impl Vfs {
         self.link_new(own, b"cwd", InodeKind::CurrentDirectory, 0o777)?;
         self.link_new(own, b"exe", InodeKind::Symlink(EXECUTABLE.as_bytes().into()), 0o777)?;
         self.link_new(own, b"root", InodeKind::Symlink((&b"/"[..]).into()), 0o777)?;
-        for (of_all, files) in [(true, ProcessFile::OF_ALL), (false, ProcessFile::OF_ONE)] {
+        for (directory, files) in [(proc, ProcessFile::OF_ALL), (own, ProcessFile::OF_ONE)] {
             for (name, file) in files {
-                self.link_new(if of_all { proc } else { own }, name, InodeKind::Process(*file), 0o444)?;
+                self.link_new(directory, name, InodeKind::Process(*file), 0o444)?;
             }
         }
         for (name, target) in [
@@ -104,7 +104,7 @@ impl Vfs {
         self.link(directory, name, inode)
     }
 
-    /// Makes a symbolic link for the guest, whose directory is made if it is missing. Not charged to the quota.
+    /// Makes a symbolic link for the guest, with its missing parents. Not charged to the quota.
     ///
     /// # Errors
     /// `ENOTDIR` if a parent is not a directory; `EEXIST` if the name is taken.

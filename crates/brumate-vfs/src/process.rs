@@ -1,13 +1,14 @@
-//! `/proc`: what a guest may know of itself. Each file is made when it is read, from what the engine has told; nothing
-//! comes from the host's `/proc`.
+//! Files of `/proc`, from which a guest learns of itself. Each is made when it is read, from what the engine has told;
+//! nothing comes from the host's `/proc`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
 /// Number of the guest's only process, which Emscripten's `getpid` returns.
 pub const PID: u32 = 42;
-/// Where the interpreter is said to be.
+/// Path of the interpreter, as the guest is told.
 pub const EXECUTABLE: &str = "/bin/python";
 /// Bytes that are kept of a command line.
 pub const MAX_COMMAND_LINE: usize = 128 << 10;
@@ -49,7 +50,7 @@ impl ProcessFile {
     ];
 }
 
-/// What the engine tells of the guest's process. Not part of saved state.
+/// State of the guest's process, as the engine tells it. Not part of the saved state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
     /// Size of the linear memory, in bytes.
@@ -59,7 +60,7 @@ pub struct Process {
     /// CPU time since the process began, in nanoseconds.
     pub cpu_nanos: u64,
     /// The arguments, each with a zero byte after it.
-    command_line: Vec<u8>,
+    command_line: String,
 }
 
 impl Process {
@@ -70,31 +71,24 @@ impl Process {
             if self.command_line.len() + argument.len() >= MAX_COMMAND_LINE {
                 break;
             }
-            self.command_line.extend_from_slice(argument.as_bytes());
-            self.command_line.push(0);
+            self.command_line.push_str(argument);
+            self.command_line.push('\0');
         }
     }
 
     /// Reads a file at an offset; returns the number of bytes, 0 at the end.
     pub(super) fn read_at(&self, file: ProcessFile, umask: u32, offset: u64, buf: &mut [u8]) -> usize {
-        let text;
-        let content = match file {
-            ProcessFile::CommandLine => &self.command_line[..],
-            other => {
-                text = self.text(other, umask);
-                text.as_bytes()
-            }
-        };
-        let rest = usize::try_from(offset).ok().and_then(|offset| content.get(offset..)).unwrap_or_default();
+        let text = self.text(file, umask);
+        let rest = usize::try_from(offset).ok().and_then(|offset| text.as_bytes().get(offset..)).unwrap_or_default();
         let count = rest.len().min(buf.len());
         buf[..count].copy_from_slice(&rest[..count]);
         count
     }
 
-    fn text(&self, file: ProcessFile, umask: u32) -> String {
+    fn text(&self, file: ProcessFile, umask: u32) -> Cow<'_, str> {
         let (pages, kib) = (self.memory_bytes / PAGE, self.memory_bytes / 1024);
-        match file {
-            ProcessFile::CommandLine => String::new(),
+        let text = match file {
+            ProcessFile::CommandLine => return Cow::Borrowed(self.command_line.as_str()),
             ProcessFile::Name => format!("{NAME}\n"),
             ProcessFile::Maps => {
                 format!("{:<73}[heap]\n", format!("00000000-{:08x} rw-p 00000000 00:00 0", self.memory_bytes))
@@ -138,12 +132,13 @@ impl Process {
                     text
                 })
             }
-        }
+        };
+        Cow::Owned(text)
     }
 }
 
 impl super::Vfs {
-    /// Returns what the files of `/proc` show, to be changed.
+    /// Returns the state that the files of `/proc` show, to be changed.
     pub fn process_mut(&mut self) -> &mut Process {
         &mut self.process
     }

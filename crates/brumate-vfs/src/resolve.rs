@@ -245,7 +245,7 @@ impl Vfs {
         }
     }
 
-    /// Returns what a link of `/proc` leads to: a node, not a path. `None` for other links.
+    /// Returns the node that a link of `/proc` leads to; `None` for other links, which lead to a path.
     fn jump(&mut self, link: &Node) -> Result<Option<(Node, FileType)>, Errno> {
         let target = match link {
             Node::Fd(fd) => self.description_at(*fd as i32)?.node(),

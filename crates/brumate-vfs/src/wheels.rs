@@ -16,7 +16,7 @@ const MAX_RECORDS: usize = 8192;
 /// Directories of an environment that a wheel's files are installed to (`{name}.data/data`).
 const DATA_DIRECTORIES: [&[u8]; 2] = [b"etc", b"share"];
 
-/// Levels of the directory of packages below the prefix, as in `/usr/lib/python3.14/dist-packages`.
+/// Levels from the prefix down to the directory of packages, as in `/usr/lib/python3.14/dist-packages`.
 pub(super) const DEPTH: usize = 3;
 
 /// A wheel to be mounted.
@@ -214,7 +214,7 @@ impl Vfs {
         Ok(())
     }
 
-    /// Returns the directory that `sys.prefix` names: the one that wheels' data is installed to.
+    /// Returns the directory of `sys.prefix`, to which wheels' data is installed.
     fn prefix_of(&self, packages: InodeId) -> Result<InodeId, Errno> {
         (0..DEPTH).try_fold(packages, |directory, _| Ok(self.inodes.get(directory)?.parent))
     }

@@ -1,4 +1,4 @@
-//! What the settings read besides the command line: variables of the environment.
+//! Variables of the environment that settings are made of.
 
 use std::path::PathBuf;
 

@@ -31,8 +31,7 @@ pub fn parse(text: &OsStr) -> Result<Mount, String> {
     mount(host, &guest, read_only).map_err(|reason| format!("`--mount {shown}`: {reason}"))
 }
 
-/// Makes a mount of a directory that is there, with the absolute path of the host. Of a path with [`PRINCIPAL`] the part before it is
-/// there.
+/// Makes a mount with the absolute path of the host. The directory has to exist. Of a path with [`PRINCIPAL`], the part before it has to.
 ///
 /// # Errors
 ///
@@ -63,7 +62,7 @@ fn check_guest(guest: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the directory that has the directories of the principals; the path itself if it names no principal.
+/// Returns the part of a path before the first name with [`PRINCIPAL`]; the whole path if there is none.
 fn before_principal(host: &Path) -> &Path {
     let named = host.ancestors().filter(|path| path.file_name().is_some_and(contains_principal));
     match named.last().and_then(Path::parent) {

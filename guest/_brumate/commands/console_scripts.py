@@ -2,7 +2,7 @@
 
 from ..pristine import __builtins__
 
-# Where they would lie.
+# Directory that an installer puts them into.
 _DIRECTORY = "/usr/bin/"
 
 
@@ -24,7 +24,7 @@ def _command(entry):
     module, function = entry.module, entry.attr
     if not function:
         raise ValueError("no function")
-    # What an installer writes.
+    # The script that an installer writes.
     code = f"import sys\nfrom {module} import {function.partition('.')[0]}\nsys.exit({function}())\n"
     path = _DIRECTORY + entry.name
 

@@ -7,6 +7,7 @@ import re
 import sys
 
 from .. import packages
+from ..packages import normal
 from . import options, requirements
 from .streams import Refused
 
@@ -25,11 +26,6 @@ _ALIASES = {
 }
 
 _ACTIONS = "install|uninstall|list|show|freeze|check"
-
-
-def normal(name):
-    """A project's name in the form that compares equal (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def installed():

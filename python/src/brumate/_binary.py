@@ -13,8 +13,9 @@ from ._errors import BinaryNotFoundError
 #: The environment variable that names another binary.
 VARIABLE = "BRUMATE_BINARY"
 
-#: The environment variable by which the binary is told where its packages are, and the package that has them.
+#: The environment variable that names the file with the binary's packages.
 BUNDLE_VARIABLE = "BRUMATE_BUNDLE_FILE"
+#: The package that has this file.
 BUNDLE_PACKAGE = "brumate_bundle"
 
 
@@ -48,9 +49,9 @@ def find_binary() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment variables of a process of the binary: this one's, and where the binary's packages are.
+    """Returns the environment of the binary: the variables of this process, and the file with the binary's packages.
 
-    The binary finds them itself where pip puts them. Elsewhere, as in a directory on `PYTHONPATH`, only Python does.
+    Where pip puts this file, the binary finds it itself. In a directory on `PYTHONPATH`, only Python finds it.
     """
     variables = dict(os.environ)
     if VARIABLE not in variables and BUNDLE_VARIABLE not in variables:
@@ -63,7 +64,7 @@ def environment() -> dict[str, str]:
 
 
 def without_usage(messages: str) -> str:
-    """Returns what the binary says of wrong options, without the usage of its command line."""
+    """Returns the binary's message about wrong options, without the usage of its command line."""
     text = messages.partition("\n\nUsage: ")[0].partition("\n\nFor more information, ")[0]
     return text.removeprefix("error: ").removeprefix("brumate: ").strip()
 

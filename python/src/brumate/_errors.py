@@ -50,7 +50,7 @@ class CodeError(BrumateError):
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is made again of `args`, which has no status.
+        # Pickle makes an exception from its `args`, which lack the status.
         return type(self), (str(self), self.status), self.__dict__
 
 

@@ -68,10 +68,10 @@ class Code(NamedTuple):
 
     text: str
     globals: Mapping[str, Any] | None = None
-    #: The session that it runs in; without one, a fresh interpreter.
+    #: The session that it runs in. None: a fresh interpreter.
     session: str | None = None
     file_name: str = ""
-    #: Time limit in milliseconds; None is that of the sandbox.
+    #: Time limit in milliseconds. None: the sandbox's.
     timeout: int | None = None
 
 

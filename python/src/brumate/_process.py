@@ -23,7 +23,7 @@ PROTOCOL = 1
 #: Longest JSON text of a frame, and most bytes beside it, as the binary takes them.
 MAX_TEXT_BYTES = 96 << 20
 MAX_DATA_BYTES = 64 << 20
-#: Calls of one process that are under way, and bytes of their requests. Further calls wait here, in order.
+#: Most calls of one process at once, and most bytes of their requests. Further calls wait in order.
 MAX_CALLS = 1000
 MAX_CALLS_BYTES = 256 << 20
 #: Lines of the binary's messages that are kept for the text of an exception.
@@ -78,7 +78,7 @@ class Gate:
             return
         with self._lock:
             self._waiting.pop(place, None)
-        # It may have been the one that all others waited for.
+        # The others may have waited behind it.
         self._admit()
 
     def _admit(self) -> None:
@@ -87,7 +87,7 @@ class Gate:
             while self._waiting:
                 place, size = next(iter(self._waiting.items()))
                 is_full = self._calls >= MAX_CALLS or self._bytes + size > MAX_CALLS_BYTES
-                # A request that is larger than all may be together goes alone.
+                # A request above the bound on bytes goes alone.
                 if is_full and self._calls:
                     break
                 del self._waiting[place]
@@ -128,11 +128,11 @@ class Call:
             self.answer.add_done_callback(lambda _: gate.leave(size))
             self._is_sent = True
             frame, self._frame = self._frame, b""
-            # Within the lock: who gives the call up tells the binary after the request.
+            # Within the lock: `give_up` tells the binary only after it has the request.
             self._process.send_call(self, frame)
 
     def give_up(self) -> None:
-        """Asks for the end of the request, or gives its place back. Any thread may do so, also more than once."""
+        """Asks for the end of the request, or gives its place back. Any thread may call it, and more than once."""
         with self._lock:
             was_given_up, self._is_given_up = self._is_given_up, True
         if self._is_sent:

@@ -1,4 +1,4 @@
-"""Settings of a sandbox: what the constructors take, as arguments of the binary."""
+"""Settings of a sandbox: arguments of the constructors, and the options of the binary for them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Configured:
         _check_with_binary(self._settings)
 
     def __init_subclass__(cls) -> None:
-        """Gives the constructor the name of the class: Python says it when an argument is wrong."""
+        """Gives the constructor the name of the class, which Python's message about a wrong argument has."""
         if Configured in cls.__bases__ and "__init__" not in vars(cls):
             shared = Configured.__init__
             own = types.FunctionType(shared.__code__, shared.__globals__, "__init__", None, shared.__closure__)
@@ -226,12 +226,12 @@ def _text(name: str, value: object) -> str:
 
 
 def _place(link: str) -> str:
-    """Returns a place of wheels: a URL, or a path that does not depend on where the program is later."""
+    """Returns a place of wheels: a URL, or an absolute path."""
     return link if "://" in link else os.path.abspath(link)
 
 
 def _mount(mount: str) -> str:
-    """Returns `HOST:GUEST[:ro]` with a path of the host that does not depend on where the program is later."""
+    """Returns `HOST:GUEST[:ro]` with an absolute path of the host."""
     host, _, guest = mount.removesuffix(":ro").removesuffix(":rw").rpartition(":")
     return os.path.abspath(host) + mount[len(host) :] if host and guest else mount
 
@@ -245,14 +245,13 @@ def _directory(name: str, value: str | os.PathLike[str]) -> str:
 
 def _check_with_binary(settings: Settings) -> None:
     """Lets the binary check the texts that it alone understands."""
-    given = {
-        name: tuple(settings.options()[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")
-    }
+    options_of = settings.options()
+    given = {name: tuple(options_of[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")}
     together = tuple(option for options in given.values() for option in options)
     refusal = _refusal(together) if together else None
     if refusal is None:
         return
-    # Each alone: the wrong one is named.
+    # Each alone, to name the wrong one.
     for name, options in given.items():
         reason = _refusal(options) if options else None
         if reason is not None:
@@ -261,7 +260,7 @@ def _check_with_binary(settings: Settings) -> None:
 
 
 def _refusal(options: tuple[str, ...]) -> str | None:
-    """Returns what the binary says of wrong options; None if they are right."""
+    """Returns the binary's message about wrong options; None if they are right."""
     try:
         _check_options(options)
     except ValueError as error:
@@ -271,10 +270,10 @@ def _refusal(options: tuple[str, ...]) -> str | None:
 
 @functools.lru_cache(maxsize=256)
 def _check_options(options: tuple[str, ...]) -> None:
-    """Lets the binary check options. Only right ones are remembered: what others name may be there later.
+    """Lets the binary check options. Only right ones are remembered: a file that others name may exist later.
 
     Raises:
-        ValueError: what the binary says.
+        ValueError: the options are wrong; the binary's message says why.
     """
     done = subprocess.run(
         [find_binary(), "pipe", "--check", *options],

@@ -14,7 +14,7 @@ pub const DEFAULT_READY: usize = 2;
 pub struct SandboxConfig {
     /// Directory of compiled modules and images. It is made with mode 0700 if it does not exist.
     pub cache_dir: PathBuf,
-    /// The bundle file, for a program that is handed out without its packages; `None`: it is looked for at the end of the program and
+    /// Bundle file of a program that is handed out without its packages. `None`: it is searched for at the end of the program and
     /// beside it.
     pub bundle_file: Option<PathBuf>,
     /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.

@@ -171,7 +171,7 @@ fn build(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Box<dyn std::error::Er
         vfs.mount_file(format!("{DRIVER}/{path}").as_bytes(), path.as_bytes(), embedded(content), 0o644)?;
     }
     vfs.seal(PREFIX.as_bytes())?;
-    // As where `/usr` is merged: the directory has both names.
+    // As on a system whose `/usr` is merged: the directory has both names.
     vfs.create_link(b"/lib", b"usr/lib")?;
 
     vfs.create_directories(HOME.as_bytes(), 0o755)?;

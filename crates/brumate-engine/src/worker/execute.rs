@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Failure, Worker, files};
-use crate::api::{Ended, Execute, ExecuteMode, Outcome, StopReason};
+use crate::api::{COMMAND_NAME, Ended, Execute, ExecuteMode, Outcome, StopReason};
 use crate::machine::MachineError;
 use crate::meter::cpu_time;
 use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
@@ -15,27 +15,21 @@ struct ExecuteReply {
     printed: bool,
 }
 
-/// File name of the code of `python -c`; the guest's `space.COMMAND_NAME`.
-const COMMAND_NAME: &str = "<string>";
-
 /// Returns the arguments that a program is started with, as its `sys.orig_argv` has them.
 fn command_line(request: &Execute) -> Vec<&str> {
     let mut line = vec!["python"];
-    let arguments = request.argv.iter().map(String::as_str);
-    match request.mode {
-        // The first argument is the option, as in `sys.argv`.
-        ExecuteMode::Module => {
-            line.extend(["-m", &request.code]);
-            line.extend(arguments.skip(1));
-        }
-        ExecuteMode::Script if request.file_name == COMMAND_NAME => {
-            line.extend(["-c", &request.code]);
-            line.extend(arguments.skip(1));
-        }
-        ExecuteMode::Script | ExecuteMode::Server if request.argv.is_empty() => line.push(&request.file_name),
-        ExecuteMode::Script | ExecuteMode::Server => line.extend(arguments),
-        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => {}
+    let option = match request.mode {
+        ExecuteMode::Module => Some("-m"),
+        ExecuteMode::Script if request.file_name == COMMAND_NAME => Some("-c"),
+        ExecuteMode::Script | ExecuteMode::Server => None,
+        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => return line,
+    };
+    match option {
+        // In the place of the first argument.
+        Some(option) => line.extend([option, &request.code]),
+        None => line.push(request.argv.first().unwrap_or(&request.file_name)),
     }
+    line.extend(request.argv.iter().skip(1).map(String::as_str));
     line
 }
 

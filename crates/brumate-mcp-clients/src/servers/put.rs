@@ -64,14 +64,11 @@ pub(crate) fn put(text: Option<&str>, new: &NewEntry<'_>, record: &Record) -> Re
     if old.is_some() && !may_replace && !(same && known.is_some()) {
         return Err(Refusal::Taken);
     }
-    let with_names;
-    let entry = match (old, variable_option) {
-        (Some(old), Some(option)) if same => {
-            with_names = entry.with_names(option, &kept_variables(old, entry, option));
-            &with_names
-        }
-        _ => entry,
+    let with_names = match (old, variable_option) {
+        (Some(old), Some(option)) if same => Some(entry.with_names(option, &kept_variables(old, entry, option))),
+        _ => None,
     };
+    let entry = with_names.as_ref().unwrap_or(entry);
     let replaced = match (known, old) {
         (Some(known), _) => known.replaced.clone(),
         (None, old) => old.map(|old| before[old.node.range.clone()].to_owned()),

@@ -139,7 +139,7 @@ fn variables_that_stay_are_named_in_the_arguments_as_well() {
     assert_eq!(install(&["B"], &["f.py"]).0, Action::Unchanged);
     let none = args(&["run", "--env-var", "A", "--env-var", "B", "--offline", "f.py"]);
     assert_eq!(install(&[], &["--offline", "f.py"]).1, none);
-    // What the user has put there by hand is for the program, and not for the server in the sandbox.
+    // A variable that the user has added by hand is for the program, and not for the server in the sandbox.
     home.write(home.text().replace("\"A\": \"1\"", "\"RUST_LOG\": \"debug\""));
     assert_eq!(install(&[], &["f.py"]).1, args(&["run", "--env-var", "B", "f.py"]));
 }

@@ -302,8 +302,8 @@ impl Inner {
     }
 }
 
-/// Returns whether stored tokens say which authorization server a client is for. A public client may have been used anywhere: that says
-/// nothing of the issuer of a secret that was given since.
+/// Returns whether stored tokens say which authorization server a client belongs to. A public client may have been used anywhere. Its
+/// tokens say nothing about the issuer of a secret that was given later.
 fn names_issuer(stored: &StoredTokens, registered: Option<&ClientRegistration>) -> bool {
     registered.is_none_or(|registered| {
         registered.issuer != IssuerPin::Unset
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use crate::client::token::Identity;
 
-    /// What is stored of a client that was used with an authorization server.
+    /// Returns the stored tokens of a client that was used with an authorization server.
     fn used_with(secret: Option<&str>) -> StoredTokens {
         let identity = Identity {
             id: "app".to_owned(),

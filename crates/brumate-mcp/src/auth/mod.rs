@@ -78,7 +78,7 @@ pub trait TokenVerifier: Send + Sync + 'static {
     async fn verify(&self, token: &str) -> Result<Option<Access>, Error>;
 
     /// Returns the access that a token grants, or the reason why the token is not valid, such as "it has expired". The log and the client
-    /// get the reason. By default it does what [`TokenVerifier::verify`] does, and knows no reason.
+    /// get the reason. By default it calls [`TokenVerifier::verify`], and the reason only says that the verifier does not accept the token.
     ///
     /// # Errors
     ///

@@ -256,7 +256,7 @@ impl Protection {
         Ok(verified.inspect_err(|reason| tracing::info!(reason, "a token was refused")))
     }
 
-    /// Returns the access that a verifier has found if it holds here, or the reason why it does not.
+    /// Returns the access that a verifier has found if it is valid here, or the reason why it is not.
     fn checked(&self, mut access: Access) -> Result<Access, String> {
         let refused = |reason: &str| Err(reason.to_owned());
         let names = [Some(&access.subject), access.client_id.as_ref()];
@@ -308,7 +308,7 @@ impl Protection {
     }
 }
 
-/// Returns a text as the description of an error may have it (RFC 6750, section 3), shortened.
+/// Returns a text in the form of an error's description (RFC 6750, section 3), shortened.
 fn describable(text: &str) -> String {
     let allowed = |c: char| if matches!(c, ' '..='~') && !matches!(c, '"' | '\\') { c } else { '\'' };
     text.chars().take(MAX_DESCRIPTION).map(allowed).collect()

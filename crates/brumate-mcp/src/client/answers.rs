@@ -75,7 +75,7 @@ pub(super) fn too_long(limit: usize) -> String {
     format!("the server's message is longer than {limit} bytes, the most that this client reads")
 }
 
-/// Returns the message in place of one that is not read, from what is known of it.
+/// Returns the message in place of one that is not read. `None` if nothing waits for it.
 pub(super) fn failure(envelope: Envelope, reason: &str) -> Option<String> {
     let Envelope { id, has_method, .. } = envelope;
     let id = id?;

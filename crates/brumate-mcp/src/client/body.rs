@@ -102,15 +102,15 @@ impl EventFilter {
             };
             if let Some(end) = end {
                 self.take(&part[begin..end]);
-                passed.append(&mut self.end_event());
+                passed.extend(self.end_event());
                 begin = end;
             }
         }
         self.take(&part[begin..]);
         if self.line == LineState::AfterEmptyCr {
-            // The LF may never come. It is no line of its own then.
+            // The LF may never come. If it comes later, it is no line of its own.
             self.line = LineState::AfterCr;
-            passed.append(&mut self.end_event());
+            passed.extend(self.end_event());
         }
         passed
     }
@@ -127,7 +127,7 @@ impl EventFilter {
         }
     }
 
-    /// Returns the bytes of the event that ends, or those of the errors in its place.
+    /// Returns the bytes of the event that ends, or of the errors in its place.
     fn end_event(&mut self) -> Vec<Bytes> {
         let Some(skipped) = self.skipped.take() else {
             let held = std::mem::take(&mut self.held).freeze();
@@ -143,7 +143,7 @@ impl EventFilter {
 #[derive(Default)]
 struct SkippedEvent {
     envelopes: Envelopes,
-    /// The bytes of the line so far, as far as its field shows.
+    /// The first bytes of the line, as many as [`SkippedEvent::DATA`] has.
     field: Vec<u8>,
 }
 
@@ -174,7 +174,7 @@ impl SkippedEvent {
 mod tests {
     use super::*;
 
-    /// Passes a stream through a filter of 64 bytes, in parts of so many bytes. Returns what comes out, one text.
+    /// Passes a stream through a filter of 64 bytes, in parts of `length` bytes. Returns the output as one text.
     async fn passed(stream: &str, length: usize) -> String {
         let parts: Vec<_> =
             stream.as_bytes().chunks(length).map(|part| Ok::<_, io::Error>(Bytes::copy_from_slice(part))).collect();

@@ -1,4 +1,4 @@
-//! Errors of rmcp and of its transports, as errors of clients. Texts have no names of types.
+//! Errors of rmcp and of its transports, as errors of clients. Their texts have no names of types.
 
 use super::error::ClientError;
 use crate::error::causes;
@@ -49,7 +49,7 @@ fn start_reason(error: &ClientInitializeError) -> String {
         ClientInitializeError::JsonRpcError(error) => {
             format!("the server answered with error {}: {}", error.code.0, error.message)
         }
-        // Their texts have the whole answer.
+        // The texts of these errors have the whole answer.
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "the server's answer to `initialize` is of another kind".to_owned()
         }

@@ -35,6 +35,7 @@ const MAX_ERROR_TEXT: usize = 500;
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
+const TEXT: &str = "text/plain";
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -255,8 +256,8 @@ async fn refused(
         return Err(challenge);
     }
     let status = response.status();
-    let is_json = media_type(&response).as_deref() == Some(JSON);
-    let text = media_type(&response).as_deref() == Some("text/plain");
+    let kind = media_type(&response);
+    let (is_json, is_text) = (kind.as_deref() == Some(JSON), kind.as_deref() == Some(TEXT));
     let retry_after = response.headers().get(::http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.map(str::to_owned);
     let body = http_client::read(response, MAX_ERROR).await.unwrap_or_default();
@@ -264,8 +265,8 @@ async fn refused(
         Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
         _ => None,
     };
-    let failure = || match (text, error_text(&body)) {
-        (true, Some(text)) => failed(format!("HTTP {status}: {text}")),
+    let failure = || match error_text(&body) {
+        Some(text) if is_text => failed(format!("HTTP {status}: {text}")),
         _ => StreamableHttpError::HttpStatus(HttpStatusError::new(status.as_u16(), retry_after)),
     };
     let ClientJsonRpcMessage::Request(request) = message else { return Err(failure()) };
@@ -300,13 +301,13 @@ pub(super) async fn http_error(response: Response) -> String {
             Ok(ServerJsonRpcMessage::Error(error)) => error_text(error.error.message.as_bytes()),
             _ => None,
         },
-        Some("text/plain") => error_text(&body),
+        Some(TEXT) => error_text(&body),
         _ => None,
     };
     reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"))
 }
 
-/// Returns the beginning of an error answer in plain text, on one line.
+/// Returns the beginning of the text of an error answer, on one line.
 fn error_text(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -1,4 +1,4 @@
-//! Lists of tools, resources, templates and prompts, page by page.
+//! Lists of tools, resources, templates, prompts and skills, page by page.
 
 use super::error::ClientError;
 use super::info::{PromptInfo, ResourceInfo, TemplateInfo, ToolInfo};
@@ -82,10 +82,11 @@ impl Client {
 }
 
 pub(super) fn read<T: DeserializeOwned>(items: Vec<impl Serialize>) -> Result<Vec<T>, ClientError> {
-    let invalid = |error: serde_json::Error| ClientError::InvalidResult(error.to_string());
-    items
-        .into_iter()
-        .map(|item| serde_json::from_value(serde_json::to_value(item)?))
-        .collect::<Result<_, _>>()
-        .map_err(invalid)
+    items.into_iter().map(read_item).collect()
+}
+
+pub(super) fn read_item<T: DeserializeOwned>(item: impl Serialize) -> Result<T, ClientError> {
+    serde_json::to_value(item)
+        .and_then(serde_json::from_value)
+        .map_err(|error| ClientError::InvalidResult(error.to_string()))
 }

@@ -2,14 +2,14 @@
 
 use super::error::ClientError;
 use super::info::ResourceInfo;
-use super::lists::read;
+use super::lists::{read, read_item};
 use super::{Client, unexpected, with_timeout};
 use rmcp::model as wire;
 use rmcp::model::{ClientRequest, ServerResult};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Said by a skill whose files change, in the place of their list.
+/// Value in the place of the list of files, for a skill whose files change.
 const DYNAMIC: &str = "dynamic";
 
 /// A skill, as a server lists it.
@@ -21,7 +21,7 @@ pub struct SkillInfo {
     pub uri: String,
     /// The head of its `SKILL.md`.
     pub frontmatter: SkillFrontmatter,
-    /// Its files. `None`: they change.
+    /// Its files, or `None` if they change.
     #[serde(rename = "resources", deserialize_with = "files_or_dynamic", serialize_with = "files_to_json")]
     pub files: Option<Vec<SkillFile>>,
     /// The `_meta`.
@@ -95,10 +95,7 @@ impl Client {
         let options = self.options();
         let sending = self.inner.requests.send(ClientRequest::GetSkillRequest(request), &options);
         match with_timeout(self.inner.timeout, sending).await? {
-            ServerResult::GetSkillResult(result) => {
-                let mut skills = read(vec![result.skill])?;
-                skills.pop().ok_or_else(|| ClientError::InvalidResult("`skills/get` has no skill".to_owned()))
-            }
+            ServerResult::GetSkillResult(result) => read_item(result.skill),
             other => Err(unexpected("skills/get", &other)),
         }
     }

@@ -193,7 +193,7 @@ impl App {
         self.mounts.iter().filter(move |mount| mount.host.as_deref().and_then(Authority::parse).as_ref() == host)
     }
 
-    /// Returns the route of the list of the servers' cards for one host, or for every host.
+    /// Returns the route of the catalog of the servers' cards, for one host or for every host.
     fn catalog(&self, host: Option<&Authority>) -> Router {
         let cards: Vec<_> = self.of_host(host).filter_map(|mount| mount.card.as_ref()).collect();
         let Some((_, guard)) = cards.first() else { return Router::new() };

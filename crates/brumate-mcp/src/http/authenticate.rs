@@ -82,7 +82,7 @@ impl Authenticator {
         self.names.is_some() || self.protection.is_some()
     }
 
-    /// Returns the holder of a token, or the reason why the token is not valid; an empty one if none is known.
+    /// Returns the holder of a token, or the reason why the token is not valid. The reason is empty if none is known.
     ///
     /// # Errors
     ///

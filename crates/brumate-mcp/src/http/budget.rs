@@ -154,9 +154,6 @@ pub(crate) enum BudgetExceeded {
     /// It never will have: it is more than a principal may hold at all.
     #[error("an answer of {bytes} bytes is more than a client may have unread ({limit} bytes): ask for less at a time")]
     TooLarge { bytes: usize, limit: usize },
-    /// The transport has no message of this size.
-    #[error("it has {bytes} bytes, and a message has at most {limit} bytes: ask for less at a time")]
-    TooLong { bytes: usize, limit: usize },
     /// It has no room now.
     #[error("{bytes} bytes of answers and requests are held for you: read what was answered, then try again")]
     Full { bytes: usize },

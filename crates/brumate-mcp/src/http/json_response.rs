@@ -11,11 +11,11 @@ use http_body_util::{BodyStream, StreamBody};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The least size of an answer that is sent as JSON though the client takes events, in bytes. Clients bound an event: Python's `mcp` 2.x
-/// reads at most 1 MiB.
+/// Size of an answer, in bytes, from which it is sent as JSON even to a client that takes events. Clients bound an event: Python's `mcp`
+/// 2.x reads at most 1 MiB.
 const LARGE_ANSWER: usize = 512 << 10;
 
-/// How long the beginning of an event stream is held back for a large answer.
+/// Time for which the beginning of an event stream is held back, in case a large answer comes.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
 /// The answers that become a JSON response.
@@ -23,7 +23,7 @@ const HELD_BACK: Duration = Duration::from_secs(1);
 pub(crate) enum JsonAnswers {
     /// All answers that come before any other message.
     All,
-    /// Answers of [`LARGE_ANSWER`] or more that come before any other message, within [`HELD_BACK`].
+    /// Answers of at least [`LARGE_ANSWER`] bytes that come before any other message, within [`HELD_BACK`].
     Large,
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn from_event_stream(response: Response, answers: JsonAnswers) 
     loop {
         let frame = match answers {
             JsonAnswers::All => frames.next().await,
-            // A client that is slow, or a call that is, gets the beginning of its stream.
+            // The client of a slow call gets the beginning of its stream.
             JsonAnswers::Large => match timeout_at(until, frames.next()).await {
                 Ok(frame) => frame,
                 Err(_) => break,
@@ -64,7 +64,7 @@ pub(crate) async fn from_event_stream(response: Response, answers: JsonAnswers) 
     Response::from_parts(parts, Body::new(StreamBody::new(all)))
 }
 
-/// Returns the message of an event, if it has one: it is on one line. Each event is a frame.
+/// Returns the message of an event, if it has one. Each event is a frame, and its message is on one line.
 fn message(event: &Bytes) -> Option<Bytes> {
     let mut lines = event.split(|byte| *byte == b'\n');
     let data = lines.find_map(|line| line.strip_prefix(b"data:"))?.trim_ascii();
@@ -72,8 +72,8 @@ fn message(event: &Bytes) -> Option<Bytes> {
 }
 
 fn is_wanted(message: &[u8], answers: JsonAnswers) -> bool {
-    let is_answer = || Envelopes::read(message).pop().is_some_and(|found| found.is_answer && !found.has_method);
-    (answers == JsonAnswers::All || message.len() >= LARGE_ANSWER) && is_answer()
+    (answers == JsonAnswers::All || message.len() >= LARGE_ANSWER)
+        && Envelopes::read(message).pop().is_some_and(|found| found.is_answer && !found.has_method)
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     const PROGRESS: &str =
         "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"result\":1}}\n\n";
 
-    /// Returns the type and the text of what becomes of an event stream. Events that come late have a time.
+    /// Returns the type and the text of the response that an event stream becomes. Each event comes after its time.
     async fn folded(events: Vec<(String, Duration)>, answers: JsonAnswers) -> (String, String) {
         let events = futures::stream::iter(events).then(|(event, time)| async move {
             tokio::time::sleep(time).await;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The most bytes of a refused request's body that are read.
 const MAX_DISCARDED: usize = 64 << 10;
-/// The most bytes of a body that is too large that are read and dropped, beyond those of its limit.
+/// The most bytes that are read and dropped of a body that is too large, beyond its limit.
 const MAX_SKIPPED: usize = 64 << 20;
 /// How long a refused request's body is read.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
@@ -40,11 +40,11 @@ pub(crate) async fn discard(head: &Parts, mut body: Body) {
     let _ = tokio::time::timeout(DISCARD_TIME, read).await;
 }
 
-/// The messages of a body that is too large, as they are refused. It is in the extensions of the response.
+/// The errors for the messages of a body that is too large, in the extensions of its response.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedMessages(pub(crate) Arc<[InvalidMessage]>);
 
-/// Reads the rest of a body that is too large and keeps nothing but its envelopes: a client that still sends would not read the answer.
+/// Reads the rest of a body that is too large, and keeps only its envelopes. A client that still sends would not read the answer.
 async fn skip(mut body: Body, envelopes: &mut Envelopes) {
     let mut left = MAX_SKIPPED;
     while let Some(Ok(frame)) = body.frame().await {
@@ -81,18 +81,15 @@ impl BodyLimits {
     ///
     /// Returns the refusal of a body that is too large or too slow, breaks off, or has no room on the account.
     pub(crate) async fn read(&self, body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
-        match tokio::time::timeout(self.time, self.collect(body, account)).await {
-            Ok(read) => read,
-            Err(_) => Err(Box::new(refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))),
-        }
+        let late = |_| Err(Box::new(refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")));
+        tokio::time::timeout(self.time, self.collect(body, account)).await.unwrap_or_else(late)
     }
 
     async fn collect(&self, mut body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
-        let refused = |status, text: String| Box::new(refusal(status, text));
         let mut charge = account.charge(0);
         let mut read = BytesMut::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
+            let frame = frame.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body could not be read"))?;
             let Ok(bytes) = frame.into_data() else { continue };
             if read.len() + bytes.len() > self.bytes {
                 let mut envelopes = Envelopes::default();
@@ -102,7 +99,7 @@ impl BodyLimits {
                 skip(body, &mut envelopes).await;
                 return Err(Box::new(too_large(self.bytes, envelopes.finish())));
             }
-            charge.try_grow(bytes.len()).map_err(|full| refused(StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
+            charge.try_grow(bytes.len()).map_err(|full| refusal(StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
             read.extend_from_slice(&bytes);
         }
         Ok((read.freeze(), charge))

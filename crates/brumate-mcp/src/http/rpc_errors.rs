@@ -1,8 +1,8 @@
 //! JSON-RPC errors of the transports, for requests that are not passed on and answers that are not sent.
 
-use super::budget::BudgetExceeded;
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use std::fmt::Display;
 
 fn error(id: &RequestId, code: ErrorCode, text: String) -> ServerJsonRpcMessage {
     JsonRpcMessage::error(ErrorData::new(code, text, None), Some(id.clone()))
@@ -20,9 +20,9 @@ pub(crate) fn too_many_requests_error(id: &RequestId, limit: usize) -> ServerJso
     error(id, ErrorCode::INTERNAL_ERROR, text)
 }
 
-/// Makes the answer to a request whose own answer has no room.
-pub(crate) fn not_sent(id: RequestId, refused: &BudgetExceeded) -> ServerJsonRpcMessage {
-    error(&id, ErrorCode::INTERNAL_ERROR, format!("the answer was not sent: {refused}"))
+/// Makes the answer to a request whose own answer has no room or is too long.
+pub(crate) fn not_sent(id: RequestId, reason: &impl Display) -> ServerJsonRpcMessage {
+    error(&id, ErrorCode::INTERNAL_ERROR, format!("the answer was not sent: {reason}"))
 }
 
 /// Makes the message that replaces an answer that is too large to be kept for clients that reconnect.

@@ -1,8 +1,7 @@
-//! Server cards: who a server is and where it is served, for clients that are not connected yet (SEP-2127).
+//! Server cards (SEP-2127): documents that describe a server to clients that are not connected yet.
 
 use super::guard::Guard;
 use super::response::refusal;
-use crate::content::Icon;
 use crate::server::{Server, ServerSettings};
 use axum::Router;
 use axum::body::Body;
@@ -32,8 +31,8 @@ const MAX_TEXT_CHARS: usize = 100;
 /// Longest version.
 const MAX_VERSION_CHARS: usize = 255;
 
-/// A server card (SEP-2127): who the server is, and where clients connect to it. It is served to everyone, without a token, at the
-/// server's path followed by `/server-card`, and listed at `/.well-known/ai-catalog.json`.
+/// A server card (SEP-2127): the name, the description and the address of a server. It is served at the server's path followed by
+/// `/server-card`, and listed at `/.well-known/ai-catalog.json`. Everyone may read both, without a token.
 ///
 /// ```
 /// use brumate_mcp::{HttpOptions, ServerCard};
@@ -42,19 +41,20 @@ const MAX_VERSION_CHARS: usize = 255;
 /// let options = HttpOptions::new().allow_host("mcp.example.com").server_card(card);
 /// ```
 ///
-/// What the card does not say comes from the [`Server`]: version, title, description, web page and icons.
+/// Version, title and description come from the [`Server`] unless the card sets them. Web page and icons always do.
 #[derive(Clone, Debug)]
 pub struct ServerCard {
     name: String,
     url: String,
     fields: Map<String, Value>,
+    headers: Vec<Value>,
 }
 
 impl ServerCard {
-    /// Makes a card. `name` is a domain in reverse and a name, as in `com.example/weather`; `url` is the address of streamable HTTP
-    /// as clients reach it.
+    /// Makes a card. `name` is a domain in reverse and a name, as in `com.example/weather`. `url` is the address at which clients reach
+    /// the server over streamable HTTP.
     pub fn new(name: impl Into<String>, url: impl Into<String>) -> Self {
-        Self { name: name.into(), url: url.into(), fields: Map::new() }
+        Self { name: name.into(), url: url.into(), fields: Map::new(), headers: Vec::new() }
     }
 
     /// Sets the version.
@@ -81,16 +81,12 @@ impl ServerCard {
         self.field("repository", json!({"url": url.into(), "source": host.into()}))
     }
 
-    /// Sets a header that clients send, such as an API key that is no access token of OAuth.
+    /// Adds a header that clients send, such as an API key that is no access token of OAuth.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, description: impl Into<String>, is_secret: bool) -> Self {
-        let header = json!({
+        self.headers.push(json!({
             "name": name.into(), "description": description.into(), "isRequired": true, "isSecret": is_secret,
-        });
-        match self.fields.get_mut("headers").and_then(Value::as_array_mut) {
-            Some(headers) => headers.push(header),
-            None => drop(self.fields.insert("headers".to_owned(), json!([header]))),
-        }
+        }));
         self
     }
 
@@ -99,14 +95,13 @@ impl ServerCard {
         self
     }
 
-    /// Returns the card as JSON, with what it takes over from its server.
+    /// Returns the card as JSON, with the fields that come from its server.
     ///
     /// # Errors
     ///
-    /// A text that names what is missing or too long.
+    /// Returns a text that names the field that is missing or not valid.
     pub(crate) fn to_json(&self, server: Option<&Server>) -> Result<Value, String> {
         let mut fields = self.fields.clone();
-        let headers = fields.remove("headers");
         if let Some(ServerSettings { version, title, description, website, icons, .. }) = server.map(Server::settings) {
             let texts =
                 [("version", Some(version)), ("title", title), ("description", description), ("websiteUrl", website)];
@@ -116,7 +111,8 @@ impl ServerCard {
                 }
             }
             if !icons.is_empty() {
-                fields.insert("icons".to_owned(), icons_to_json(&icons)?);
+                let icons = serde_json::to_value(icons).map_err(|error| error.to_string())?;
+                fields.insert("icons".to_owned(), icons);
             }
         }
         let invalid = |what: &str| Err(format!("the server card `{}`: {what}", self.name));
@@ -140,14 +136,14 @@ impl ServerCard {
         let mut remote = json!({
             "type": "streamable-http", "url": self.url, "supportedProtocolVersions": ProtocolVersion::KNOWN_VERSIONS,
         });
-        if let Some(headers) = headers {
-            remote["headers"] = headers;
+        if !self.headers.is_empty() {
+            remote["headers"] = self.headers.clone().into();
         }
         let mut card = json!({"$schema": SCHEMA, "name": self.name});
-        if let Some(card) = card.as_object_mut() {
-            card.extend(fields);
-            card.insert("remotes".to_owned(), json!([remote]));
+        for (name, value) in fields {
+            card[name] = value;
         }
+        card["remotes"] = json!([remote]);
         Ok(card)
     }
 
@@ -161,10 +157,6 @@ impl ServerCard {
             "url": format!("{}{SUFFIX}", self.url.trim_end_matches('/')),
         })
     }
-}
-
-fn icons_to_json(icons: &[Icon]) -> Result<Value, String> {
-    serde_json::to_value(icons).map_err(|error| error.to_string())
 }
 
 /// Returns whether a name has the form `domain.in.reverse/name`.
@@ -186,7 +178,7 @@ pub(crate) fn catalog_router(entries: &[Value], guard: Guard) -> Router {
     document(&json!({"specVersion": "1.0", "entries": entries}), CATALOG, CATALOG_TYPE, guard)
 }
 
-/// Serves a document to everyone, web pages too, with a tag by which clients ask for a newer one.
+/// Returns the route of a document for everyone, web pages too. Clients that have the newest one get 304 in place of it.
 fn document(document: &Value, path: &str, media_type: &'static str, guard: Guard) -> Router {
     let text = document.to_string();
     let tag = format!("\"{}\"", sha256_digest(text.as_bytes()).trim_start_matches("sha256:"));

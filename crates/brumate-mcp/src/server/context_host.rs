@@ -50,6 +50,7 @@ impl Server {
         });
         let handler = found.as_ref().and_then(|(resource, _)| resource.handler.clone());
         let (Some((resource, variables)), Some(handler)) = (found, handler) else {
+            // The `SKILL.md` of a skill is listed without a handler, and its other files are not listed.
             #[cfg(feature = "skills")]
             if let Some(contents) = self.skill_file(uri) {
                 return Ok((contents, None));

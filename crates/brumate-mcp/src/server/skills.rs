@@ -6,22 +6,22 @@ use crate::contents::ResourceContents;
 use crate::error::ServeError;
 use crate::resource::Resource;
 use rmcp::handler::server::skill_catalog::SkillCatalog;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 impl Server {
-    /// Offers the skills below `directory` with the extension *Skills* (SEP-2640): each folder with a `SKILL.md`. Their files are
-    /// resources as well. All files are read now; [`Server::reload_skills`] reads them again.
+    /// Offers the skills below `directory` with the extension *Skills* (SEP-2640). Each folder with a `SKILL.md` is a skill. Their files
+    /// are resources as well. All files are read now; [`Server::reload_skills`] reads them again.
     ///
     /// Links are not followed, and names that begin with a dot are left out. So are skills with more than 512 files or 16 MiB,
     /// or without `name` and `description`; the log says why. [`Server::start`] reports a directory that cannot be read.
     #[must_use]
     pub fn skills(self, directory: impl Into<PathBuf>) -> Self {
-        let directory = directory.into();
-        let loaded = SkillCatalog::from_dir(&directory).map_err(|error| ServeError::Setup(format!("skills: {error}")));
-        let added = loaded.and_then(|catalog| {
-            *self.shared.skills.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(catalog));
-            self.list_skill_resources()
+        let added = SkillCatalog::from_dir(directory).map_err(setup_error).map(|catalog| {
+            let catalog = Arc::new(catalog);
+            *self.shared.skills.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog.clone());
+            self.list_skill_resources(&catalog);
         });
         self.note_problem(added)
     }
@@ -34,13 +34,12 @@ impl Server {
     pub fn reload_skills(&self) -> Result<bool, ServeError> {
         let Some(catalog) = self.skill_catalog() else { return Ok(false) };
         let before = catalog.resources();
-        let changed = catalog.reload().map_err(|error| ServeError::Setup(format!("skills: {error}")))?;
+        let changed = catalog.reload().map_err(setup_error)?;
         if changed {
             for resource in before {
                 self.shared.resources.remove(&resource.uri);
             }
-            self.list_skill_resources()?;
-            self.notify_change(ChangeNotification::Resources);
+            self.list_skill_resources(&catalog);
         }
         Ok(changed)
     }
@@ -55,25 +54,23 @@ impl Server {
         read.contents.into_iter().map(ResourceContents::from_wire).collect::<Result<_, _>>().ok()
     }
 
-    /// Adds the `SKILL.md` of each skill to the resources.
-    fn list_skill_resources(&self) -> Result<(), ServeError> {
-        let Some(catalog) = self.skill_catalog() else { return Ok(()) };
+    /// Lists the `SKILL.md` of each skill among the resources, and notifies clients. These resources have no handler:
+    /// [`Server::read_resource`] takes the contents of all files of skills from the catalog.
+    fn list_skill_resources(&self, catalog: &SkillCatalog) {
         for listed in catalog.resources() {
-            let (server, uri) = (Arc::downgrade(&self.shared), listed.uri.clone());
-            let mut resource = Resource::new(uri.clone()).name(listed.name).handler(move |_, _| {
-                let shared = server.upgrade();
-                let contents = shared.and_then(|shared| Self { shared }.skill_file(&uri));
-                let missing = crate::error::Error::no_resource(&uri);
-                async move { contents.ok_or(missing) }
-            });
+            let mut resource = Resource::new(listed.uri).name(listed.name);
             if let Some(description) = listed.description {
                 resource = resource.description(description);
             }
             if let Some(mime_type) = listed.mime_type {
                 resource = resource.mime_type(mime_type);
             }
-            self.add_resource(resource)?;
+            self.shared.resources.insert(resource.uri.clone(), resource);
         }
-        Ok(())
+        self.notify_change(ChangeNotification::Resources);
     }
+}
+
+fn setup_error(error: impl Display) -> ServeError {
+    ServeError::Setup(format!("skills: {error}"))
 }

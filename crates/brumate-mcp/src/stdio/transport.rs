@@ -6,7 +6,6 @@
 use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
 use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
-use crate::http::budget::BudgetExceeded;
 use crate::http::rpc_errors::{duplicate_id_error, not_sent, too_many_requests_error};
 use crate::lowlevel::ResponseBudget;
 use rmcp::RoleServer;
@@ -226,7 +225,7 @@ fn opens_session(request: &ClientRequest) -> bool {
 }
 
 impl<W: AsyncWrite + Unpin> OutputStream<W> {
-    /// Writes a message. In the place of an answer that is too long comes an error. A notification that is too long is dropped.
+    /// Writes a message. An error takes the place of an answer that is too long. A notification that is too long is dropped.
     ///
     /// # Errors
     ///
@@ -236,7 +235,10 @@ impl<W: AsyncWrite + Unpin> OutputStream<W> {
         if line.len() < MAX_OUTPUT_BYTES {
             return self.write_line(line).await;
         }
-        let refused = BudgetExceeded::TooLong { bytes: line.len(), limit: MAX_OUTPUT_BYTES };
+        let refused = format!(
+            "it has {} bytes, and a message has at most {MAX_OUTPUT_BYTES} bytes: ask for less at a time",
+            line.len()
+        );
         drop(line);
         let id = match message {
             JsonRpcMessage::Response(response) => response.id.clone(),

@@ -1,4 +1,4 @@
-//! Messages that are too long: who sends one gets an answer, and who waits for one gets an error that names the limit.
+//! Messages that are too long. The sender of a request gets an answer, and a client that waits for an answer gets an error with the limit.
 
 use crate::support::{Answer, Http, LEGACY, Pipe, call, text};
 use brumate_mcp::client::{ClientError, Protocol};
@@ -6,9 +6,11 @@ use brumate_mcp::{App, Client, Content, Context, HttpOptions, Server, tool};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-/// The limit of a message for clients, that of an answer over streams, and the size of an answer that is sent as JSON.
+/// Longest message for clients of the crate.
 const LIMIT: usize = 16 << 20;
+/// Longest answer over streams.
 const OUTPUT_LIMIT: usize = 48 << 20;
+/// Size from which an answer is sent as JSON.
 const LARGE: usize = 512 << 10;
 
 /// Returns so many letters, after a report of progress and a log message if there should be one.
@@ -42,7 +44,7 @@ async fn an_answer_over_the_limit_of_a_stream_is_an_error() {
     let mut client = Pipe::legacy(&server(), json!({})).await;
     let answer = client.request("tools/call", json!({"name": "letters", "arguments": {"number": OUTPUT_LIMIT}})).await;
     assert!(error(&answer, -32603).contains("at most 50331648 bytes"), "{answer}");
-    // It is more than a client may send.
+    // An answer may be longer than a message of a client.
     let long = client.call("letters", json!({"number": LIMIT})).await;
     assert_eq!(text(&long).len(), LIMIT);
     // A notification is dropped, and its call is answered.
@@ -53,7 +55,7 @@ async fn an_answer_over_the_limit_of_a_stream_is_an_error() {
     assert_eq!(client.heard.len(), 1);
 }
 
-/// Serves over HTTP; the address.
+/// Serves over HTTP. Returns the address.
 async fn serve(options: HttpOptions) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -110,7 +112,7 @@ async fn large_answers_are_json_where_nothing_was_streamed() {
     assert_eq!(answer.messages().len(), 2);
 }
 
-/// Answers each request with a text of so many letters as its parameters say; the id comes last.
+/// Answers each call with as many letters as its arguments say. The id comes last in the answer.
 async fn answer_with_letters(stream: tokio::io::DuplexStream) {
     let (input, mut output) = tokio::io::split(stream);
     let mut lines = BufReader::new(input).lines();

@@ -108,7 +108,7 @@ async fn each_refusal_has_its_challenge() {
     assert!(answer.body.contains(r#"Some((\"ada\", [\"mcp\"])) None true"#), "{}", answer.body);
 }
 
-/// The verifier is a closure that has captured what it knows.
+/// The verifier is a closure that has captured its tokens.
 #[tokio::test]
 async fn a_refused_token_has_its_reason() {
     let log = Log::default();

@@ -162,7 +162,7 @@ async fn texts_are_text_alone() {
     let result = client.call("as_json", json!({})).await;
     assert_eq!((text(&result), &result["structuredContent"]), ("hello", &json!({"result": "hello"})));
     assert_eq!(schema("as_json")["properties"]["result"]["type"], "string");
-    // The crate's client reads it as it is.
+    // The crate's client reads a text in quotes unchanged.
     let client = brumate_mcp::Client::in_process(&server).connect().await.unwrap();
     assert_eq!(client.call("greets").await.unwrap().parse::<String>().unwrap(), "\"hello\"\nyou");
 }

@@ -90,7 +90,7 @@ async fn the_end_of_a_connection_does_not_cancel_the_token_of_the_shutdown() {
     assert!(!shutdown.is_cancelled());
 }
 
-/// Where a tool blocks, without an await.
+/// State of a tool that blocks without an `await`.
 struct Block {
     begun: SyncSender<()>,
     end: Mutex<Receiver<()>>,

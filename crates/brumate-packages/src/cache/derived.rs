@@ -109,7 +109,7 @@ impl Cache {
         }
     }
 
-    /// Writes the derived file of a wheel, in the place of one that is there.
+    /// Writes the derived file of a wheel, and replaces one that exists.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl Cache {
         lock: EntryLock,
         make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<DerivedFile, DeriveError<E>> {
-        if let Some(damaged) = blob::open_locked(path).map_err(CacheError::io(path))? {
-            blob::discard(&damaged, path).map_err(CacheError::io(path))?;
+        if let Some(present) = blob::open_locked(path).map_err(CacheError::io(path))? {
+            blob::discard(&present, path).map_err(CacheError::io(path))?;
         }
         if let Some(parent) = path.parent() {
             make_private(parent)?;

@@ -163,7 +163,7 @@ impl IndexClient {
             url.set_path(&format!("{}.metadata", url.path()));
             match self.http.get(&url, ANY, MAX_METADATA_BYTES).await {
                 Ok(body) => {
-                    check(&url, &body.bytes, sha256.as_deref())?;
+                    check_sha256(&url, &body.bytes, sha256.as_deref())?;
                     return Ok(body.bytes);
                 }
                 // Some mirrors announce the file and do not have it.
@@ -216,7 +216,7 @@ impl IndexClient {
         let body = self.http.get_uncached(&file.url, ANY, MAX_WHEEL_BYTES).await?;
         let (url, sha256) = (file.url.clone(), file.sha256.clone());
         blocking(move || {
-            check(&url, &body.bytes, sha256.as_deref())?;
+            check_sha256(&url, &body.bytes, sha256.as_deref())?;
             sparse::metadata_of(std::io::Cursor::new(&body.bytes))
                 .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
         })
@@ -241,8 +241,8 @@ pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Orig
     }
 }
 
-/// Checks that `bytes` have the expected digest.
-fn check(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
+/// Checks that `bytes` have the expected SHA-256, if there is one.
+pub(crate) fn check_sha256(url: &Url, bytes: &[u8], expected: Option<&str>) -> Result<(), IndexError> {
     let Some(expected) = expected else { return Ok(()) };
     let actual = digest(bytes);
     if actual == expected {

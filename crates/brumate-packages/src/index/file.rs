@@ -49,6 +49,24 @@ pub struct IndexFile {
     pub known: Option<Arc<Metadata>>,
 }
 
+impl IndexFile {
+    /// Makes a file of which its source states nothing else.
+    pub(crate) fn new(filename: String, url: Url, origin: Arc<Origin>) -> Self {
+        Self {
+            filename,
+            url,
+            sha256: None,
+            size: None,
+            requires_python: None,
+            yanked: None,
+            uploaded: None,
+            metadata: MetadataFile::Absent,
+            origin,
+            known: None,
+        }
+    }
+}
+
 /// Metadata file beside a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataFile {

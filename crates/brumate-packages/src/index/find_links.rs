@@ -10,7 +10,7 @@ use url::Url;
 use crate::index::MAX_PAGE_BYTES;
 use crate::index::blocking::blocking;
 use crate::index::error::{IndexError, shown};
-use crate::index::file::{IndexFile, MetadataFile, Origin};
+use crate::index::file::{IndexFile, Origin};
 use crate::index::html;
 use crate::index::simple::MAX_FILES;
 use crate::index::transfer::DownloadSink;
@@ -71,18 +71,8 @@ fn list(path: &Path) -> Result<Vec<IndexFile>, IndexError> {
             return Err(wrong(format!("it holds more than {MAX_FILES} distribution files")));
         }
         let Ok(url) = Url::from_file_path(absolute.join(&filename)) else { continue };
-        files.push(IndexFile {
-            size: entry.metadata().ok().map(|metadata| metadata.len()),
-            filename,
-            url,
-            sha256: None,
-            requires_python: None,
-            yanked: None,
-            uploaded: None,
-            metadata: MetadataFile::Absent,
-            origin: origin.clone(),
-            known: None,
-        });
+        let size = entry.metadata().ok().map(|metadata| metadata.len());
+        files.push(IndexFile { size, ..IndexFile::new(filename, url, origin.clone()) });
     }
     // File systems list directories in any order.
     files.sort_by(|a, b| a.filename.cmp(&b.filename));

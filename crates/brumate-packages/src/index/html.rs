@@ -50,19 +50,14 @@ pub(crate) fn parse(body: &[u8], base: &Url, origin: &Arc<Origin>) -> Result<Vec
                 };
                 let metadata = attribute("data-core-metadata").or_else(|| attribute("data-dist-info-metadata"));
                 files.push(IndexFile {
-                    filename,
-                    url,
                     sha256: digest,
-                    size: None,
                     requires_python,
                     yanked: attribute("data-yanked"),
-                    uploaded: None,
                     metadata: match metadata.as_deref() {
                         None | Some("false") => MetadataFile::Absent,
                         Some(value) => MetadataFile::Present { sha256: value.strip_prefix("sha256=").and_then(sha256) },
                     },
-                    origin: origin.clone(),
-                    known: None,
+                    ..IndexFile::new(filename, url, origin.clone())
                 });
             }
             _ => {}

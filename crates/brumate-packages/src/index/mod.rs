@@ -23,7 +23,7 @@ mod transfer;
 
 pub(crate) use blocking::blocking;
 pub use client::parse_page;
-pub(crate) use client::{IndexClient, Listing};
+pub(crate) use client::{IndexClient, Listing, check_sha256};
 pub use error::IndexError;
 pub(crate) use error::shown;
 pub(crate) use file::sha256;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::index::error::shown;
-use crate::index::file::{IndexFile, MetadataFile, Origin, sha256};
+use crate::index::file::{IndexFile, Origin, sha256};
 use crate::index::html;
 use crate::index::metadata::Metadata;
 use crate::marker::PYTHON_VERSION;
@@ -108,17 +108,10 @@ fn file(
         extras: Vec::new(),
     };
     Some(IndexFile {
-        filename,
-        url,
         // A wheel without a digest could not be verified.
         sha256: Some(sha256(&package.sha256)?),
-        size: None,
-        requires_python: None,
-        yanked: None,
-        uploaded: None,
-        metadata: MetadataFile::Absent,
-        origin: origin.clone(),
         known: Some(Arc::new(known)),
+        ..IndexFile::new(filename, url, origin.clone())
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Wheels of the bundle have no URL; `[packages.tool.brumate]` has their keys. `[tool.brumate]` has the requirements
 //! that a lock was made for. Locks of other tools can be read as well: of each package the best wheel for the sandbox
-//! is taken, or its source distribution where there is none.
+//! is taken; where there is none, its source distribution.
 
 mod format;
 
@@ -272,13 +272,13 @@ fn of_wheel((file, wheel, url): (&File, WheelFileName, Url)) -> NamedFile<'_> {
     (file, wheel.as_str().to_owned(), wheel.version, url)
 }
 
-/// Returns the parts of the name and the URL of a file that is a wheel.
+/// Returns the parts of the name and the URL of a file that is a wheel; `None` for others.
 fn wheel<'a>(file: &'a File, directory: &Path) -> Option<(&'a File, WheelFileName, Url)> {
     let (name, url) = named(file, directory)?;
     Some((file, name.parse().ok()?, url))
 }
 
-/// Returns the parts of the name and the URL of a file that is a source distribution of `name`.
+/// Returns name, version and URL of a file that is a source distribution of `name`; `None` for others.
 fn source<'a>(file: &'a File, name: &DistributionName, directory: &Path) -> Option<NamedFile<'a>> {
     let (file_name, url) = named(file, directory)?;
     match Filename::parse(&file_name, name)? {
@@ -287,6 +287,7 @@ fn source<'a>(file: &'a File, name: &DistributionName, directory: &Path) -> Opti
     }
 }
 
+/// Returns the name and the URL of a file.
 fn named(file: &File, directory: &Path) -> Option<(String, Url)> {
     let url = match (&file.url, &file.path) {
         (Some(url), _) => Url::parse(url).ok()?,

@@ -8,6 +8,7 @@ use crate::cache::CachedWheel;
 use crate::index::{IndexError, IndexFile, Metadata, Origin};
 use crate::name::DistributionName;
 use crate::resolver::LockedPackage;
+use crate::source::{BuildError, BuildProblem};
 
 /// Source distribution, as its index describes it.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ impl SourceDistribution {
         }
     }
 
-    /// Returns the source distribution that a package of a resolution is; `None` for a wheel.
+    /// Returns a package of a resolution as a source distribution; `None` for a wheel.
     pub fn of_package(package: &LockedPackage) -> Option<Self> {
         if !package.is_source() {
             return None;
@@ -55,6 +56,12 @@ impl SourceDistribution {
             sha256: package.sha256.clone(),
             size: package.size,
         })
+    }
+
+    /// Returns the error of a source distribution that does not become a wheel.
+    pub fn error(&self, problem: BuildProblem) -> IndexError {
+        let package = format!("{} {}", self.name, self.version);
+        IndexError::Build(Box::new(BuildError { package, problem }))
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct SelectionRules<'a> {
     pub(crate) hashes: &'a [String],
     /// Returns why a version is refused, if it is.
     pub(crate) forbidden: &'a dyn Fn(&Version) -> Option<String>,
-    /// Why source distributions are not used; `None` if they are.
+    /// Reason why source distributions are not used; `None` if they are.
     pub(crate) no_sources: Option<Rejection>,
 }
 
@@ -78,8 +78,8 @@ pub(crate) type CandidatesByName = BTreeMap<DistributionName, Arc<Candidates>>;
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     usable: BTreeMap<Version, Arc<IndexFile>>,
-    /// Versions of `usable` that have to be built although this one, or a newer one, has wheels for other systems: most of
-    /// these have compiled parts, so another version is preferred.
+    /// Versions of `usable` that have to be built and most likely have compiled parts: they, or a newer version, have
+    /// wheels for other systems. Other versions are preferred.
     doubtful: BTreeSet<Version>,
     /// Keys of `usable`.
     versions: Vec<Version>,
@@ -153,7 +153,7 @@ impl Candidates {
         for (version, (_, file)) in best {
             candidates.usable.entry(version).or_insert(file);
         }
-        // The newest version with wheels that are all for other systems. Older versions without any wheel have the same parts.
+        // The newest version with wheels that are all for other systems. Older versions most likely have the same compiled parts.
         let compiled = (candidates.rejected.iter().rev())
             .find(|(version, rejection)| {
                 **rejection == Rejection::OtherPlatforms && !candidates.usable.contains_key(*version)
@@ -256,23 +256,12 @@ mod tests {
     use url::Url;
 
     use super::*;
-    use crate::index::MetadataFile;
 
-    /// The versions that are chosen, best first, of a project with these files.
+    /// Returns the files of a project in the order in which they are chosen.
     fn chosen(files: &[&str], no_sources: Option<Rejection>) -> (Vec<String>, Candidates) {
         let name = DistributionName::new("a").expect("a name");
-        let file = |filename: &&str| IndexFile {
-            filename: (*filename).to_owned(),
-            url: Url::parse("https://files.example/").expect("a URL"),
-            sha256: None,
-            size: None,
-            requires_python: None,
-            yanked: None,
-            uploaded: None,
-            metadata: MetadataFile::Absent,
-            origin: Arc::new(Origin::Direct),
-            known: None,
-        };
+        let url = Url::parse("https://files.example/").expect("a URL");
+        let file = |filename: &&str| IndexFile::new((*filename).to_owned(), url.clone(), Arc::new(Origin::Direct));
         let listing = Listing { files: files.iter().map(file).collect(), offline: false };
         let python = PYTHON_FULL_VERSION.parse().expect("a version");
         let rules = SelectionRules {

@@ -205,13 +205,12 @@ fn lacking(rejected: &[(&Version, &Rejection)]) -> Option<String> {
     if !lacks(newest) || !rejected.iter().all(|(_, rejection)| passes(rejection)) {
         return None;
     }
-    let is_source = !rejected.iter().any(|(_, rejection)| matches!(rejection, Rejection::OtherPlatforms));
-    let is_allowed = !rejected.iter().any(|(_, rejection)| matches!(rejection, Rejection::NotBuilt));
-    Some(match is_source {
-        true if !is_allowed => {
-            "comes as source code only, and `--only-binary` allows wheels only: it has no wheel".to_owned()
-        }
-        true => "comes as source code only, which the sandbox cannot build: it has no wheel".to_owned(),
-        false => format!("has no wheel for this sandbox (none in pure Python, none for {PLATFORM})"),
+    let has = |wanted: &Rejection| rejected.iter().any(|(_, rejection)| *rejection == wanted);
+    Some(if has(&Rejection::OtherPlatforms) {
+        format!("has no wheel for this sandbox (none in pure Python, none for {PLATFORM})")
+    } else if has(&Rejection::NotBuilt) {
+        "comes as source code only, and `--only-binary` allows wheels only: it has no wheel".to_owned()
+    } else {
+        "comes as source code only, which the sandbox cannot build: it has no wheel".to_owned()
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pep440_rs::Operator;
 use url::Url;
 
-use crate::index::{Filename, IndexFile, MetadataFile, Origin, filename, sha256};
+use crate::index::{Filename, IndexFile, Origin, filename, sha256};
 use crate::marker::MarkerEnvironment;
 use crate::name::DistributionName;
 use crate::requirement::{Requirement, RequirementSource};
@@ -78,18 +78,7 @@ fn direct(
             return Err(format!("`{filename}` is neither a wheel nor a source distribution (`{name}-VERSION.tar.gz`)"));
         }
     }
-    Ok(IndexFile {
-        filename,
-        url,
-        sha256,
-        size: None,
-        requires_python: None,
-        yanked: None,
-        uploaded: None,
-        metadata: MetadataFile::Absent,
-        origin: Arc::new(Origin::Direct),
-        known: None,
-    })
+    Ok(IndexFile { sha256, ..IndexFile::new(filename, url, Arc::new(Origin::Direct)) })
 }
 
 /// Returns whether a requirement's URL names the file at `url`, ignoring the fragment with its hash.

@@ -10,7 +10,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
 use crate::bundle::Bundle;
-use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, MetadataFile, Origin, blocking};
+use crate::index::{IndexClient, IndexError, IndexFile, Listing, Metadata, Origin, blocking};
 use crate::name::DistributionName;
 use crate::resolver::builder::{SourceBuilder, SourceDistribution};
 use crate::resolver::candidates::{Candidates, Rejection, SelectionRules};
@@ -27,18 +27,20 @@ type SharedFetch<T> = Arc<OnceCell<Result<Arc<T>, IndexError>>>;
 pub(crate) struct Fetcher {
     client: Arc<IndexClient>,
     bundle: Option<Arc<Bundle>>,
+    /// Builder of source distributions; without one they are not used.
+    builder: Option<Arc<dyn SourceBuilder>>,
     policy: Arc<Policy>,
     python: Version,
     /// Versions that are used although they were withdrawn.
     pinned: HashMap<DistributionName, BTreeSet<Version>>,
     /// Files of direct references.
     direct: HashMap<DistributionName, IndexFile>,
-    builder: Option<Arc<dyn SourceBuilder>>,
     progress: OnProgress,
     candidates: FetchMemo<DistributionName, Candidates>,
     metadata: FetchMemo<(DistributionName, Version), Metadata>,
     handle: Handle,
     tasks: Mutex<JoinSet<()>>,
+    /// Whether nobody waits for the resolution any more.
     stopped: watch::Sender<bool>,
 }
 
@@ -66,6 +68,7 @@ impl Fetcher {
     pub(crate) fn new(
         client: Arc<IndexClient>,
         bundle: Option<Arc<Bundle>>,
+        builder: Option<Arc<dyn SourceBuilder>>,
         policy: Arc<Policy>,
         python: Version,
         progress: OnProgress,
@@ -73,11 +76,11 @@ impl Fetcher {
         Self {
             client,
             bundle,
+            builder,
             policy,
             python,
             pinned: HashMap::new(),
             direct: HashMap::new(),
-            builder: None,
             progress,
             candidates: FetchMemo::new(),
             metadata: FetchMemo::new(),
@@ -95,12 +98,7 @@ impl Fetcher {
         &self.python
     }
 
-    /// Sets the builder of source distributions; without one they are not used.
-    pub(crate) fn set_builder(&mut self, builder: Option<Arc<dyn SourceBuilder>>) {
-        self.builder = builder;
-    }
-
-    /// Returns whether source distributions of `name` are used, or why not.
+    /// Returns why source distributions of `name` are not used; `None` if they are.
     pub(crate) fn no_sources(&self, name: &DistributionName) -> Option<Rejection> {
         match &self.builder {
             None => Some(Rejection::SourceOnly),
@@ -192,18 +190,8 @@ impl Fetcher {
             requires_python: None,
             extras: Vec::new(),
         };
-        Some(IndexFile {
-            filename: wheel.key.clone(),
-            url: url::Url::parse("bundle:").ok()?,
-            sha256: None,
-            size: None,
-            requires_python: None,
-            yanked: None,
-            uploaded: None,
-            metadata: MetadataFile::Absent,
-            origin: Arc::new(Origin::Bundle(wheel.key.clone())),
-            known: Some(Arc::new(metadata)),
-        })
+        let (url, origin) = (url::Url::parse("bundle:").ok()?, Arc::new(Origin::Bundle(wheel.key.clone())));
+        Some(IndexFile { known: Some(Arc::new(metadata)), ..IndexFile::new(wheel.key.clone(), url, origin) })
     }
 
     /// Returns the metadata of `version` of `name` in `file`.
@@ -303,7 +291,12 @@ impl Fetcher {
         while tasks.try_join_next().is_some() {}
     }
 
-    /// Cancels prefetches and [`Fetcher::wait_unless_stopped`].
+    /// Returns whether nobody waits for the resolution any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Ends the search and its prefetches: nobody waits for the resolution any more.
     pub(crate) fn stop(&self) {
         self.stopped.send_replace(true);
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();

@@ -37,7 +37,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pep440_rs::Version;
 use thiserror::Error;
@@ -65,9 +64,9 @@ pub const MAX_REQUIREMENTS: usize = 1024;
 pub const MAX_DISTRIBUTIONS: usize = 5000;
 /// Most steps of one search; real ones take some hundreds.
 pub const MAX_STEPS: usize = 500_000;
-/// Versions of one package that a search finds to have compiled parts before it tries no others as source code.
+/// Most versions of one package that a search fails to build. It then uses the others only as wheels.
 pub const MAX_FAILED_VERSIONS: usize = 3;
-/// Source distributions with compiled parts that one search meets before it ends.
+/// Most source distributions that one search fails to build. Then it ends.
 pub const MAX_FAILED_BUILDS: usize = 12;
 /// Stack of the search thread: explanations of long contradictions are deeply nested.
 const STACK_BYTES: usize = 256 << 20;
@@ -258,20 +257,18 @@ impl Resolver {
         }
         let python = Version::from_str(PYTHON_FULL_VERSION).map_err(|error| internal(&error))?;
         let policy = Arc::new(policy);
-        let mut fetcher =
-            Fetcher::new(self.client.clone(), self.bundle.clone(), policy.clone(), python, self.progress.clone());
-        fetcher.set_builder(self.builder.clone());
+        let (client, bundle, builder) = (self.client.clone(), self.bundle.clone(), self.builder.clone());
+        let mut fetcher = Fetcher::new(client, bundle, builder, policy.clone(), python, self.progress.clone());
         direct::prepare(&mut fetcher, requirements.iter().chain(constraints), &policy)?;
         let fetcher = Arc::new(fetcher);
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let _guard = CancelOnDrop { cancelled: cancelled.clone(), fetcher: fetcher.clone() };
+        let _guard = CancelOnDrop(fetcher.clone());
 
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let (requirements, constraints) = (requirements.to_vec(), constraints.to_vec());
         let dependencies = self.dependencies;
         let work = move || {
             let constraints = Constraints::new(&constraints);
-            let found = Search::new(&fetcher, &requirements, &constraints, &cancelled, dependencies).run();
+            let found = Search::new(&fetcher, &requirements, &constraints, dependencies).run();
             let result = match found {
                 Ok(solution) => resolution::lock(&solution, &fetcher),
                 Err(failure) => Err(explained(failure, &fetcher)),
@@ -289,15 +286,11 @@ impl Resolver {
 }
 
 /// Cancels the search when its future is dropped.
-struct CancelOnDrop {
-    cancelled: Arc<AtomicBool>,
-    fetcher: Arc<Fetcher>,
-}
+struct CancelOnDrop(Arc<Fetcher>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-        self.fetcher.stop();
+        self.0.stop();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pep440_rs::Version;
 use pubgrub::{ConflictId, Id, State};
@@ -34,7 +33,6 @@ pub(crate) struct Search<'a> {
     fetcher: &'a Arc<Fetcher>,
     requirements: &'a [Requirement],
     constraints: &'a Constraints,
-    cancelled: &'a AtomicBool,
     /// Whether dependencies count.
     dependencies: bool,
     state: State<SolverTypes>,
@@ -56,7 +54,6 @@ impl<'a> Search<'a> {
         fetcher: &'a Arc<Fetcher>,
         requirements: &'a [Requirement],
         constraints: &'a Constraints,
-        cancelled: &'a AtomicBool,
         dependencies: bool,
     ) -> Self {
         let state = State::init(Package::Root, root_version());
@@ -64,7 +61,6 @@ impl<'a> Search<'a> {
             fetcher,
             requirements,
             constraints,
-            cancelled,
             dependencies,
             next: state.root_package,
             state,
@@ -83,7 +79,7 @@ impl<'a> Search<'a> {
     /// Runs the search; blocks.
     pub(crate) fn run(mut self) -> Result<Solution, SearchFailure> {
         for _ in 0..MAX_STEPS {
-            if self.cancelled.load(Ordering::Relaxed) {
+            if self.fetcher.is_stopped() {
                 return Err(SearchFailure::Cancelled);
             }
             let conflicts: Vec<_> = match self.state.unit_propagation(self.next) {
@@ -184,7 +180,7 @@ impl<'a> Search<'a> {
                     self.state.add_unavailable(id, widened, UnusableReason::Untried);
                     return Ok(());
                 }
-                // It may wait for a build.
+                // It may have to wait for a build.
                 let Some(metadata) = self.fetcher.wait_unless_stopped(self.fetcher.metadata(name, version, file))
                 else {
                     return Err(SearchFailure::Cancelled);

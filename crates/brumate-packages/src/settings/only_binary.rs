@@ -18,7 +18,7 @@ impl OnlyBinary {
     ///
     /// # Errors
     ///
-    /// [`IndexError::Settings`] for what is no name.
+    /// [`IndexError::Settings`] for a word that is not the name of a package.
     pub fn add(&mut self, text: &str) -> Result<(), IndexError> {
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word {

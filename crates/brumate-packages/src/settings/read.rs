@@ -153,7 +153,7 @@ impl Settings {
     }
 }
 
-/// Reads what is not built, of uv and of pip: each only takes away.
+/// Reads from uv's and pip's settings which packages are not built. None takes back what another one adds.
 fn only_binary(environment: &Environment, pip: &PipSettings<'_>, uv: &UvSettings) -> Result<OnlyBinary, IndexError> {
     let mut found = OnlyBinary::default();
     if environment.get("UV_NO_BUILD").map(truth).or(uv.no_build).unwrap_or(false) {

@@ -17,7 +17,7 @@ use crate::allowance::{Allowance, Allowances, CpuUsage, OverLimit};
 /// at the default time limit the last call in it would wait for minutes.
 const WAITING_PER_RUN: usize = 4;
 
-/// What becomes of a call when all places are taken.
+/// Treatment of a call when all places are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenFull {
     /// A few calls wait for each place, and further ones are refused: a server cannot stop its clients from calling.

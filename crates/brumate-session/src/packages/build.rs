@@ -54,7 +54,7 @@ const FAILED_AGE: Duration = Duration::from_secs(600);
 
 /// Kind of source distributions in the cache.
 const SOURCE: DerivedKind = DerivedKind::new("source", 1);
-/// Kind of what a source distribution says of itself. Raise the number when `Inspected` changes.
+/// Kind of the records of [`Inspected`]. Raise the number when that changes.
 const INSPECTED: DerivedKind = DerivedKind::new("inspected", 1);
 /// Kind of records of builds. Raise the number when builds of the same source distribution change.
 const BUILT: DerivedKind = DerivedKind::new("built", 1);
@@ -86,7 +86,7 @@ impl FailedBuilds {
     }
 }
 
-/// What is known of a source distribution without running its code.
+/// Statements of a source distribution that are read without running its code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Inspected {
     /// Requirements of its build.
@@ -135,7 +135,7 @@ impl SourceBuilder for SandboxBuilder {
                 return Ok(metadata);
             }
             let wheel = self.0.build(source).await?;
-            let unusable = |reason: String| failed(source, BuildProblem::Failed { reason, output: String::new() });
+            let unusable = |reason: String| source.error(BuildProblem::Failed { reason, output: String::new() });
             let read = tokio::task::spawn_blocking(move || {
                 let bytes = metadata_of(std::io::BufReader::new(wheel.file()))?;
                 Metadata::parse(&bytes)
@@ -168,7 +168,7 @@ impl Packages {
         self.remembering(source, hash, self.run_build(source, hash, archive)).await
     }
 
-    /// Reads what a source distribution says of itself.
+    /// Reads the statements of a source distribution.
     async fn inspect(&self, source: &SourceDistribution) -> Result<Inspected, IndexError> {
         self.check_source(source)?;
         let (hash, archive) = self.archive(source).await?;
@@ -217,7 +217,7 @@ impl Packages {
             candidate = candidate.bytes(bytes);
         }
         let refused = self.inner.settings.policy.check(&candidate);
-        refused.map_err(|refusal| failed(source, BuildProblem::Refused(refusal.to_string())))
+        refused.map_err(|refusal| source.error(BuildProblem::Refused(refusal.to_string())))
     }
 
     /// Returns a source distribution, from the cache or downloaded.
@@ -270,9 +270,9 @@ impl Packages {
         Ok(None)
     }
 
-    /// Resolves what a build requires: to wheels, since a build that needs builds would have no end.
+    /// Resolves the requirements of a build to wheels. Builds that need builds would have no end.
     async fn backend(&self, source: &SourceDistribution, requires: &[String]) -> Result<Resolution, IndexError> {
-        let cannot = |reason: String| failed(source, BuildProblem::Requirements(reason));
+        let cannot = |reason: String| source.error(BuildProblem::Requirements(reason));
         if requires.len() > MAX_BUILD_REQUIREMENTS {
             return Err(cannot(format!("it requires more than {MAX_BUILD_REQUIREMENTS} packages")));
         }
@@ -365,7 +365,7 @@ struct BuildRun {
     machine: Box<dyn Machine>,
     /// Layers that are mounted.
     mounted: Vec<Layer>,
-    /// Time of the whole build, and what is left of it.
+    /// Time of the whole build, and the rest of it.
     time: Duration,
     left: Duration,
     output: String,
@@ -430,7 +430,7 @@ impl BuildRun {
         self.left = self.left.saturating_sub(begun.elapsed());
         let fail = |reason: String| {
             let output = last_lines(&self.output);
-            failed(source, BuildProblem::Failed { reason: cut(&reason), output })
+            source.error(BuildProblem::Failed { reason: cut(&reason), output })
         };
         let overdue = || fail(format!("it took longer than {} s", self.time.as_secs()));
         let value = match outcome {
@@ -455,7 +455,7 @@ impl BuildRun {
         // Code of the distribution may have changed the answer.
         let answer: Answer = serde_json::from_str(&value.json).map_err(|error| fail(format!("its answer: {error}")))?;
         match &answer.error {
-            Some(parts) if answer.compiled => Err(failed(source, BuildProblem::Compiled(cut(parts)))),
+            Some(parts) if answer.compiled => Err(source.error(BuildProblem::Compiled(cut(parts)))),
             Some(reason) => Err(fail(reason.clone())),
             None => Ok(answer),
         }
@@ -469,7 +469,7 @@ impl BuildRun {
         name: &str,
     ) -> Result<CachedWheel, IndexError> {
         let fail = |reason: String, output: &str| {
-            failed(source, BuildProblem::Failed { reason: cut(&reason), output: last_lines(output) })
+            source.error(BuildProblem::Failed { reason: cut(&reason), output: last_lines(output) })
         };
         let refused = |error: CacheError, output: &str| match error {
             CacheError::Wheel(error) => fail(format!("its wheel is refused: {error}"), output),
@@ -481,7 +481,7 @@ impl BuildRun {
             return Err(fail(format!("it made the wheel `{wheel}` of another package or version"), &self.output));
         }
         if !wheel.tags().all(|tag| tag.abi == "none" && tag.platform == "any") || wheel.priority().is_none() {
-            return Err(failed(source, BuildProblem::Compiled(format!("its wheel is `{wheel}`"))));
+            return Err(source.error(BuildProblem::Compiled(format!("its wheel is `{wheel}`"))));
         }
         let cache = packages.cache().await.map_err(local)?.clone();
         let mut writer = new_writer(cache, wheel).await?;
@@ -529,19 +529,15 @@ fn key(hash: Sha256Hash, backend: &Resolution) -> Sha256Hash {
     Sha256Hash::of(format!("{hash}\n{}", wheels.concat()).as_bytes())
 }
 
-fn failed(source: &SourceDistribution, problem: BuildProblem) -> IndexError {
-    IndexError::Build(Box::new(BuildError { package: format!("{} {}", source.name, source.version), problem }))
-}
-
 /// Error of a build whose requirements cannot be had. That a source of packages cannot be reached says nothing of the
 /// source distribution.
 fn unmet(source: &SourceDistribution, error: PackageError) -> IndexError {
     match error {
         PackageError::Index(error @ (IndexError::Malformed { .. } | IndexError::Build(_))) => {
-            failed(source, BuildProblem::Requirements(error.to_string()))
+            source.error(BuildProblem::Requirements(error.to_string()))
         }
         PackageError::Index(error) => error,
-        error => failed(source, BuildProblem::Requirements(error.to_string())),
+        error => source.error(BuildProblem::Requirements(error.to_string())),
     }
 }
 
@@ -554,7 +550,7 @@ fn local(error: impl std::fmt::Display) -> IndexError {
     IndexError::File { path: "the package cache".to_owned(), reason: error.to_string() }
 }
 
-/// Appends output, of which the end is kept.
+/// Appends to the output, and drops its beginning when it is too long.
 fn keep_end(output: &mut String, text: &str) {
     output.push_str(text);
     if output.len() > 2 * MAX_LOG {

@@ -121,7 +121,7 @@ pub(crate) struct RequirementSet {
     pub(crate) pre: bool,
     /// Leaves dependencies out (`--no-deps`).
     pub(crate) no_deps: bool,
-    /// Takes no source distributions: the set is what a build requires.
+    /// Takes no source distributions. Set for the requirements of a build.
     pub(crate) wheels_only: bool,
 }
 

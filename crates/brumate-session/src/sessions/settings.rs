@@ -46,7 +46,7 @@ pub struct SessionSettings {
     pub max_disk_bytes: u64,
     /// Most cells at the same time.
     pub max_concurrent: usize,
-    /// What becomes of further calls, also of those that wait for one session or for a place among the live ones. Default: few may
+    /// Treatment of further calls, and of calls that wait for one session or for a place among the live ones. Default: few may
     /// wait.
     pub when_full: WhenFull,
     /// Idle time after which a session is hibernated; `None` hibernates only to free places.

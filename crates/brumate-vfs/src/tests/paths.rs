@@ -12,7 +12,7 @@ use super::support::{archive, vfs};
 use crate::{MountOptions, OpenFlags as O, Vfs, at};
 use brumate_abi::errno::Errno;
 
-/// Where the guest has what is below the scratch directory.
+/// Path that the scratch directory has in the guest.
 const BASE: &str = "/r";
 const STEPS: usize = 3000;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brumate_engine_api::{Image, StreamName};
+use brumate_engine_api::{COMMAND_NAME, Image, StreamName};
 use brumate_session::explain::join_paths;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
 use tokio::sync::mpsc;
@@ -29,8 +29,6 @@ use crate::signals::Signals;
 
 /// File name of a script from standard input.
 const STDIN_NAME: &str = "<stdin>";
-/// File name of code from the command line.
-const COMMAND_NAME: &str = "<string>";
 /// Names of standard input as a file.
 const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Most events that wait for the output. Then the script waits.
@@ -51,18 +49,23 @@ pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Re
     };
     let ScriptReport { end, new_files, copied, .. } = end;
     let complete = report_files(arguments.output_dir.as_deref(), &new_files, &copied);
-    let status = exit_status::of_script(&end);
-    if status == 0 && !complete {
-        return Ok(exit_status::FAILURE);
-    }
-    Ok(if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status })
+    let status = status_of(&end, signalled);
+    Ok(if status == exit_status::SUCCESS && !complete { exit_status::FAILURE } else { status })
 }
 
-/// How [`perform`] ended.
+/// Returns the exit status of a program; that of the signal that interrupted it.
+pub(super) fn status_of(end: &ScriptEnd, signalled: Option<u8>) -> u8 {
+    match exit_status::of_script(end) {
+        exit_status::INTERRUPTED => signalled.unwrap_or(exit_status::INTERRUPTED),
+        status => status,
+    }
+}
+
+/// Result of [`perform`].
 pub(super) enum Performed {
-    /// The program ended; with the status of the signal that came meanwhile.
+    /// The program ended. The number is the exit status of the signal that came meanwhile, if one came.
     Ended(ScriptReport, Option<u8>),
-    /// Nobody reads its output any more.
+    /// The reader of its output is gone.
     OutputClosed,
 }
 
@@ -190,10 +193,12 @@ fn request(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<ScriptRe
     }
     let python_path = env.iter().filter(|(name, _)| name == "PYTHONPATH").flat_map(|(_, value)| value.split(':'));
     places.extend(python_path.filter_map(|place| directory_in_mounts(place, &mounts)));
-    let code = [&[request.code.clone()][..], &request.local.sources].concat().join("\n");
-    let found = modules_in(&places, &code);
-    request.local.names.extend(found.names);
-    request.local.sources.extend(found.sources);
+    if !places.is_empty() {
+        let code = [&[request.code.clone()][..], &request.local.sources].concat().join("\n");
+        let found = modules_in(&places, &code);
+        request.local.names.extend(found.names);
+        request.local.sources.extend(found.sources);
+    }
     (request.mounts, request.env) = (mounts, env);
     request.argv.extend(words.into_iter().map(|word| word.to_string_lossy().into_owned()));
     if let Some(directory) = &arguments.output_dir {

@@ -76,9 +76,6 @@ pub(super) fn directory_in_mounts(path: &str, mounts: &[Mount]) -> Option<PathBu
 /// Finds the modules that `code` imports from directories, and those that they import.
 pub(super) fn modules_in(directories: &[PathBuf], code: &str) -> LocalModules {
     let mut modules = LocalModules::default();
-    if directories.is_empty() {
-        return modules;
-    }
     let mut seen = BTreeSet::new();
     let mut todo: Vec<String> = imports_of(code).into_iter().collect();
     while let Some(name) = todo.pop() {
@@ -112,8 +109,8 @@ pub(super) fn is_package(directory: &Path) -> bool {
     })
 }
 
-/// Returns the modules that `code` imports and that the sandbox lacks because it has the script alone, with what to do: modules beside the
-/// file, and the package that the file is in.
+/// Returns the modules that `code` imports and that the sandbox lacks because it has the script alone: modules beside the file, and the
+/// package that the file is in. Each has a text that names the fix.
 pub(super) fn modules_outside(file: &Path, code: &str) -> BTreeMap<String, String> {
     let Some(directory) = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_owned)) else {
         return BTreeMap::new();

@@ -7,7 +7,7 @@ use crate::support::wheels::wheel;
 
 /// Names a directory like `site-packages` with pytest among others; `cargo xtask test` makes it.
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
-/// What pytest needs and the bundle lacks: the distribution, and its modules.
+/// pytest, and its requirements that the bundle lacks: distributions and their modules.
 const DISTRIBUTIONS: [(&str, &[&str]); 3] =
     [("pytest", &["pytest", "_pytest", "py.py"]), ("pluggy", &["pluggy"]), ("iniconfig", &["iniconfig"])];
 
@@ -24,7 +24,7 @@ fn files(root: &Path, directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// Makes wheels of pytest and of what it needs.
+/// Makes wheels of [`DISTRIBUTIONS`].
 fn shelf(target: &Path) {
     let installed = PathBuf::from(std::env::var_os(WHEELS).unwrap_or_else(|| panic!("{WHEELS} is not set")));
     for (name, modules) in DISTRIBUTIONS {

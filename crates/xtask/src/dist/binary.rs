@@ -60,17 +60,12 @@ pub(super) fn build(architecture: Architecture) -> Result<PathBuf> {
     let missing = || format!("{} is missing: remove {} and start again", bundle.display(), directory.display());
     whole.extend(std::fs::read(&bundle).with_context(missing)?);
     let path = directory.join(format!("whole-{}", architecture.name()));
-    write_program(&path, &whole)?;
+    std::fs::write(&path, &whole)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
     Ok(path)
 }
 
-fn write_program(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
-    Ok(())
-}
-
-/// Finds where the bundle file begins in a whole binary. Checks that the bundle file is whole, and the one of the program before it.
+/// Finds the offset of the bundle file in a whole binary. Checks that the bundle file is whole, and belongs to the program before it.
 ///
 /// # Errors
 /// When there is none at its end, or another one.

@@ -58,7 +58,7 @@ pub(crate) struct Release {
     time: u64,
     /// The whole binary's bytes.
     binary: Vec<u8>,
-    /// Where the bundle file begins in it.
+    /// Offset of the bundle file in it.
     bundle_start: usize,
     /// Number of packages in the bundle file.
     packages: usize,
@@ -80,10 +80,12 @@ impl Release {
     fn bundle_file(&self) -> &[u8] {
         &self.binary[self.bundle_start..]
     }
-}
 
-/// Name of the file with the packages, where it is apart: the program looks for this name.
-const BUNDLE_FILE: &str = "brumate.bundle";
+    /// Returns the one-line description of a package of the bundle file.
+    fn bundle_summary(&self) -> String {
+        format!("The {} packages of Brumate, for its WebAssembly machine", self.packages)
+    }
+}
 
 /// Largest file that PyPI takes, in bytes.
 const MAX_PYPI_BYTES: u64 = 100 << 20;
@@ -157,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a file is not larger than `limit` bytes. `of`: of what this is the limit, and what to do.
+/// Checks that a file is not larger than `limit` bytes. `of` says what the limit is for, and what to do.
 fn check_size(path: &Path, limit: u64, of: &str) -> Result<()> {
     let size = std::fs::metadata(path)?.len();
     ensure!(

@@ -7,7 +7,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::archive::{Entry, gzip, tar};
-use super::{BUNDLE_FILE, Release, SUMMARY};
+use super::mark::BUNDLE_FILE;
+use super::{Release, SUMMARY};
 
 /// Finds the platform's package and becomes its binary, as far as Node can.
 const LAUNCHER: &str = r#"#!/usr/bin/env node
@@ -60,8 +61,7 @@ pub(super) fn program(release: &Release, out: &Path) -> Result<PathBuf> {
 
 /// Makes the package with the program's packages.
 pub(super) fn bundle(release: &Release, out: &Path) -> Result<PathBuf> {
-    let own =
-        json!({"description": format!("The {} packages of Brumate, for its WebAssembly machine", release.packages)});
+    let own = json!({"description": release.bundle_summary()});
     of_platform(release, out, "bundle-linux", own, (BUNDLE_FILE, release.bundle_file(), false))
 }
 

@@ -10,16 +10,17 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::archive::{Entry, zip};
-use super::{BUNDLE_FILE, DOCUMENTS, Release, SUMMARY, files_below};
+use super::mark::BUNDLE_FILE;
+use super::{DOCUMENTS, Release, SUMMARY, files_below};
 use crate::workspace;
 
-/// The name of the wheel with the packages, and that of the module in it.
+/// Name of the wheel with the packages, and name of the module in it.
 const BUNDLE: (&str, &str) = ("brumate-bundle", "brumate_bundle");
 
 /// A file of a wheel: path, content, whether it is a program.
 type File = (String, Vec<u8>, bool);
 
-/// What is in a wheel besides what all have.
+/// Contents of a wheel, besides those that all wheels have.
 struct Wheel {
     /// Name of the project.
     name: &'static str,
@@ -56,7 +57,7 @@ pub(super) fn bundle(release: &Release, out: &Path) -> Result<PathBuf> {
     files.push((format!("{}/{BUNDLE_FILE}", BUNDLE.1), release.bundle_file().to_vec(), false));
     let wheel = Wheel {
         name: BUNDLE.0,
-        summary: format!("The {} packages of Brumate, for its WebAssembly machine", release.packages),
+        summary: release.bundle_summary(),
         requires: None,
         readme: std::fs::read_to_string(package.join("README.md"))?,
         entry_points: None,

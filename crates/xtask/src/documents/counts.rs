@@ -7,7 +7,7 @@ use crate::runtime::Lock;
 use anyhow::{Context, Result};
 use std::ops::Range;
 
-/// The smallest number before the word that is taken for that of the bundle: documents have smaller ones of other packages.
+/// Smallest number that is taken for the bundle's. Smaller ones in documents are of other packages.
 const SMALLEST: usize = 100;
 
 /// Endings of the files that are looked at.

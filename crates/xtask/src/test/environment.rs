@@ -58,7 +58,7 @@ const UPSTREAM_TESTS: &str = "BRUMATE_TEST_UPSTREAM";
 
 const WHEELS: &str = "BRUMATE_TEST_WHEELS";
 
-/// Build backends of source distributions, which the tests build.
+/// Build backends of the source distributions that tests build.
 const BACKEND_WHEELS: &[&str] =
     &["setuptools>=80,<90", "hatchling>=1,<2", "flit_core>=3,<5", "poetry-core>=2,<3", "pdm-backend>=2,<3"];
 

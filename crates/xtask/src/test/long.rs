@@ -153,7 +153,7 @@ fn long(mut command: Command) -> Command {
     command
 }
 
-/// Builds the release binary, unless it is built, and returns its path.
+/// Builds the release binary if that is not done yet; returns its path.
 fn release_binary() -> Result<PathBuf> {
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--locked", "--package", "brumate"]).current_dir(workspace::root());

@@ -17,10 +17,7 @@ use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use super::Frame;
-use super::mark::{MARK_BYTES, Mark};
-
-/// Name of the file.
-const NAME: &str = "brumate.bundle";
+use super::mark::{BUNDLE_FILE, MARK_BYTES, Mark};
 
 /// The Python package that has it.
 const PYTHON_PACKAGE: &str = "brumate_bundle";
@@ -28,7 +25,7 @@ const PYTHON_PACKAGE: &str = "brumate_bundle";
 /// Most versions of Python that are looked at in a directory `lib`.
 const MAX_PYTHONS: usize = 64;
 
-/// Why there is no bundle file.
+/// Reason why there is no bundle file.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// There is none.
@@ -39,15 +36,15 @@ pub enum BundleError {
         how_to_install()
     )]
     Missing {
-        /// Where it was looked for.
+        /// Paths that were searched.
         looked_at: Vec<PathBuf>,
     },
-    /// There is another file.
+    /// The file is another one, it is damaged, or it cannot be read.
     #[error("{}: {reason}. {}", path.display(), how_to_install())]
     Unusable {
         /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why it cannot be used.
         reason: String,
     },
 }
@@ -75,7 +72,7 @@ fn how_to_install() -> String {
 pub(super) struct BundleFile {
     file: File,
     path: PathBuf,
-    /// Where its frames begin.
+    /// Offset of its first frame.
     start: u64,
 }
 
@@ -154,15 +151,15 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Returns where the file lies when package managers have installed both parts.
+/// Returns the paths of the file when package managers have installed both parts.
 fn places(program: &Path) -> Vec<PathBuf> {
     let Some(directory) = program.parent() else { return Vec::new() };
-    let mut places = vec![directory.join(NAME)];
+    let mut places = vec![directory.join(BUNDLE_FILE)];
     let Some(root) = directory.parent() else { return places };
     // `pip install --target DIR`: DIR/bin/brumate.
-    places.push(root.join(PYTHON_PACKAGE).join(NAME));
+    places.push(root.join(PYTHON_PACKAGE).join(BUNDLE_FILE));
     // npm: node_modules/@brumate/linux-x64/brumate.
-    places.push(root.join(npm_package()).join(NAME));
+    places.push(root.join(npm_package()).join(BUNDLE_FILE));
     // An environment of Python: bin/brumate.
     for lib in ["lib", "lib64"] {
         let entries = std::fs::read_dir(root.join(lib)).into_iter().flatten().filter_map(Result::ok);
@@ -173,7 +170,9 @@ fn places(program: &Path) -> Vec<PathBuf> {
         for python in pythons {
             let packages = ["site-packages", "dist-packages"].map(|name| python.join(name).join(PYTHON_PACKAGE));
             // The error lists all places: not each Python without the package.
-            places.extend(packages.into_iter().filter(|package| package.is_dir()).map(|package| package.join(NAME)));
+            places.extend(
+                packages.into_iter().filter(|package| package.is_dir()).map(|package| package.join(BUNDLE_FILE)),
+            );
         }
     }
     places
@@ -199,10 +198,10 @@ mod tests {
     #[test]
     fn the_file_is_found_where_package_managers_put_it() {
         let root = tempfile::tempdir().unwrap();
-        let npm = format!("../{}/{NAME}", npm_package());
+        let npm = format!("../{}/{BUNDLE_FILE}", npm_package());
         let nowhere = Path::new("/nowhere");
         for place in [
-            NAME,
+            BUNDLE_FILE,
             "../brumate_bundle/brumate.bundle",
             &npm,
             "../lib/python3.14/site-packages/brumate_bundle/brumate.bundle",
@@ -254,7 +253,7 @@ mod tests {
     #[test]
     fn another_version_and_damage_are_refused() {
         let root = tempfile::tempdir().unwrap();
-        let (program, path) = (root.path().join("brumate"), root.path().join(NAME));
+        let (program, path) = (root.path().join("brumate"), root.path().join(BUNDLE_FILE));
         let (mark, frame) = written(&path, b"", b"frames");
         let foreign = Mark { sha256: [1; 32], ..mark };
         let text = error(find_from(foreign, &program, &program, None));

@@ -56,18 +56,18 @@ pub(crate) struct Frame {
     pub(crate) sha256: [u8; 32],
 }
 
-/// Why the bundle cannot be opened.
+/// Reason why the bundle cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The bundle file is missing, or another one.
+    /// The bundle file is missing, or it is another one.
     #[error(transparent)]
     File(#[from] BundleError),
 }
 
-/// Why the bundle cannot be unpacked.
+/// Reason why the bundle cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 enum UnpackError {
     #[error(transparent)]

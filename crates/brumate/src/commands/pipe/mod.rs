@@ -95,7 +95,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &PipeArgs) -> anyhow::Re
     Ok(serving::exit_status_of(signalled, result?))
 }
 
-/// Checks what the settings leave to the first run. Returns the exit status.
+/// Checks the settings that are otherwise read by the first run. Returns the exit status.
 fn check(settings: &Settings) -> u8 {
     for text in &settings.runner.dependencies {
         if let Err(error) = text.parse::<Requirement>() {

@@ -132,10 +132,7 @@ impl Project {
 
     /// Returns a text of the project's metadata: of `project`, of Poetry's table, of the source distribution, or of `setup.cfg`.
     fn text(&self, name: &str) -> Option<String> {
-        let stated = ["project", "tool"].into_iter().find_map(|table| match table {
-            "project" => self.at(&["project", name]),
-            _ => self.at(&["tool", "poetry", name]),
-        });
+        let stated = self.at(&["project", name]).or_else(|| self.at(&["tool", "poetry", name]));
         let text = stated.and_then(Value::as_str).map(str::to_owned);
         let text = text.or_else(|| self.info.value(name).map(str::to_owned));
         // `attr: …` and `file: …` name places.

@@ -29,20 +29,20 @@ pub(in crate::commands) struct Selection<'a> {
     pub(in crate::commands) files: &'a [PathBuf],
 }
 
-/// What a project requires.
+/// Requirements of a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Wanted {
     /// Requirements that it cannot do without.
     pub(in crate::commands) required: Vec<String>,
     /// Requirements of extras, groups and files for developers, each with its place.
     pub(in crate::commands) optional: Vec<(String, String)>,
-    /// What cannot be read as a requirement, for the user.
+    /// Notes for the user about lines that are no requirement.
     pub(in crate::commands) notes: Vec<String>,
     /// Whether the project states its requirements. They may be none.
     pub(in crate::commands) is_stated: bool,
 }
 
-/// What the files of a project state.
+/// Statements of a project's files about its requirements.
 #[derive(Debug, Default)]
 pub(super) struct Stated {
     pub(super) required: Vec<String>,
@@ -53,7 +53,8 @@ pub(super) struct Stated {
 }
 
 impl Project {
-    /// Returns what the project's own files state: `pyproject.toml` first, then the metadata of a source distribution, then `setup.cfg`.
+    /// Reads the statements of the project's own files: `pyproject.toml` first, then the metadata of a source distribution, then
+    /// `setup.cfg`.
     pub(super) fn stated(&self) -> Stated {
         let mut stated = Stated::default();
         if self.at(&["project", "dependencies"]).is_some() {
@@ -92,8 +93,8 @@ impl Project {
             }
         } else if self.setup.section("options").next().is_some() {
             let lines = |text: &str| -> Vec<String> {
-                let lines = text.split(['\n', if text.contains('\n') { '\n' } else { ';' }]);
-                lines.map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+                let separator = if text.contains('\n') { '\n' } else { ';' };
+                text.split(separator).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
             };
             if let Some(text) = self.setup.value("options", "install_requires") {
                 (stated.required, stated.is_stated) = (lines(text), true);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const MAX_COPIED_FILES: usize = 200_000;
 /// Most bytes of a project that are copied.
 const MAX_COPIED_BYTES: u64 = 2 << 30;
-/// Names that are left out: what is made again, and the history. In a worktree `.git` is a file that names a path of the host.
+/// Names that are left out: caches that are made again, and the history. In a worktree `.git` is a file that names a path of the host.
 const LEFT_OUT: [&str; 11] = [
     ".git",
     ".hg",

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use brumate_engine_api::Mount;
-use brumate_session::{ScriptEnd, ScriptReport, ScriptRequest};
+use brumate_session::{ScriptEnd, ScriptRequest};
 use tempfile::TempDir;
 
 use self::copy::copy_of;
 use self::packages::{Available, available};
 use self::results::Results;
-use super::exec::{Performed, perform, variables};
+use super::exec::{Performed, perform, status_of, variables};
 use super::print_error;
 use super::project::{Project, Selection, Wanted};
 use crate::cli::TestArgs;
@@ -61,12 +61,10 @@ pub(crate) async fn run(settings: &Settings, arguments: &TestArgs) -> anyhow::Re
         Performed::Ended(report, signalled) => (report, signalled),
         Performed::OutputClosed => return Ok(exit_status::BROKEN_PIPE),
     };
-    let ScriptReport { end, .. } = report;
-    let status = match &end {
+    let status = match &report.end {
         ScriptEnd::InstallError { .. } => exit_status::SANDBOX,
-        end => exit_status::of_script(end),
+        end => status_of(end, signalled),
     };
-    let status = if status == exit_status::INTERRUPTED { signalled.unwrap_or(status) } else { status };
     if let Some(results) = &tests.results
         && let Err(error) = results.save()
     {
@@ -107,7 +105,7 @@ impl Tests {
         }
         let mut request = ScriptRequest::module("pytest");
         request.directory = PROJECT.to_owned();
-        // What a project does not state may be missing in it only by mistake.
+        // A module that such a project lacks is missing by mistake: no package takes its place.
         request.without_installs = wanted.is_stated;
         let mut copies = Vec::new();
         let mut mount = |host: &Path, guest: &str, read_only: bool| {

@@ -5,14 +5,14 @@ use brumate_session::packages::{PackageError, PackageRequest, Packages};
 
 use crate::commands::project::Wanted;
 
-/// What runs the tests.
+/// The package that runs the tests.
 const PYTEST: &str = "pytest";
 
 /// Requirements that can be met together.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Available {
     pub(super) requirements: Vec<String>,
-    /// Those that are left out, each with its place and the reason.
+    /// Requirements that are left out, each with its place and the reason.
     pub(super) left_out: Vec<(String, String, String)>,
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn available(packages: &Packages, always: &[String], wanted: &W
         optional = met;
     }
     let optional = optional.into_iter().map(|(requirement, _)| requirement);
-    // Those of every run come by themselves.
+    // `always` comes by itself.
     let requirements =
         required.into_iter().skip(always.len()).chain(optional).map(|requirement| requirement.to_string());
     Ok(Available { requirements: requirements.collect(), left_out })

@@ -11,7 +11,7 @@ use crate::bounded_file::read_bounded;
 /// Largest file of results, in bytes.
 const MAX_RESULTS_BYTES: u64 = 64 << 20;
 
-/// Results that pytest writes, and where they go.
+/// Results that pytest writes, and the file that they are copied to.
 pub(super) struct Results {
     directory: TempDir,
     target: PathBuf,
