@@ -12,8 +12,9 @@ const { major, era, transport, failing, target, missing = '"a" is a required pro
 const areas = {
     async tools({ client, call }) {
         const listed = Object.fromEntries((await client.listTools()).tools.map((tool) => [tool.name, tool]));
+        // The example has tools for `sizes.mjs` besides.
         assert.deepEqual(
-            Object.keys(listed).sort(),
+            Object.keys(listed).filter((name) => !['length', 'letters'].includes(name)).sort(),
             ['add', 'asks', 'cancelled', 'fails', 'panics', 'picture', 'seen', 'steps', 'talks', 'waits'],
         );
         assert.deepEqual(listed.add.inputSchema.required, ['a']);

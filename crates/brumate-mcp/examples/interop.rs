@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+/// Most letters of a text.
+const MAX_LETTERS: usize = 64 << 20;
+
 /// Calls of `waits` that were cancelled, in this process.
 type Cancelled = Arc<AtomicU32>;
 
@@ -110,6 +113,21 @@ async fn asks(context: Context) -> Result<Content, Error> {
     Ok(Content::text(answer.accepted().map_or("nobody".to_owned(), |person| format!("hello, {}", person.name))))
 }
 
+/// Returns a text of any length, after so many log messages.
+#[tool]
+async fn letters(number: usize, #[arg(default)] log: usize, context: Context) -> Content {
+    for _ in 0..log {
+        context.info("letters follow").await;
+    }
+    Content::text("x".repeat(number.min(MAX_LETTERS)))
+}
+
+/// Counts the bytes of a text.
+#[tool]
+async fn length(text: String) -> Content {
+    Content::text(text.len().to_string())
+}
+
 /// Text that stays as it is.
 #[resource("interop://about", mime_type = "text/plain")]
 async fn about() -> &'static str {
@@ -145,6 +163,7 @@ fn server() -> Server {
         .tool(waits)
         .tool(how_many)
         .tool(asks)
+        .tools((letters, length))
         .resource(about)
         .resource(user)
         .prompt(greet)

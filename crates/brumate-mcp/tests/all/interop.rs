@@ -4,6 +4,8 @@
 //!
 //! What the clients do is in `tests/python/interop.py` and `tests/node/interop.mjs`.
 
+mod sizes;
+
 use crate::clients::examples;
 use crate::conformance::Running;
 use crate::support::{LEGACY, MODERN};
@@ -96,33 +98,35 @@ fn serve(transport: &str) -> (Option<Running>, Vec<String>) {
     (Some(running), vec![address.trim().to_owned()])
 }
 
-/// What a client found.
-fn found(client: &Client, transport: &str, era: &str, failing: &[&str]) -> Map<String, Value> {
+/// The command of a client's script: `tests/python/NAME.py` or `tests/node/NAME.mjs`.
+fn client_command(client: &Client, script: &str) -> Command {
     let Client(name, variable, major) = client;
     let Some(place) = std::env::var_os(variable).map(PathBuf::from) else {
         panic!("{variable} is not set: it names where {name} is; `cargo xtask test` sets it")
     };
-    let (_server, target) = serve(transport);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-    let kind = if ["stdio", "sse"].contains(&transport) { transport } else { "http" };
-    let mut command = if name.contains("Python") {
+    if name.contains("Python") {
         let mut python = Command::new(place);
-        python
-            .arg(scripts.join("python/interop.py"))
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .arg("--failing")
-            .args(failing);
+        python.arg(scripts.join(format!("python/{script}.py"))).env("PYTHONDONTWRITEBYTECODE", "1");
         python
     } else {
         let mut node = Command::new(place.join("node/bin/node"));
-        node.arg(scripts.join("node/interop.mjs")).args([
-            "--major",
-            &major.to_string(),
-            "--failing",
-            &failing.join(","),
-        ]);
+        node.arg(scripts.join(format!("node/{script}.mjs"))).args(["--major", &major.to_string()]);
         node
-    };
+    }
+}
+
+/// What a client found.
+fn found(client: &Client, transport: &str, era: &str, failing: &[&str]) -> Map<String, Value> {
+    let name = client.0;
+    let (_server, target) = serve(transport);
+    let kind = if ["stdio", "sse"].contains(&transport) { transport } else { "http" };
+    let mut command = client_command(client, "interop");
+    if name.contains("Python") {
+        command.arg("--failing").args(failing);
+    } else {
+        command.args(["--failing", &failing.join(",")]);
+    }
     let output = command.args(["--transport", kind, "--era", era, "--target"]).args(target).output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout);
     let Some(Ok(Value::Object(found))) = text.lines().last().map(serde_json::from_str) else {
