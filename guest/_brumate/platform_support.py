@@ -161,7 +161,7 @@ def _without_timer_threads(module):
 
     @functools.wraps(set_timer)
     def pytest_timeout_set_timer(item, settings):
-        return set_timer(item, settings._replace(timeout_method="signal"))
+        return set_timer(item, settings._replace(method="signal"))
 
     module.pytest_timeout_set_timer = pytest_timeout_set_timer
 
