@@ -93,6 +93,7 @@ fn published_wheels() {
 }
 
 #[test]
+#[ignore = "long tier"]
 fn published_wheels_that_use_numpy() {
     check("numpy_wheels.py", &[wheels()]);
 }

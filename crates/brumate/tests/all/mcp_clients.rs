@@ -22,11 +22,11 @@ macro_rules! client {
 }
 
 /// The cases of the module, with every client. What those after `server` ask of the server is the same for all clients: they
-/// run with the newest one, and with the others in the long tier.
+/// run with the newest one, and with the others in the long tier. Those after `long` run in the long tier alone.
 macro_rules! cases {
-    ($($case:ident),+ $(,)?; server: $($single:ident),+ $(,)?) => {
+    ($($case:ident),+ $(,)?; server: $($single:ident),+ $(,)?; long: $($long:ident),+ $(,)?) => {
         /// Every case that is run.
-        const CASES: &[&str] = &[$(stringify!($case),)+ $(stringify!($single)),+];
+        const CASES: &[&str] = &[$(stringify!($case),)+ $(stringify!($single),)+ $(stringify!($long)),+];
 
         $(mod $case {
             client!($case, mcp2, MCP2);
@@ -41,12 +41,20 @@ macro_rules! cases {
                 client!(long: $single, mcp1, MCP1);
             }
         })+
+        $(mod $long {
+            mod long_tier {
+                client!(long: $long, mcp2, MCP2);
+                client!(long: $long, mcp2_legacy, MCP2_LEGACY);
+                client!(long: $long, mcp1, MCP1);
+            }
+        })+
     };
 }
 
 cases! {
     listing, golden, values, numbers, structured, json_mode, dependencies, arguments, cancel, progress, logging, limits;
-    server: thousand_calls, busy,
+    server: busy;
+    long: thousand_calls,
 }
 
 #[test]
