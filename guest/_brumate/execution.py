@@ -94,7 +94,7 @@ class _Execution:
     def run(self):
         """Executes; returns `Ended` as JSON text."""
         channel.start_run()
-        on_demand.start_run()
+        on_demand.start_run(self.request.get("states_requirements") is True)
         figures.start_run(self.script)
         streams.start_run()
         loops.keep(self.session)
@@ -209,6 +209,7 @@ class _Execution:
             yield _run_exit_functions
         if self.script:
             yield saved_figures.tell_unseen
+            yield on_demand.tell_beyond
         yield streams.flush_guest
         if self.ends:
             give_memory_back()

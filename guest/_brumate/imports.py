@@ -158,12 +158,16 @@ def catches_import_error(node):
     return _last_name(node) in _CATCHES
 
 
+# Calls that give context managers which end an exception: of contextlib, pytest and unittest.
+_SUPPRESSES = ("suppress", "raises", "assertRaises", "assertRaisesRegex")
+
+
 def suppresses_import_error(item):
-    """Whether an item of a `with` statement suppresses an ImportError."""
+    """Whether an item of a `with` statement suppresses an ImportError, or expects it."""
     call = item.context_expr
     return (
         isinstance(call, ast.Call)
-        and _last_name(call.func) == "suppress"
+        and _last_name(call.func) in _SUPPRESSES
         and any(_last_name(argument) in _CATCHES for argument in call.args)
     )
 

@@ -1,7 +1,8 @@
 """Packages of modules that are missing: the host is asked for them when they are imported.
 
-The user's own code gets any module. A library gets what it declares (its requirements and extras) and needs at that
-moment: not what it only tries, as `try: import cupy` does.
+The user's own code gets any module. Code of a project that states its requirements gets only what a plain statement of
+its own imports. A library gets what it declares (its requirements and extras) and needs at that moment: not what it
+only tries, as `try: import cupy` does.
 """
 
 from .pristine import __builtins__
@@ -12,7 +13,7 @@ import re
 import sys
 from importlib.machinery import PathFinder
 
-from . import packages
+from . import packages, streams
 from .imports import STANDARD, catches_import_error, suppresses_import_error
 
 # Modules that were looked for in vain in one run; later ones are not asked for.
@@ -45,18 +46,24 @@ _find_spec = PathFinder.find_spec
 class _Imports:
     # Code is running whose imports may ask.
     active = False
+    # Whether the code belongs to a project that states its requirements, and the modules that it got beyond them.
+    stated = False
+    beyond = []
     # (library or "", module) that was looked for in vain.
     missing = set()
-    # Requirements by library, and guarded imports by file.
+    # Requirements by library, guarded imports by file, and plain ones.
     declared = {}
     parsed = {}
+    plain = {}
     # Whether packages are installed in a directory.
     places = {}
 
 
-def start_run():
-    """From now on imports ask the host."""
+def start_run(stated=False):
+    """From now on imports ask the host. `stated`: the code belongs to a project that states its requirements."""
     _Imports.active = True
+    _Imports.stated = stated
+    _Imports.beyond = []
     _Imports.missing = set()
     _Imports.places = {}
 
@@ -66,6 +73,13 @@ def end_run():
     _Imports.active = False
 
 
+def tell_beyond():
+    """Writes to standard error which modules a project got beyond its requirements."""
+    if _Imports.beyond:
+        names = ", ".join(sorted(set(_Imports.beyond)))
+        streams.write_error(f"brumate: fetched {names}: imported by the project, and in none of its requirements\n")
+
+
 class Finder:
     """Last on `sys.meta_path`: modules that nobody has found."""
 
@@ -73,11 +87,12 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if not _Imports.active or path is not None or type(name) is not str or not _may_be_asked_for(name):
             return None
-        frames = _importing_frames()
-        if frames is None or len(_Imports.missing) >= MAX_MISSING:
+        importers = _importers()
+        if importers is None or len(_Imports.missing) >= MAX_MISSING:
             return None
+        frames, own = importers
         library = _library_of(_file_of(frames[0])) if frames else ""
-        if (library, name) in _Imports.missing:
+        if (library, name) in _Imports.missing or (_Imports.stated and not library and not _is_plain(own, name)):
             return None
         # Imports meanwhile, of `importlib.metadata` for instance, do not ask.
         _Imports.active = False
@@ -93,6 +108,8 @@ class Finder:
         # A module that is only tried may be needed later.
         if found is None and installed is not None:
             _Imports.missing.add((library, name))
+        if found is not None and _Imports.stated and not library:
+            _Imports.beyond.append(name)
         return found
 
     @staticmethod
@@ -104,8 +121,9 @@ def _may_be_asked_for(name):
     return name not in STANDARD and name.isidentifier() and not name.startswith("_")
 
 
-def _importing_frames():
-    """The frames of libraries between an import and the user's code, the innermost first; None if nothing is asked."""
+def _importers():
+    """The frames of libraries between an import and the user's code, the innermost first, and the frame of that code
+    or None; None instead if nothing is asked."""
     frames = []
     frame = _get_frame(2)
     while frame is not None:
@@ -113,11 +131,11 @@ def _importing_frames():
         if _root(file):
             frames.append(frame)
         elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or runs_a_module(frame):
-            return frames
+            return frames, frame
         elif _asks(frame) and not runs_a_module(frame.f_back):
             return None
         frame = frame.f_back
-    return frames or None
+    return (frames, None) if frames else None
 
 
 def _file_of(frame):
@@ -238,19 +256,53 @@ def _is_needed(frame):
     return file[:1] == "<" or not any([first <= line <= last for first, last in _attempts(file)])
 
 
+def _is_plain(frame, name):
+    """Whether a statement of this frame's file imports the module, and the file does not do without it."""
+    file = frame.f_code.co_filename
+    if runs_a_module(frame):
+        return True
+    found = _Imports.plain.get(file)
+    if found is None:
+        if len(_Imports.plain) >= MAX_PARSED:
+            _Imports.plain.clear()
+        try:
+            found = frozenset(_parse_plain(file))
+        except Exception:
+            found = frozenset()  # no file that could be read
+        _Imports.plain[file] = found
+    return name in found
+
+
 def _attempts(file):
     """The lines of a file in which a missing module is taken for an answer: (first, last) of each part."""
     found = _Imports.parsed.get(file)
     if found is None:
         if len(_Imports.parsed) >= MAX_PARSED:
             _Imports.parsed.clear()
-        found = _Imports.parsed[file] = tuple(_parse_attempts(file))
+        found = _Imports.parsed[file] = tuple(_attempts_of(_parse(file)))
     return found
 
 
-def _parse_attempts(file):
+def _parse(file):
     with open(file, "rb") as source:
-        tree = ast.parse(source.read(MAX_SOURCE))
+        return ast.parse(source.read(MAX_SOURCE))
+
+
+def _parse_plain(file):
+    tree = _parse(file)
+    attempts = list(_attempts_of(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module]
+        else:
+            continue
+        if not any([first <= node.lineno <= last for first, last in attempts]):
+            yield from [name.partition(".")[0] for name in names]
+
+
+def _attempts_of(tree):
     for node in ast.walk(tree):
         if isinstance(node, (ast.Try, ast.TryStar)):
             handlers = [handler for handler in node.handlers if catches_import_error(handler.type)]

@@ -55,6 +55,7 @@ TABLE = [
     ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\nelse:\n    import b", ["b"], ["a"]),
     ("import typing\nif typing.TYPE_CHECKING:\n    from a import b", [], ["a"]),
     ("from contextlib import suppress\nwith suppress(ImportError):\n    import a\nimport b", ["b"], ["a"]),
+    ("import pytest\nwith pytest.raises(ImportError):\n    import a\nimport b", ["pytest", "b"], ["a"]),
     (
         "import importlib\nimportlib.import_module('a.b')\n__import__('c')\nimportlib.import_module(name)",
         [],

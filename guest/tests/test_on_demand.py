@@ -91,6 +91,50 @@ class OnDemand(unittest.TestCase):
         self.assertIsNone(found["four"])
         self.assertEqual([name for name, _ in self.asked], ["od_one", "od_two", "od_three"])
 
+    def test_a_project_that_states_its_requirements_gets_what_it_imports_plainly(self):
+        on_demand.start_run(stated=True)
+        on_demand._Imports.plain.clear()
+        self.has = {"od_one": "", "od_two": "value = 2", "od_three": "", "od_four": "", "od_five": "", "od_six": ""}
+        file = os.path.join(self.host, "project.py")
+        with open(file, "w") as source:
+            source.write(
+                textwrap.dedent("""
+                    import contextlib, importlib, unittest
+                    try:
+                        import od_one
+                    except ImportError:
+                        od_one = None
+                    from od_two import value
+                    with contextlib.suppress(ImportError):
+                        import od_three
+                    with unittest.TestCase().assertRaises(ImportError):
+                        import od_four
+                    try:
+                        importlib.import_module("od_five")
+                    except ImportError:
+                        dynamic = None
+                    def late():
+                        import od_six.part
+                """)
+            )
+        sys.path.append(self.host)
+        module = importlib.import_module("project")
+        self.assertEqual((module.od_one, module.value, module.dynamic), (None, 2, None))
+        with self.assertRaises(ImportError):
+            module.late()
+        self.assertEqual(self.asked, [("od_two", ()), ("od_six", ())])
+        with unittest.mock.patch.object(on_demand.streams, "write_error") as write:
+            on_demand.tell_beyond()
+        self.assertIn("fetched od_six, od_two: ", write.call_args[0][0])
+        # Code without a file has no plain imports.
+        with self.assertRaises(ModuleNotFoundError):
+            self.run_code("import od_five")
+        on_demand.start_run()
+        self.run_code("import od_five")
+        with unittest.mock.patch.object(on_demand.streams, "write_error") as write:
+            on_demand.tell_beyond()
+        write.assert_not_called()
+
     def test_a_module_that_is_run_is_imported(self):
         import runpy
 

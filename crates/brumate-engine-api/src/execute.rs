@@ -50,6 +50,10 @@ pub struct Execute {
     /// Otherwise the guest has the packages that it has.
     #[serde(default)]
     pub allow_install: bool,
+    /// Whether the code belongs to a project that states its requirements. It then gets a missing module only where a plain statement of
+    /// its own imports it, and says so at its end.
+    #[serde(default)]
+    pub states_requirements: bool,
     /// Whether nothing runs on the machine afterwards. The program then ends as a Python process does: exit functions run, modules are
     /// cleared, files that are open are flushed. Cells do not end.
     #[serde(default)]

@@ -51,8 +51,8 @@ pub struct ScriptRequest {
     pub directory: String,
     /// Requirements of this program, besides those of every run.
     pub requirements: Vec<String>,
-    /// Whether imports of missing modules install nothing.
-    pub without_installs: bool,
+    /// Whether the code belongs to a project that states its requirements; see [`Execute::states_requirements`].
+    pub states_requirements: bool,
     /// Standard input; `None` means empty.
     pub stdin: Option<OwnedFd>,
     /// Host directories that the script may use.
@@ -200,7 +200,8 @@ impl Runner {
             env: request.env,
             ends_program: true,
             source_bytes: request.source_bytes,
-            ..execute_request(request.code, Globals::default(), &input, !request.without_installs)
+            states_requirements: request.states_requirements,
+            ..execute_request(request.code, Globals::default(), &input, true)
         };
         let imports = match mode {
             ExecuteMode::Module => request.local.sources.iter().flat_map(|source| imports_of(source)).collect(),
@@ -212,6 +213,7 @@ impl Runner {
         let image = built.unwrap_or_else(|| self.image_for(&imports));
         let granted: Vec<String> = request.mounts.iter().map(|mount| mount.guest.clone()).collect();
         let absent = request.absent_modules;
+        let module = (mode == ExecuteMode::Module).then(|| execute.code.clone());
         let context = if mode == ExecuteMode::Module || execute.file_name == COMMAND_NAME {
             CodeContext::CommandLine
         } else {
@@ -255,12 +257,14 @@ impl Runner {
             RunEnd::Completed { outcome, .. } => NewFiles::beyond(outcome, &temporary, MAX_NAMED_FILES),
             RunEnd::MachineExited { .. } => NewFiles::default(),
         };
-        Ok(ScriptReport { end: self.script_end(end, context, &absent, &granted), new_files, copied })
+        Ok(ScriptReport { end: self.script_end(end, module.as_deref(), context, &absent, &granted), new_files, copied })
     }
 
+    /// Returns the end of a program; `module` is its name if it ran as a module.
     fn script_end(
         &self,
         end: RunEnd,
+        module: Option<&str>,
         context: CodeContext,
         absent: &BTreeMap<String, String>,
         granted: &[String],
@@ -303,7 +307,16 @@ impl Runner {
         match outcome.ended {
             Ended::Returned(_) => ScriptEnd::Exited { code: 0, message: String::new() },
             Ended::Exited { code, message } => {
-                ScriptEnd::Exited { code: low_byte(code), message: if is_printed { String::new() } else { message } }
+                // `runpy` words it in its own way when the module that is to run is not there. A package without `__main__` is.
+                let is_missing =
+                    message.contains("No module named ") && !message.contains("cannot be directly executed");
+                let evalue =
+                    module.filter(|_| code == 1 && is_missing).map(|module| format!("No module named '{module}'"));
+                let hint = evalue
+                    .and_then(|evalue| explain::script_hint("ModuleNotFoundError", &evalue, &missing, context, limits));
+                let message = (!is_printed).then_some(message);
+                let message = message.into_iter().chain(hint).collect::<Vec<_>>().join("\n");
+                ScriptEnd::Exited { code: low_byte(code), message }
             }
             Ended::Raised { ename, evalue, traceback } => {
                 let absent = explain::module_of(&ename, &evalue).and_then(|module| absent.get(&module));

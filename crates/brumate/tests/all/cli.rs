@@ -375,7 +375,11 @@ fn modules_and_code_run_as_under_python() {
         "Traceback (most recent call last):\n  File \"<string>\", line 3, in <module>\n    1/0\n    ~^~\nZeroDivisionError: division by zero\n"
     );
     let (status, _, stderr) = run(&["--offline", "-m", "no_such_module_anywhere"]);
-    assert!(status == Some(1) && stderr.ends_with("No module named no_such_module_anywhere\n"), "{stderr}");
+    let note = "No module named no_such_module_anywhere\n(";
+    assert!(status == Some(1) && stderr.contains(note) && stderr.contains("`--deps NAME`"), "{stderr}");
+    std::fs::remove_file(package.join("__main__.py")).unwrap();
+    let (status, _, stderr) = run(&["-m", "tool"]);
+    assert!(status == Some(1) && stderr.ends_with("is a package and cannot be directly executed\n"), "{stderr}");
     let (status, _, stderr) = output(brumate(["exec", "--env", "=secret", "-c", "1"]));
     assert!(
         status == Some(2) && stderr.contains("`--env`: expected NAME=VALUE or NAME") && !stderr.contains("secret"),

@@ -56,14 +56,33 @@ impl PackageInfo {
         Self { headers: lines.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect() }
     }
 
-    /// Returns the first value of a header.
+    /// Adds the requirements of an `.egg-info`: lines, and sections `[EXTRA:MARKER]`, each part of which may be missing.
+    pub(super) fn add_egg_requirements(&mut self, text: &str) {
+        let (mut extra, mut marker) = (String::new(), String::new());
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                let (name, condition) = section.split_once(':').unwrap_or((section, ""));
+                (extra, marker) = (name.trim().to_owned(), condition.trim().to_owned());
+                continue;
+            }
+            let requirement = match (extra.is_empty(), marker.is_empty()) {
+                (true, true) => line.to_owned(),
+                (true, false) => format!("{line} ; {marker}"),
+                (false, true) => format!("{line} ; extra == '{extra}'"),
+                (false, false) => format!("{line} ; ({marker}) and extra == '{extra}'"),
+            };
+            self.headers.push(("requires-dist".to_owned(), requirement));
+        }
+    }
+
+    /// Returns the first value of a header, whose name is in any case.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.values(name).next()
     }
 
     /// Returns all values of a header.
     pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.headers.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// Returns whether there are headers.

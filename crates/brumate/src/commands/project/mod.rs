@@ -21,6 +21,23 @@ const MAX_METADATA_BYTES: u64 = 1 << 20;
 const MAX_VERSION_MODULE_BYTES: u64 = 1 << 20;
 /// Version of a project that states none.
 const NO_VERSION: &str = "0";
+/// Headers of core metadata that describe a project; each may occur several times.
+const DESCRIPTIVE_HEADERS: [&str; 14] = [
+    "Summary",
+    "Home-page",
+    "Author",
+    "Author-email",
+    "Maintainer",
+    "Maintainer-email",
+    "License",
+    "License-Expression",
+    "License-File",
+    "Keywords",
+    "Platform",
+    "Requires-Python",
+    "Classifier",
+    "Project-URL",
+];
 /// Files that make a directory a project.
 const MARKERS: [&str; 8] =
     ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "noxfile.py"];
@@ -66,12 +83,15 @@ impl Project {
         let file = directory.join("pyproject.toml");
         let table = read("pyproject.toml")?.parse::<Table>();
         let table = table.with_context(|| format!("cannot read {}", file.display()))?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            table,
-            setup: SetupConfig::parse(&read("setup.cfg")?),
-            info: PackageInfo::parse(&read("PKG-INFO")?),
-        })
+        let mut info = PackageInfo::parse(&read("PKG-INFO")?);
+        if !info.is_empty()
+            && info.value("requires-dist").is_none()
+            && let Some(file) = egg_requirements(directory)
+        {
+            // Old versions of setuptools write requirements there alone.
+            info.add_egg_requirements(&read_text(&file, MAX_METADATA_BYTES).map_err(|error| anyhow!(error))?);
+        }
+        Ok(Self { directory: directory.to_owned(), table, setup: SetupConfig::parse(&read("setup.cfg")?), info })
     }
 
     /// Reads the project in a directory, which must have a table `project` in its `pyproject.toml`.
@@ -201,7 +221,10 @@ impl Project {
         let directory =
             target.join(format!("{}-{}.dist-info", file_name(&name).replace('.', "_"), file_name(&version)));
         std::fs::create_dir_all(&directory)?;
-        let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
+        let mut metadata = format!("Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n");
+        for (header, value) in self.descriptive_headers() {
+            metadata.push_str(&format!("{header}: {}\n", without_control_characters(&value)));
+        }
         let stated = self.stated();
         for requirement in &stated.required {
             metadata.push_str(&format!("Requires-Dist: {}\n", without_control_characters(requirement)));
@@ -219,6 +242,33 @@ impl Project {
         std::fs::write(directory.join("METADATA"), metadata)?;
         std::fs::write(directory.join("entry_points.txt"), self.entry_points())?;
         Ok(())
+    }
+
+    /// Returns the headers of the core metadata that describe the project: those of its source distribution, or those that
+    /// `pyproject.toml` states.
+    fn descriptive_headers(&self) -> Vec<(&'static str, String)> {
+        if !self.info.is_empty() {
+            let of_header =
+                |header: &'static str| self.info.values(header).map(move |value| (header, value.to_owned()));
+            return DESCRIPTIVE_HEADERS.into_iter().flat_map(of_header).collect();
+        }
+        let mut headers = Vec::new();
+        let license = self.at(&["project", "license"]);
+        let expression = license.and_then(Value::as_str).map(str::to_owned);
+        headers.extend(self.text("description").map(|text| ("Summary", text)));
+        headers.extend(expression.map(|text| ("License-Expression", text)));
+        headers.extend(license.and_then(|table| table.get("text")?.as_str()).map(|text| ("License", text.to_owned())));
+        for (key, header) in [("authors", "Author"), ("maintainers", "Maintainer")] {
+            let people = self.at(&["project", key]).and_then(Value::as_array).into_iter().flatten();
+            headers.extend(people.filter_map(|person| Some((header, person.get("name")?.as_str()?.to_owned()))));
+        }
+        let python = self.at(&["project", "requires-python"]).and_then(Value::as_str);
+        headers.extend(python.map(|text| ("Requires-Python", text.to_owned())));
+        let classifiers = strings(self.at(&["project", "classifiers"]));
+        headers.extend(classifiers.map(|text| ("Classifier", text.to_owned())));
+        let urls = self.at(&["project", "urls"]).and_then(Value::as_table).into_iter().flatten();
+        headers.extend(urls.filter_map(|(name, url)| Some(("Project-URL", format!("{name}, {}", url.as_str()?)))));
+        headers
     }
 
     /// Returns the content of `entry_points.txt`.
@@ -255,6 +305,16 @@ impl Project {
         }
         text
     }
+}
+
+/// Returns the `requires.txt` of a source distribution's `.egg-info`.
+fn egg_requirements(directory: &Path) -> Option<PathBuf> {
+    let entries = [directory.to_owned(), directory.join("src")].into_iter().filter_map(|place| place.read_dir().ok());
+    let entries = entries.flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let mut files = entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == "egg-info"))
+        .map(|path| path.join("requires.txt"));
+    files.find(|file| file.is_file())
 }
 
 /// Returns the texts of a list.
@@ -314,7 +374,7 @@ mod tests {
         assert_eq!(
             metadata(&[("pyproject.toml", text)]),
             (
-                "My_Server-1.2.dist-info\nMetadata-Version: 2.1\nName: My.Server\nVersion: 1.2\nRequires-Dist: mcp<2\nProvides-Extra: fast\n\
+                "My_Server-1.2.dist-info\nMetadata-Version: 2.4\nName: My.Server\nVersion: 1.2\nRequires-Dist: mcp<2\nProvides-Extra: fast\n\
                  Requires-Dist: orjson>3 ; (python_version > \"3\") and extra == 'fast'\nRequires-Dist: ujson ; extra == 'fast'\n"
                     .to_owned(),
                 "[console_scripts]\nserve = my:main\n[pytest11]\nmine = my.plugin\n".to_owned()
@@ -325,19 +385,27 @@ mod tests {
         assert_eq!(
             metadata(&[("setup.cfg", setup), ("old/__init__.py", "x = 1\n__version__ = '3.4'  # now\n")]),
             (
-                "old-3.4.dist-info\nMetadata-Version: 2.1\nName: old\nVersion: 3.4\nRequires-Dist: six\n".to_owned(),
+                "old-3.4.dist-info\nMetadata-Version: 2.4\nName: old\nVersion: 3.4\nRequires-Dist: six\n".to_owned(),
                 "[console_scripts]\nold = old:main\n".to_owned()
             )
         );
         let poetry = "[tool.poetry]\nname = 'p'\nversion = '2'\n[tool.poetry.scripts]\np = 'p:main'\n[tool.poetry.dependencies]\npython = '^3.9'\nsix = '^1.2'\n";
         assert_eq!(
             metadata(&[("pyproject.toml", poetry)]).0,
-            "p-2.dist-info\nMetadata-Version: 2.1\nName: p\nVersion: 2\nRequires-Dist: six>=1.2,<2\n"
+            "p-2.dist-info\nMetadata-Version: 2.4\nName: p\nVersion: 2\nRequires-Dist: six>=1.2,<2\n"
         );
         let dynamic = "[project]\nname = 'd'\ndynamic = ['version']\n";
         let info = "Metadata-Version: 2.1\nName: d\nVersion: 9.1\n\nVersion: 1\n";
         assert!(metadata(&[("pyproject.toml", dynamic), ("PKG-INFO", info)]).0.contains("\nVersion: 9.1\n"));
         assert!(metadata(&[("pyproject.toml", dynamic)]).0.contains("\nVersion: 0\n"));
+        let stated = "[project]\nname = 'd'\nversion = '1'\ndescription = 'Does'\nlicense = 'MIT'\nauthors = [{name = 'A'}]\n\
+                      classifiers = ['X']\n[project.urls]\nHome = 'https://h.example'\n";
+        let headers =
+            "Summary: Does\nLicense-Expression: MIT\nAuthor: A\nClassifier: X\nProject-URL: Home, https://h.example\n";
+        assert!(metadata(&[("pyproject.toml", stated)]).0.ends_with(headers));
+        let info = "Name: d\nVersion: 1\nLicense-Expression: MIT\nClassifier: X\nClassifier: Y\nObsoletes: z\n\nText";
+        let headers = "\nVersion: 1\nLicense-Expression: MIT\nClassifier: X\nClassifier: Y\n";
+        assert!(metadata(&[("pyproject.toml", dynamic), ("PKG-INFO", info)]).0.ends_with(headers));
     }
 
     #[test]

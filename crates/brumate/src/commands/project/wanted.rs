@@ -10,7 +10,7 @@ use toml::Value;
 use super::{Project, poetry, requirement_files, strings};
 
 /// Extras and groups that are wanted without being named.
-const DEFAULTS: [&str; 3] = ["dev", "test", "tests"];
+const DEFAULTS: [&str; 4] = ["dev", "test", "testing", "tests"];
 /// Most requirements of a project.
 const MAX_PROJECT_REQUIREMENTS: usize = 5000;
 /// Most files in a directory of requirements that are looked at.
@@ -131,8 +131,7 @@ impl Project {
         stated.notes.extend(notes);
     }
 
-    /// Returns what the project requires, with the extras, groups and files of `selection`, and those that have the names `dev`, `test`
-    /// and `tests`.
+    /// Returns what the project requires, with the extras, groups and files of `selection`, and those that have a name of `DEFAULTS`.
     ///
     /// # Errors
     ///
@@ -369,6 +368,12 @@ mod tests {
         let info = "Name: d\nRequires-Dist: b>1\nRequires-Dist: t; (python_version > '3') and extra == 'test'\nRequires-Dist: s ; extra == \"docs\"\n\n";
         let dynamic = [("pyproject.toml", "[project]\nname = 'd'\ndynamic = ['dependencies']"), ("PKG-INFO", info)];
         assert_eq!(by_default(&dynamic), (texts(&["b>1"]), texts(&["t; (python_version > '3') (extra test)"])));
+        let lists = "b>1\n\n[test]\nt\n[:python_version < '4']\nm\n\n[docs:os_name == 'nt']\ns\n";
+        let egg = [("PKG-INFO", "Name: d\nProvides-Extra: test\n"), ("src/d.egg-info/requires.txt", lists)];
+        let required = texts(&["b>1", "m ; python_version < '4'"]);
+        assert_eq!(by_default(&egg), (required.clone(), texts(&["t (extra test)"])));
+        let newer = [("PKG-INFO", "Name: d\nRequires-Dist: n\n"), egg[1]];
+        assert_eq!(by_default(&newer), (texts(&["n"]), Vec::new()));
         let setup =
             "[options]\ninstall_requires = a; b>1\n[options.extras_require]\ntests =\n  c; os_name == 'nt'\n  d\n";
         let optional = ["c; os_name == 'nt' (extra tests)", "d (extra tests)"];

@@ -105,8 +105,7 @@ impl Tests {
         }
         let mut request = ScriptRequest::module("pytest");
         request.directory = PROJECT.to_owned();
-        // A module that such a project lacks is missing by mistake: no package takes its place.
-        request.without_installs = wanted.is_stated;
+        request.states_requirements = wanted.is_stated;
         let mut copies = Vec::new();
         let mut mount = |host: &Path, guest: &str, read_only: bool| {
             request.mounts.push(Mount { host: host.to_owned(), guest: guest.to_owned(), read_only });
