@@ -72,14 +72,7 @@ impl Project {
     ///
     /// A file with metadata cannot be read.
     pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
-        let read = |name: &str| -> anyhow::Result<String> {
-            let file = directory.join(name);
-            if file.is_file() {
-                read_text(&file, MAX_METADATA_BYTES).map_err(|error| anyhow!(error))
-            } else {
-                Ok(String::new())
-            }
-        };
+        let read = |name: &str| read_metadata(directory, name);
         let file = directory.join("pyproject.toml");
         let table = read("pyproject.toml")?.parse::<Table>();
         let table = table.with_context(|| format!("cannot read {}", file.display()))?;
@@ -142,6 +135,26 @@ impl Project {
             }
         }
         sources
+    }
+
+    /// Returns the options that the settings of pytest add to its command line, with blanks between them.
+    ///
+    /// # Errors
+    ///
+    /// A file with settings cannot be read.
+    fn pytest_options(&self) -> anyhow::Result<String> {
+        let mut found = Vec::new();
+        for keys in [&["tool", "pytest", "ini_options", "addopts"][..], &["tool", "pytest", "addopts"]] {
+            let value = self.at(keys);
+            found.extend(value.and_then(Value::as_str).map(str::to_owned));
+            found.extend(strings(value).map(str::to_owned));
+        }
+        found.extend(self.setup.value("tool:pytest", "addopts").map(str::to_owned));
+        for name in ["pytest.ini", ".pytest.ini", "tox.ini"] {
+            let settings = SetupConfig::parse(&read_metadata(&self.directory, name)?);
+            found.extend(settings.value("pytest", "addopts").map(str::to_owned));
+        }
+        Ok(found.join(" "))
     }
 
     /// Returns the value at these keys of `pyproject.toml`.
@@ -304,6 +317,16 @@ impl Project {
             group(name, &mut entries.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())));
         }
         text
+    }
+}
+
+/// Returns the text of a file of the project; without the file, an empty one.
+fn read_metadata(directory: &Path, name: &str) -> anyhow::Result<String> {
+    let file = directory.join(name);
+    if file.is_file() {
+        read_text(&file, MAX_METADATA_BYTES).map_err(|error| anyhow!(error))
+    } else {
+        Ok(String::new())
     }
 }
 

@@ -11,6 +11,13 @@ use super::{Project, poetry, requirement_files, strings};
 
 /// Extras and groups that are wanted without being named.
 const DEFAULTS: [&str; 4] = ["dev", "test", "testing", "tests"];
+/// Plugins of pytest by the start of their options. Settings of pytest that name one end its run when the plugin is missing.
+const PLUGINS: [(&str, &str); 4] = [
+    ("--asyncio-mode", "pytest-asyncio"),
+    ("--benchmark-", "pytest-benchmark"),
+    ("--cov", "pytest-cov"),
+    ("--timeout", "pytest-timeout"),
+];
 /// Most requirements of a project.
 const MAX_PROJECT_REQUIREMENTS: usize = 5000;
 /// Most files in a directory of requirements that are looked at.
@@ -177,6 +184,7 @@ impl Project {
         let has_own_tests = !groups.is_empty() || !extras.is_empty();
         self.add_files(selection.files, has_own_tests, &mut wanted)?;
         self.expand(&stated, &mut wanted);
+        self.add_plugins(&mut wanted)?;
         let count = wanted.required.len() + wanted.optional.len();
         if count > MAX_PROJECT_REQUIREMENTS {
             bail!("the project has {count} requirements; at most {MAX_PROJECT_REQUIREMENTS} can be installed");
@@ -236,6 +244,20 @@ impl Project {
         let mut files: Vec<PathBuf> = in_root.chain(below).collect();
         files.sort();
         files
+    }
+
+    /// Adds the plugins whose options the settings of pytest have, if no requirement names them.
+    fn add_plugins(&self, wanted: &mut Wanted) -> anyhow::Result<()> {
+        let options = self.pytest_options()?;
+        for (option, plugin) in PLUGINS {
+            let named = wanted.required.iter().chain(wanted.optional.iter().map(|(text, _)| text));
+            let mut names = named.filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string()));
+            let is_used = options.split_whitespace().any(|word| word.starts_with(option));
+            if is_used && !names.any(|name| name == plugin) {
+                wanted.optional.push((plugin.to_owned(), format!("options of pytest: {option}")));
+            }
+        }
+        Ok(())
     }
 
     /// Replaces requirements for the project itself by those of the extras that they name.
@@ -391,6 +413,24 @@ mod tests {
         let named = [directory.path().join("requirements/docs.txt")];
         let found = project.wanted(&Selection { files: &named, ..Selection::default() }).unwrap();
         assert_eq!((found.required, found.optional), (texts(&["a==1", "no"]), Vec::new()));
+    }
+
+    #[test]
+    fn plugins_are_added_whose_options_the_settings_have() {
+        let ini = "[pytest]\naddopts = -q --cov=x\n    --cov-report=html\n";
+        let cov = texts(&["pytest-cov (options of pytest: --cov)"]);
+        for (name, text) in [
+            ("tox.ini", ini),
+            ("pytest.ini", ini),
+            ("setup.cfg", "[tool:pytest]\naddopts = --cov\n"),
+            ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--cov -q'"),
+            ("pyproject.toml", "[tool.pytest]\naddopts = ['-q', '--cov=x']"),
+        ] {
+            assert_eq!(by_default(&[(name, text)]).1, cov, "{name}: {text}");
+        }
+        let named = "[project]\nname = 'x'\n[dependency-groups]\ntest = ['pytest_cov>=5']";
+        assert_eq!(by_default(&[("tox.ini", ini), ("pyproject.toml", named)]).1, ["pytest_cov>=5 (group test)"]);
+        assert!(by_default(&[("tox.ini", "[pytest]\naddopts = -q\n[other]\naddopts = --cov")]).1.is_empty());
     }
 
     #[test]
