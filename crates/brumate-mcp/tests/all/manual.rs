@@ -4,5 +4,6 @@
 
 mod application;
 mod callbacks;
+mod requests;
 mod state;
 mod verifier;
