@@ -92,10 +92,12 @@ fn published_wheels() {
     check("wheels.py", &[wheels()]);
 }
 
-#[test]
-#[ignore = "long tier"]
-fn published_wheels_that_use_numpy() {
-    check("numpy_wheels.py", &[wheels()]);
+mod long_tier {
+    #[test]
+    #[ignore = "long tier"]
+    fn published_wheels_that_use_numpy() {
+        super::check("numpy_wheels.py", &[super::wheels()]);
+    }
 }
 
 #[test]

@@ -84,11 +84,13 @@ macro_rules! modules {
             fn $case() {
                 super::run(stringify!($module), stringify!($case), super::MCP2);
             })+
-            $($(#[test]
-            #[ignore = "long tier"]
-            fn $long() {
-                super::run(stringify!($module), stringify!($long), super::MCP2);
-            })+)?
+            $(mod long_tier {
+                $(#[test]
+                #[ignore = "long tier"]
+                fn $long() {
+                    super::super::run(stringify!($module), stringify!($long), super::super::MCP2);
+                })+
+            })?
         })+
 
         #[test]

@@ -77,8 +77,10 @@ const STEPS: &[Step] = &[
                 "--locked",
                 "-p",
                 "brumate-mcp-oauth",
+                "-p",
+                "brumate-mcp",
                 "--features",
-                "keyring",
+                "brumate-mcp/keyring",
                 "-E",
                 "test(keyring)",
             ]);
