@@ -50,6 +50,7 @@ pub use keyring::KeyringTokenStore;
 pub use signing::SigningAlgorithm;
 pub use store::{FileTokenStore, MemoryTokenStore, StoredTokens, TokenStore, TokenStoreError};
 
+use challenge::Challenge;
 use futures::future::BoxFuture;
 use issuer::IssuerPin;
 use loopback::PageVisitor;
@@ -138,6 +139,9 @@ pub struct TokenChallenge {
     pub is_first: bool,
 }
 
+/// Most characters of a server's reason that an error quotes.
+const MAX_REASON: usize = 200;
+
 /// Bearer tokens that a function of the program provides (RFC 6750).
 ///
 /// ```no_run
@@ -188,7 +192,15 @@ impl Authorizer for Bearer {
     }
 
     fn challenged(&self, refusal: TokenChallenge) -> BoxFuture<'_, Result<(), AuthError>> {
-        Box::pin(async move { Err(AuthError(format!("the server refuses the token: HTTP {}", refusal.status))) })
+        Box::pin(async move {
+            let challenge = Challenge::bearer(refusal.challenges.iter().map(String::as_str));
+            let reason = challenge.get("error_description").map(|text| {
+                let text = text.chars().filter(|character| !character.is_control()).take(MAX_REASON);
+                format!(": {}", text.collect::<String>())
+            });
+            let reason = reason.unwrap_or_default();
+            Err(AuthError(format!("the server refuses the token: HTTP {}{reason}", refusal.status)))
+        })
     }
 }
 

@@ -163,14 +163,15 @@ impl<T> ClientBuilder<T> {
         self
     }
 
-    /// Sets a callback for the server's log messages, in their order. It must not block.
+    /// Sets a callback for the server's log messages, in their order. It must not block. Messages below
+    /// [`LogLevel::Info`] come only if [`log_level`](Self::log_level) asks for them.
     pub fn on_log(mut self, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
         self.on_log = Some(Arc::new(callback));
         self
     }
 
-    /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose, and
-    /// later ones send none.
+    /// Sets the lowest level of log messages that the server sends. Without it, servers before 2026-07-28 choose. Later
+    /// ones are asked for [`LogLevel::Info`] if there is a callback ([`on_log`](Self::on_log)), and send none otherwise.
     pub fn log_level(mut self, level: LogLevel) -> Self {
         self.log_level = Some(level);
         self
@@ -293,8 +294,11 @@ impl<T: Target> ClientBuilder<T> {
     /// [`ClientError::Unauthorized`] or [`ClientError::Authorization`] if it wants other credentials.
     pub async fn connect(self) -> Result<Client, ClientError> {
         let name = self.target.name();
+        let logs = self.on_log.is_some();
         let callbacks =
             Arc::new(Callbacks::new(self.implementation, self.input_callbacks, self.on_log, self.on_change));
+        // Since 2026-07-28 a server sends no log messages that nobody asks for.
+        let log_level = self.log_level.or(logs.then_some(LogLevel::Info));
         let newest = vec![ProtocolVersion::LATEST];
         let lifecycle = match self.protocol {
             Protocol::Auto => ClientLifecycleMode::Auto {
@@ -314,7 +318,7 @@ impl<T: Target> ClientBuilder<T> {
             let reason = format!("it did not answer within {:?}", self.connect_timeout);
             Err(ClientError::Connect { server: name.clone(), reason })
         })?;
-        let client = Client::of_running(running, callbacks, self.max_input_rounds, self.timeout, self.log_level);
+        let client = Client::of_running(running, callbacks, self.max_input_rounds, self.timeout, log_level);
         if let Some(level) = self.log_level.filter(|_| !client.inner.is_stateless_protocol && client.has("logging")) {
             client.set_log_level(level).await?;
         }

@@ -179,7 +179,7 @@ async fn a_refused_token_is_told_as_such() {
     let wrong = Bearer::new(|| async { Ok::<_, AuthError>("wrong".to_owned()) });
     let error = Client::http(servers.url()).auth(wrong).connect().await.unwrap_err();
     assert!(matches!(error, ClientError::Authorization(_)), "{error}");
-    assert_eq!(error.to_string(), "authorization: the server refuses the token: HTTP 401");
+    assert_eq!(error.to_string(), "authorization: the server refuses the token: HTTP 401: it is unknown");
     // In the middle of a connection, too.
     let client = connect(&servers, servers.oauth()).await.unwrap();
     servers.end_access();

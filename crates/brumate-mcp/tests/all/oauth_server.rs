@@ -286,7 +286,10 @@ impl State {
         let token = authorization.as_deref().and_then(|value| value.strip_prefix("Bearer "));
         let scope = token.and_then(|token| self.grants.lock().unwrap().access.get(token).cloned());
         let Some(scope) = scope else {
-            return refuse(StatusCode::UNAUTHORIZED, "error=\"invalid_token\", scope=\"read\"");
+            return refuse(
+                StatusCode::UNAUTHORIZED,
+                "error=\"invalid_token\", error_description=\"it is unknown\", scope=\"read\"",
+            );
         };
         if text.contains("\"name\":\"write\"") && !scope.split(' ').any(|scope| scope == "write") {
             return refuse(StatusCode::FORBIDDEN, "error=\"insufficient_scope\", scope=\"write\"");
