@@ -51,10 +51,9 @@ class _Imports:
     beyond = []
     # (library or "", module) that was looked for in vain.
     missing = set()
-    # Requirements by library, guarded imports by file, and plain ones.
+    # Requirements by library, and imports by file.
     declared = {}
     parsed = {}
-    plain = {}
     # Whether packages are installed in a directory.
     places = {}
 
@@ -253,64 +252,52 @@ def _is_needed(frame):
         return frame.f_locals.get("errors", "raise") == "raise"
     line, file = frame.f_lineno, frame.f_code.co_filename
     # Code that was made from a text has no file that could be read.
-    return file[:1] == "<" or not any([first <= line <= last for first, last in _attempts(file)])
+    return file[:1] == "<" or not _is_in(line, _imports_of(file)[0])
 
 
 def _is_plain(frame, name):
     """Whether a statement of this frame's file imports the module, and the file does not do without it."""
-    file = frame.f_code.co_filename
     if runs_a_module(frame):
         return True
-    found = _Imports.plain.get(file)
-    if found is None:
-        if len(_Imports.plain) >= MAX_PARSED:
-            _Imports.plain.clear()
-        try:
-            found = frozenset(_parse_plain(file))
-        except Exception:
-            found = frozenset()  # no file that could be read
-        _Imports.plain[file] = found
-    return name in found
+    try:
+        return name in _imports_of(frame.f_code.co_filename)[1]
+    except Exception:
+        return False  # no file that could be read
 
 
-def _attempts(file):
-    """The lines of a file in which a missing module is taken for an answer: (first, last) of each part."""
+def _imports_of(file):
+    """The lines of a file in which a missing module is taken for an answer: (first, last) of each part; and the modules
+    that its other lines import."""
     found = _Imports.parsed.get(file)
     if found is None:
         if len(_Imports.parsed) >= MAX_PARSED:
             _Imports.parsed.clear()
-        found = _Imports.parsed[file] = tuple(_attempts_of(_parse(file)))
+        found = _Imports.parsed[file] = _parse_imports(file)
     return found
 
 
-def _parse(file):
+def _parse_imports(file):
     with open(file, "rb") as source:
-        return ast.parse(source.read(MAX_SOURCE))
-
-
-def _parse_plain(file):
-    tree = _parse(file)
-    attempts = list(_attempts_of(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module]
-        else:
-            continue
-        if not any([first <= node.lineno <= last for first, last in attempts]):
-            yield from [name.partition(".")[0] for name in names]
-
-
-def _attempts_of(tree):
+        tree = ast.parse(source.read(MAX_SOURCE))
+    attempts, imports = [], []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Try, ast.TryStar)):
             handlers = [handler for handler in node.handlers if catches_import_error(handler.type)]
             if handlers and not any([_raises(handler) for handler in handlers]):
-                yield node.body[0].lineno, node.body[-1].end_lineno
+                attempts.append((node.body[0].lineno, node.body[-1].end_lineno))
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             if any([suppresses_import_error(item) for item in node.items]):
-                yield node.body[0].lineno, node.body[-1].end_lineno
+                attempts.append((node.body[0].lineno, node.body[-1].end_lineno))
+        elif isinstance(node, ast.Import):
+            imports += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imports.append((node.lineno, node.module))
+    plain = [name.partition(".")[0] for line, name in imports if not _is_in(line, attempts)]
+    return attempts, frozenset(plain)
+
+
+def _is_in(line, parts):
+    return any([first <= line <= last for first, last in parts])
 
 
 def _raises(handler):

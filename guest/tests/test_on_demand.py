@@ -93,7 +93,7 @@ class OnDemand(unittest.TestCase):
 
     def test_a_project_that_states_its_requirements_gets_what_it_imports_plainly(self):
         on_demand.start_run(stated=True)
-        on_demand._Imports.plain.clear()
+        on_demand._Imports.parsed.clear()
         self.has = {"od_one": "", "od_two": "value = 2", "od_three": "", "od_four": "", "od_five": "", "od_six": ""}
         file = os.path.join(self.host, "project.py")
         with open(file, "w") as source:

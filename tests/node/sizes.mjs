@@ -1,4 +1,4 @@
-// What a TypeScript SDK's client sees of messages of given sizes; the same as `tests/python/sizes.py`, which says what is printed.
+// Sends and receives messages of given sizes with a TypeScript SDK's client. Steps and output are those of `tests/python/sizes.py`.
 
 import { connect, options } from './clients.mjs';
 

@@ -1,9 +1,9 @@
-"""What the Python SDK's client sees of messages of given sizes: the example `interop` of `brumate-mcp` over one transport.
+"""Sends and receives messages of given sizes with the Python SDK's client, from the example `interop` of `brumate-mcp`.
 
     python sizes.py --transport stdio|http --era legacy|modern --steps JSON --target COMMAND…|ADDRESS
 
-A step is `["answer", letters, log messages before it]` or `["request", letters]`. Each has a connection of its own, which is used for
-one more call. Prints a JSON object for each step: `said` is `ok` or the error, `goes_on` says whether that other call was answered.
+A step is `["answer", letters, log messages before it]` or `["request", letters]`. Each step has its own connection, on which one
+more call follows. Prints a JSON object for each step: `said` is `ok` or the error, `goes_on` says whether the last call was answered.
 """
 
 from __future__ import annotations

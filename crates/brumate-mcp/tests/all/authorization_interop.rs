@@ -48,9 +48,21 @@ fn mcp2_legacy() {
     python("BRUMATE_TEST_PYTHON_MCP2", "legacy");
 }
 
+/// The command line of the Inspector, which keeps its state below `home`.
+pub(crate) fn inspector_command(home: &Path) -> Command {
+    let modules = variable("BRUMATE_TEST_INSPECTOR");
+    let mut command = Command::new(modules.join("node/bin/node"));
+    command
+        .arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"))
+        .arg("--cli")
+        .env("HOME", home)
+        .env("MCP_INSPECTOR_SECRET_STORE", "memory")
+        .stdin(Stdio::null());
+    command
+}
+
 #[test]
 fn inspector() {
-    let modules = variable("BRUMATE_TEST_INSPECTOR");
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = Command::new(examples().join("authorization"));
     let server = server.arg("127.0.0.1:0").arg(directory.path().join("auth")).stderr(Stdio::piped()).spawn();
@@ -62,15 +74,12 @@ fn inspector() {
     let script = format!("#!/bin/sh\nexec python3 -B '{}' \"$@\"\n", scripts().join("person.py").display());
     std::fs::write(&browser, script).expect("a script");
     std::fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a mode");
-    let output = Command::new(modules.join("node/bin/node"))
-        .arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"))
-        .args(["--cli", &format!("{}/mcp", url.trim()), "--transport", "http", "--format", "json"])
+    let output = inspector_command(directory.path())
+        .arg(format!("{}/mcp", url.trim()))
+        .args(["--transport", "http", "--format", "json"])
         .args(["--callback-url", "http://127.0.0.1:0/oauth/callback", "--method", "tools/call", "--tool-name", "who"])
-        .env("HOME", directory.path())
         .env("BROWSER", &browser)
         .env("MCP_AUTO_OPEN_ENABLED", "true")
-        .env("MCP_INSPECTOR_SECRET_STORE", "memory")
-        .stdin(Stdio::null())
         .output()
         .expect("the Inspector runs");
     let text = text(&output);

@@ -98,7 +98,7 @@ fn serve(transport: &str) -> (Option<Running>, Vec<String>) {
     (Some(running), vec![address.trim().to_owned()])
 }
 
-/// The command of a client's script: `tests/python/NAME.py` or `tests/node/NAME.mjs`.
+/// Returns the command that runs a client's script: `tests/python/NAME.py` or `tests/node/NAME.mjs`.
 fn client_command(client: &Client, script: &str) -> Command {
     let Client(name, variable, major) = client;
     let Some(place) = std::env::var_os(variable).map(PathBuf::from) else {
@@ -116,7 +116,7 @@ fn client_command(client: &Client, script: &str) -> Command {
     }
 }
 
-/// What a client found.
+/// Runs a client. Returns its result for each area.
 fn found(client: &Client, transport: &str, era: &str, failing: &[&str]) -> Map<String, Value> {
     let name = client.0;
     let (_server, target) = serve(transport);

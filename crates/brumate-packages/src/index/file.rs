@@ -50,7 +50,7 @@ pub struct IndexFile {
 }
 
 impl IndexFile {
-    /// Makes a file of which its source states nothing else.
+    /// Makes a file from its name and URL. Everything else is unknown.
     pub(crate) fn new(filename: String, url: Url, origin: Arc<Origin>) -> Self {
         Self {
             filename,

@@ -130,7 +130,7 @@ impl Lock {
         toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
     }
 
-    /// Returns the number of packages, each of which is a wheel.
+    /// Counts the packages: the wheels in the lock.
     pub(crate) fn packages(&self) -> usize {
         self.files.iter().filter(|entry| entry.kind == FileKind::Wheel).count()
     }

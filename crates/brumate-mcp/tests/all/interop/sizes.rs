@@ -2,9 +2,8 @@
 //! messages" of `docs/sdk.md`. `tests/python/sizes.py` and `tests/node/sizes.mjs` are the clients.
 
 use super::{Client, PY1, PY2, TS1, TS2, client_command, serve};
+use crate::authorization_interop::inspector_command;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// Bytes of a message that are not the text of a call or of its result, at most.
 const AROUND: usize = 2048;
@@ -84,10 +83,6 @@ fn typescript_2() {
 
 #[test]
 fn inspector() {
-    let variable = "BRUMATE_TEST_INSPECTOR";
-    let Some(modules) = std::env::var_os(variable).map(PathBuf::from) else {
-        panic!("{variable} is not set; `cargo xtask test` sets it")
-    };
     let home = tempfile::tempdir().expect("a directory");
     for (transport, letters, told) in [
         ("stdio", 10 * MIB - AROUND, "\"xxx"),
@@ -98,15 +93,10 @@ fn inspector() {
         if transport == "http" {
             target = vec![format!("{}/mcp", target[0]), "--transport".to_owned(), "http".to_owned()];
         }
-        let output = Command::new(modules.join("node/bin/node"))
-            .arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"))
-            .arg("--cli")
+        let output = inspector_command(home.path())
             .args(target)
             .args(["--format", "json", "--method", "tools/call", "--tool-name", "letters", "--tool-arg"])
             .arg(format!("number={letters}"))
-            .env("HOME", home.path())
-            .env("MCP_INSPECTOR_SECRET_STORE", "memory")
-            .stdin(Stdio::null())
             .output()
             .expect("the Inspector runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

@@ -249,14 +249,13 @@ impl Project {
     /// Adds the plugins whose options the settings of pytest have, if no requirement names them.
     fn add_plugins(&self, wanted: &mut Wanted) -> anyhow::Result<()> {
         let options = self.pytest_options()?;
-        for (option, plugin) in PLUGINS {
-            let named = wanted.required.iter().chain(wanted.optional.iter().map(|(text, _)| text));
-            let mut names = named.filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string()));
-            let is_used = options.split_whitespace().any(|word| word.starts_with(option));
-            if is_used && !names.any(|name| name == plugin) {
-                wanted.optional.push((plugin.to_owned(), format!("options of pytest: {option}")));
-            }
-        }
+        let is_used = |option: &str| options.split_whitespace().any(|word| word.starts_with(option));
+        let named = wanted.required.iter().chain(wanted.optional.iter().map(|(text, _)| text));
+        let names = named.filter_map(|text| Some(text.parse::<Requirement>().ok()?.name.to_string()));
+        let names: BTreeSet<String> = names.collect();
+        let missing = PLUGINS.into_iter().filter(|(option, plugin)| is_used(option) && !names.contains(*plugin));
+        let missing = missing.map(|(option, plugin)| (plugin.to_owned(), format!("options of pytest: {option}")));
+        wanted.optional.extend(missing);
         Ok(())
     }
 
