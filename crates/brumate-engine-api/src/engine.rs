@@ -1,24 +1,21 @@
 //! The engine: it makes machines and sessions, and prepares what is mounted in them.
 
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 
+use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::{EngineError, Image, Layer, LayerId, Machine, MachineSpec, Preparing, Session};
 
-/// Boxed future: engines are used as trait objects.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 /// Maker of machines and sessions.
+#[async_trait]
 pub trait Engine: Send + Sync {
     /// Makes a fresh machine.
     ///
     /// # Errors
     ///
     /// Any [`EngineError`]: no process, no memory, no sandbox on this host.
-    fn machine(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>>;
+    async fn machine(&self, spec: MachineSpec) -> Result<Box<dyn Machine>, EngineError>;
 
     /// Makes bundle wheels and what they require ready to be imported. The first time this may compile them, which
     /// takes seconds; afterwards it costs next to nothing.
@@ -26,7 +23,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// [`EngineError::Compile`] above all.
-    fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>>;
+    async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError>;
 
     /// Returns a receiver of the work that runs wait for at present: above all, modules that are compiled. Default: `None`, an engine
     /// whose runs wait for nothing.
@@ -39,8 +36,8 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// As [`Engine::prepare`].
-    fn prepare_layers<'a>(&'a self, _layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Ok(()) })
+    async fn prepare_layers(&self, _layers: &[Layer]) -> Result<(), EngineError> {
+        Ok(())
     }
 
     /// Names the distributions of which something may be imported in `image` and whose place one of `layers` takes: a machine of
@@ -57,22 +54,20 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// When one of its modules cannot be imported, above all.
-    fn prewarm<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Ok(()) })
+    async fn prewarm(&self, _image: &Image) -> Result<(), EngineError> {
+        Ok(())
     }
 
     /// Removes an image, and what was started of it. Machines that are in use live on. Default: nothing happens.
-    fn remove_image<'a>(&'a self, _image: &'a Image) -> BoxFuture<'a, ()> {
-        Box::pin(async {})
-    }
+    async fn remove_image(&self, _image: &Image) {}
 
     /// Compiles a wheel's Python files to bytecode, as [`Layer::bytecode`] wants it.
     ///
     /// # Errors
     ///
     /// [`EngineError::Layer`] when the wheel cannot be mounted, and those of [`Engine::machine`].
-    fn bytecode<'a>(&'a self, _layer: &'a Layer) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
-        Box::pin(async { Err(EngineError::Unavailable("this engine makes no bytecode".to_owned())) })
+    async fn bytecode(&self, _layer: &Layer) -> Result<Vec<u8>, EngineError> {
+        Err(EngineError::Unavailable("this engine makes no bytecode".to_owned()))
     }
 
     /// Lists the layers of the session that is hibernated in a file: [`Engine::resume`] wants them in `spec`.
@@ -80,8 +75,8 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// As [`Engine::resume`].
-    fn layers_of<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Result<Vec<LayerId>, EngineError>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn layers_of(&self, _path: &Path) -> Result<Vec<LayerId>, EngineError> {
+        Ok(Vec::new())
     }
 
     /// Makes a fresh session.
@@ -89,7 +84,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Those of [`Engine::machine`].
-    fn session(&self, spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>>;
+    async fn session(&self, spec: MachineSpec) -> Result<Box<dyn Session>, EngineError>;
 
     /// Resumes the session that is hibernated in the file `path`, which stays. `spec.image` is ignored: a session resumes from the image
     /// that it began with.
@@ -98,7 +93,7 @@ pub trait Engine: Send + Sync {
     ///
     /// [`EngineError::Outdated`] when what it began with cannot be had any more, [`EngineError::Image`] when the file is damaged,
     /// [`EngineError::Io`] when it cannot be read; those of [`Engine::machine`].
-    fn resume<'a>(&'a self, path: &'a Path, spec: MachineSpec) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>>;
+    async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<Box<dyn Session>, EngineError>;
 
     /// Checks whether [`Engine::resume`] would find what the session in the file `path` began with, with this
     /// [`MachineSpec::private_image`]. Starts nothing.
@@ -106,12 +101,8 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// As [`Engine::resume`], above all [`EngineError::Outdated`].
-    fn can_resume<'a>(
-        &'a self,
-        _path: &'a Path,
-        _private_image: Option<&'a Path>,
-    ) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Ok(()) })
+    async fn can_resume(&self, _path: &Path, _private_image: Option<&Path>) -> Result<(), EngineError> {
+        Ok(())
     }
 
     /// Makes a fresh session with the files that the one in the file `path` has in its working directory, and nothing else of it. For
@@ -120,11 +111,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// [`EngineError::Outdated`] when its files cannot be read either; those of [`Engine::resume`].
-    fn recover<'a>(
-        &'a self,
-        _path: &'a Path,
-        _spec: MachineSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async { Err(EngineError::Unavailable("this engine recovers no files".to_owned())) })
+    async fn recover(&self, _path: &Path, _spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
+        Err(EngineError::Unavailable("this engine recovers no files".to_owned()))
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::LayerId;
+
 /// Reason why a machine has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExitReason {
@@ -122,17 +124,44 @@ pub enum EngineError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A wheel cannot be mounted; the machine is as it was.
-    #[error("{0}")]
-    Layer(String),
-    /// A wheel or the interpreter could not be compiled.
-    #[error("could not compile: {0}")]
-    Compile(String),
+    #[error("cannot mount {name}: {reason}")]
+    Layer {
+        /// The wheel's file name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A hibernated session needs wheels that the caller did not give.
+    #[error("the session cannot be resumed: it needs {}", names(layers))]
+    MissingLayers {
+        /// The missing wheels.
+        layers: Vec<LayerId>,
+    },
+    /// A module of the interpreter or of a wheel could not be compiled.
+    #[error("could not compile: {name}: {reason}")]
+    Compile {
+        /// Name of the module.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// The host refused something.
     #[error("the host refused: {0}")]
     Io(#[source] HostError),
-    /// There is no engine on this host.
+    /// The engine cannot make a machine on this host; the text says why.
     #[error("the sandbox is not available: {0}")]
     Unavailable(String),
+}
+
+/// Most names in one message.
+const MAX_NAMES: usize = 5;
+
+fn names(layers: &[LayerId]) -> String {
+    let named: Vec<&str> = layers.iter().take(MAX_NAMES).map(|layer| &layer.name[..]).collect();
+    match layers.len().saturating_sub(MAX_NAMES) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 /// Reason why a file of a session could not be read or written.

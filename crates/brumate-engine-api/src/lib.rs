@@ -23,7 +23,7 @@ mod outcome;
 mod preparing;
 mod session;
 
-pub use engine::{BoxFuture, Engine};
+pub use engine::Engine;
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
 pub use execute::{Analysis, COMMAND_NAME, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
@@ -38,7 +38,7 @@ pub use machine::{InterruptHandle, Machine};
 pub use machine_spec::{MachineSpec, MessagePipes, Mount};
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
 pub use preparing::Preparing;
-pub use session::{CellAndFiles, Session};
+pub use session::{CellAndFiles, Session, SessionFiles, SessionTransaction};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

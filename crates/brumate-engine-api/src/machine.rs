@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::sync::mpsc;
 
-use crate::{Analysis, BoxFuture, EngineError, Event, Execute, FileChunk, InstallAnswer, Layer, Outcome};
+use crate::{Analysis, EngineError, Event, Execute, FileChunk, InstallAnswer, Layer, Outcome};
 
 /// One interpreter in its own process. Dropping it ends the process.
+#[async_trait]
 pub trait Machine: Send {
     /// Finds the imports of `code` with the guest's own parser. Runs nothing of it.
     ///
     /// # Errors
     ///
     /// [`EngineError::MachineExited`] when the parser brings the machine down.
-    fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>>;
+    async fn analyze(&mut self, code: &str) -> Result<Analysis, EngineError>;
 
     /// Mounts layers: imports find them from now on.
     ///
     /// # Errors
     ///
     /// [`EngineError::Layer`] when one cannot be mounted; none is then.
-    fn mount<'a>(&'a mut self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>>;
+    async fn mount(&mut self, layers: &[Layer]) -> Result<(), EngineError>;
 
     /// Runs code. Events come while it runs and are complete when the future is ready; it enforces the limits of
     /// the machine's [`MachineSpec`](crate::MachineSpec).
@@ -28,11 +30,7 @@ pub trait Machine: Send {
     /// # Errors
     ///
     /// [`EngineError::MachineExited`] when the machine did not survive. An exception of the guest is an [`Outcome`].
-    fn execute<'a>(
-        &'a mut self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-    ) -> BoxFuture<'a, Result<Outcome, EngineError>>;
+    async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError>;
 
     /// Reads at most `length` bytes of a guest file, and never more than [`MAX_FILE_CHUNK`](crate::MAX_FILE_CHUNK), from
     /// `offset` on.
@@ -40,13 +38,8 @@ pub trait Machine: Send {
     /// # Errors
     ///
     /// [`EngineError::File`] when it cannot be read, [`EngineError::MachineExited`] when the machine has ended.
-    fn read_file<'a>(
-        &'a mut self,
-        _path: &'a str,
-        _offset: u64,
-        _length: usize,
-    ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
-        Box::pin(async { Err(EngineError::Unavailable("this engine reads no files".to_owned())) })
+    async fn read_file(&mut self, _path: &str, _offset: u64, _length: usize) -> Result<FileChunk, EngineError> {
+        Err(EngineError::Unavailable("this engine reads no files".to_owned()))
     }
 
     /// Makes a handle that stops the machine from elsewhere.

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use brumate_engine::api::Machine as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Execute, ExecuteMode, Image, MachineSpec};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
+use brumate_engine::client::{EngineError, Sandbox, SandboxConfig, Session};
 
 /// Runs measured, unless the command line says otherwise.
 const COUNT: usize = 500;
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(count: usize) -> Result<(), Error> {
+async fn run(count: usize) -> Result<(), EngineError> {
     let cache_dir: PathBuf = std::env::var_os("BRUMATE_CACHE_DIR").map(Into::into).unwrap_or_default();
     for image in [Image::plain(), Image::data()] {
         for ready in [0, 2] {
@@ -64,7 +66,7 @@ async fn run(count: usize) -> Result<(), Error> {
 }
 
 /// The notebook's image: a new session to its first cell's result, and later cells.
-async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), Error> {
+async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), EngineError> {
     let image = Image::notebook();
     let sandbox = Sandbox::start(SandboxConfig { cache_dir, ..SandboxConfig::default() }).await?;
     sandbox.warm(&image).await?;
@@ -94,7 +96,7 @@ async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-async fn cell(session: &Session) -> Result<(), Error> {
+async fn cell(session: &Session) -> Result<(), EngineError> {
     let (events, _) = tokio::sync::mpsc::channel(16);
     session
         .execute(Execute { code: "1+1".to_owned(), mode: ExecuteMode::NotebookCell, ..Execute::default() }, events)
@@ -102,7 +104,7 @@ async fn cell(session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-async fn first_result(sandbox: &Sandbox, image: &Image) -> Result<Duration, Error> {
+async fn first_result(sandbox: &Sandbox, image: &Image) -> Result<Duration, EngineError> {
     let begin = Instant::now();
     let mut machine = sandbox.machine(MachineSpec { image: image.clone(), ..MachineSpec::default() }).await?;
     let (events, _) = tokio::sync::mpsc::channel(16);

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Execute, ExecuteMode, Image, MachineSpec};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
+use brumate_engine::client::{EngineError, Sandbox, SandboxConfig, Session};
 
 /// Live sessions in the end, unless the command line says otherwise.
 const LIVE: usize = 2000;
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
     let done = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(Error::from)
+        .map_err(EngineError::from)
         .and_then(|runtime| runtime.block_on(run(live)));
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(live: usize) -> Result<(), Error> {
+async fn run(live: usize) -> Result<(), EngineError> {
     let cache_dir: PathBuf = std::env::var_os("BRUMATE_CACHE_DIR").map(Into::into).unwrap_or_default();
     let sandbox =
         Sandbox::start(SandboxConfig { cache_dir: cache_dir.clone(), ready: 0, ..SandboxConfig::default() }).await?;
@@ -73,7 +74,7 @@ async fn run(live: usize) -> Result<(), Error> {
 }
 
 /// Memory of idle sessions.
-async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), Error> {
+async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), EngineError> {
     tokio::time::sleep(IDLE).await;
     let before = memory_of_all();
     let mut sessions = Vec::new();
@@ -89,7 +90,7 @@ async fn weigh(sandbox: &Sandbox, image: &Image) -> Result<(), Error> {
 }
 
 /// Size and times of hibernated sessions.
-async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), Error> {
+async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), EngineError> {
     let path = directory.join("bench.session");
     let (mut hibernate, mut wake, mut size) = (Vec::new(), Vec::new(), 0);
     for _ in 0..SAMPLES {
@@ -114,7 +115,7 @@ async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), Error> {
 }
 
 /// Latency beside more and more live sessions.
-async fn crowd(sandbox: &Sandbox, live: usize) -> Result<(), Error> {
+async fn crowd(sandbox: &Sandbox, live: usize) -> Result<(), EngineError> {
     let image = Image::data();
     let mut sessions: Vec<Session> = Vec::new();
     for step in STEPS.into_iter().filter(|&step| step <= live) {
@@ -153,11 +154,11 @@ async fn crowd(sandbox: &Sandbox, live: usize) -> Result<(), Error> {
     Ok(())
 }
 
-async fn begin(sandbox: &Sandbox, image: &Image) -> Result<Session, Error> {
+async fn begin(sandbox: &Sandbox, image: &Image) -> Result<Session, EngineError> {
     sandbox.session(MachineSpec { image: image.clone(), ..MachineSpec::default() }).await
 }
 
-async fn cell(session: &Session, code: &str) -> Result<(), Error> {
+async fn cell(session: &Session, code: &str) -> Result<(), EngineError> {
     let (events, _) = tokio::sync::mpsc::channel(16);
     session.execute(Execute { code: code.to_owned(), mode: ExecuteMode::Cell, ..Execute::default() }, events).await?;
     Ok(())

@@ -1,7 +1,7 @@
 //! CPython in wasmtime: the engine of Brumate.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), brumate_engine::client::Error> {
+//! # async fn example() -> Result<(), brumate_engine::client::EngineError> {
 //! use brumate_engine::api::{Execute, MachineSpec};
 //! use brumate_engine::client::{Sandbox, SandboxConfig};
 //!

@@ -4,14 +4,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures::future::BoxFuture;
 use rustix::pipe::PipeFlags;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// Starts machines, each with the same server in it.
+#[async_trait]
 pub trait Launcher: Send + Sync + 'static {
     /// Starts a machine. Its server may not be ready when this returns. When the future is dropped, it leaves no machine behind.
-    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>>;
+    async fn launch(&self) -> Result<Machine, LaunchError>;
 
     /// Returns a number that changes with the program of the servers. A machine that was started ahead of its session is used only if the
     /// number is the same. By default it never changes.

@@ -197,7 +197,9 @@ impl PackagedMachine {
     ) -> Result<PackagedMachine, RunError> {
         match machine {
             Ok(machine) => Ok(PackagedMachine::Machine(machine, requests, installation)),
-            Err(EngineError::Layer(error)) => Ok(PackagedMachine::Unavailable(Preparation::InstallError(error))),
+            Err(error @ EngineError::Layer { .. }) => {
+                Ok(PackagedMachine::Unavailable(Preparation::InstallError(error.to_string())))
+            }
             Err(error) => Err(RunError::Engine(error)),
         }
     }

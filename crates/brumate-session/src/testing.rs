@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use brumate_engine_api::{
-    BoxFuture, Ended, Engine, EngineError, Execute, Image, Layer, Machine, MachineSpec, Outcome, Preparing, Session,
-    StopReason,
+    Ended, Engine, EngineError, Execute, Image, Layer, Machine, MachineSpec, Outcome, Preparing, Session, StopReason,
 };
 use tokio::sync::watch;
 
@@ -168,46 +168,29 @@ impl FakeEngine {
     }
 }
 
+#[async_trait]
 impl Engine for FakeEngine {
-    fn machine(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Machine>, EngineError>> {
-        Box::pin(async move { Ok(Box::new(self.fake_machine()) as Box<dyn Machine>) })
+    async fn machine(&self, _spec: MachineSpec) -> Result<Box<dyn Machine>, EngineError> {
+        Ok(Box::new(self.fake_machine()) as Box<dyn Machine>)
     }
 
-    fn session(&self, _spec: MachineSpec) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async move {
-            Ok(Box::new(FakeSession::new(self.fake_machine(), FakeSessionState::default())) as Box<dyn Session>)
-        })
+    async fn session(&self, _spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
+        Ok(Box::new(FakeSession::new(self.fake_machine(), FakeSessionState::default())) as Box<dyn Session>)
     }
 
-    fn resume<'a>(
-        &'a self,
-        path: &'a Path,
-        _spec: MachineSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async move {
-            self.check_version()?;
-            let state = FakeSessionState::read(path)?;
-            Ok(Box::new(FakeSession::new(self.fake_machine(), state)) as Box<dyn Session>)
-        })
+    async fn resume(&self, path: &Path, _spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
+        self.check_version()?;
+        let state = FakeSessionState::read(path)?;
+        Ok(Box::new(FakeSession::new(self.fake_machine(), state)) as Box<dyn Session>)
     }
 
-    fn can_resume<'a>(
-        &'a self,
-        _path: &'a Path,
-        _private_image: Option<&'a Path>,
-    ) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { self.check_version() })
+    async fn can_resume(&self, _path: &Path, _private_image: Option<&Path>) -> Result<(), EngineError> {
+        self.check_version()
     }
 
-    fn recover<'a>(
-        &'a self,
-        path: &'a Path,
-        _spec: MachineSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async move {
-            let state = FakeSessionState { files: FakeSessionState::read(path)?.files, ..FakeSessionState::default() };
-            Ok(Box::new(FakeSession::new(self.fake_machine(), state)) as Box<dyn Session>)
-        })
+    async fn recover(&self, path: &Path, _spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
+        let state = FakeSessionState { files: FakeSessionState::read(path)?.files, ..FakeSessionState::default() };
+        Ok(Box::new(FakeSession::new(self.fake_machine(), state)) as Box<dyn Session>)
     }
 
     fn replaced_packages(&self, _image: &Image, _layers: &[Layer]) -> Vec<String> {
@@ -219,11 +202,9 @@ impl Engine for FakeEngine {
         Some(self.state.preparing.subscribe())
     }
 
-    fn prepare<'a>(&'a self, wheels: &'a [String]) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move {
-            let mut prepared = self.state.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-            prepared.extend_from_slice(wheels);
-            Ok(())
-        })
+    async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError> {
+        let mut prepared = self.state.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        prepared.extend_from_slice(wheels);
+        Ok(())
     }
 }

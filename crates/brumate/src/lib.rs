@@ -33,9 +33,9 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 #[doc(hidden)]
-pub mod directories;
+pub mod bundle;
 #[doc(hidden)]
-pub mod engine;
+pub mod directories;
 mod library;
 #[doc(hidden)]
 pub mod mounts;

@@ -40,7 +40,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
 
-use brumate::engine;
+use brumate::bundle;
 
 use crate::cli::{BundleAction, BundleArgs, Cli, Mode};
 use crate::commands::print_error;

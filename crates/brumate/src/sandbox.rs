@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use brumate_engine::client::{StartMode, Tiers};
+use brumate_engine::client::{LocalEngine, SandboxConfig, StartMode, Tiers};
 use brumate_engine_api::Image;
 use brumate_packages::Requirement;
 use brumate_session::packages::{Installation, PackageEvent, Packages};
 use brumate_session::{ImageBuilder, Runner};
 
-use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
+use crate::bundle::bundle;
 use crate::progress;
 use crate::settings::Settings;
 
@@ -22,15 +22,12 @@ pub(crate) struct Sandbox {
 
 /// Makes the sandbox of a command. Its processes start with the first run.
 pub(crate) fn sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    make(settings, LocalEngineConfig::default())
+    make(settings, SandboxConfig::default())
 }
 
 /// Makes the sandbox of a server. It compiles new modules quickly first, and optimizes them in the background.
 pub(crate) fn server_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
-    make(
-        settings,
-        LocalEngineConfig { start: StartMode::Quick, tiers: Tiers::Background, ..LocalEngineConfig::default() },
-    )
+    make(settings, SandboxConfig { start: StartMode::Quick, tiers: Tiers::Background, ..SandboxConfig::default() })
 }
 
 /// Makes the sandbox of a command with one run. A later process optimizes modules that the run has compiled quickly, unless
@@ -49,11 +46,11 @@ pub(crate) fn python_server_sandbox(settings: &Settings, many: bool) -> anyhow::
 /// Makes a sandbox that keeps no machines ready. It starts the zygotes of the images that are used, and no others.
 fn unpooled(settings: &Settings, start: StartMode, tiers: Tiers) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));
-    let config = LocalEngineConfig { start, lazy: true, progress, tiers, ..LocalEngineConfig::default() };
+    let config = SandboxConfig { start, lazy: true, progress, tiers, ..SandboxConfig::default() };
     make(&Settings { ready: 0, ..settings.clone() }, config)
 }
 
-fn make(settings: &Settings, mut config: LocalEngineConfig) -> anyhow::Result<Sandbox> {
+fn make(settings: &Settings, mut config: SandboxConfig) -> anyhow::Result<Sandbox> {
     config.cache_dir = settings.cache_dir.clone();
     config.bundle_file = settings.bundle_file.clone();
     config.require_jail = settings.require_jail;
@@ -98,7 +95,7 @@ pub(crate) async fn warm_dependencies(
     }
     let image = own_image(dependencies, &installation);
     // A package whose import fails here is still installed.
-    match sandbox.engine.warm(&image).await {
+    match sandbox.engine.sandbox().await?.warm(&image).await {
         Ok(()) => sandbox.runner.set_own_image(image),
         Err(error) => tracing::warn!(%error, "no image was built of the packages of --deps"),
     }

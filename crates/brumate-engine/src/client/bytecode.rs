@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Sandbox;
-use super::error::{Error, cut};
-use crate::api::{Ended, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, MachineSpec, Outcome};
+use super::error::cut;
+use crate::api::{
+    Ended, EngineError, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, Machine as _, MachineSpec, Outcome,
+};
 use crate::code::compile::{self, MAX_MODULE};
 use crate::memory::Mapped;
 use brumate_vfs::{Archive, ArchiveLimits};
@@ -28,13 +30,13 @@ impl Sandbox {
     /// left out.
     ///
     /// # Errors
-    /// [`Error::Layer`] when the wheel cannot be mounted, or compiling it takes too long; those of [`Sandbox::machine`].
-    pub async fn bytecode(&self, layer: &Layer) -> Result<Vec<u8>, Error> {
+    /// [`EngineError::Layer`] when the wheel cannot be mounted, or compiling it takes too long; those of [`Sandbox::machine`].
+    pub async fn bytecode(&self, layer: &Layer) -> Result<Vec<u8>, EngineError> {
         let limits = Limits { wall: TIME, cpu: TIME, file_bytes: 2 * MAX_BYTECODE, ..Limits::default() };
         let alone = Layer { bytecode: None, ..layer.clone() };
         let spec = MachineSpec { image: Image::plain(), limits, layers: vec![alone], ..MachineSpec::default() };
         let mut machine = self.machine_of(&Image::plain(), spec).await?;
-        let failed = |reason: String| Error::Layer { name: layer.name.clone(), reason };
+        let failed = |reason: String| EngineError::Layer { name: layer.name.clone(), reason };
         let code = format!("from _brumate.bytecode import make\nmake({TARGET:?})");
         let (events, _) = tokio::sync::mpsc::channel(1);
         let outcome = machine.execute(Execute { code, ..Execute::default() }, events).await;
@@ -73,14 +75,14 @@ impl Sandbox {
     /// the program that imports it gets the error.
     ///
     /// # Errors
-    /// [`Error::Layer`] when a wheel cannot be read.
-    pub async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), Error> {
+    /// [`EngineError::Layer`] when a wheel cannot be read.
+    pub async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {
         for layer in layers {
             let (own, cache) = (layer.clone(), self.shared.cache.clone());
             let found = tokio::task::spawn_blocking(move || {
                 let mut modules = native_modules(&own)?;
                 modules.retain(|(_, bytes)| cache.get(&compile::key(bytes)).is_none());
-                Ok::<_, Error>(modules)
+                Ok::<_, EngineError>(modules)
             });
             let modules = found.await.map_err(std::io::Error::other)??;
             let jobs = modules.iter().map(|(path, bytes)| async move {
@@ -105,8 +107,8 @@ fn is_bytecode(bytes: &Arc<Vec<u8>>) -> bool {
 }
 
 /// Path and content of the native modules of a wheel.
-fn native_modules(layer: &Layer) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let failed = |reason: String| Error::Layer { name: layer.name.clone(), reason };
+fn native_modules(layer: &Layer) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
+    let failed = |reason: String| EngineError::Layer { name: layer.name.clone(), reason };
     let mapped = Mapped::new(&layer.archive, 0, layer.archive.metadata()?.len())?;
     let archive = Archive::new(Arc::new(mapped)).map_err(|error| failed(error.to_string()))?;
     let is_module = |&(path, size): &(&[u8], u64)| path.ends_with(b".so") && size <= MAX_MODULE as u64;
@@ -123,10 +125,10 @@ fn native_modules(layer: &Layer) -> Result<Vec<(String, Vec<u8>)>, Error> {
 ///
 /// # Errors
 /// When it is not there, or larger than a module may be.
-pub(super) async fn module_of(layer: &Layer, path: &str) -> Result<Vec<u8>, Error> {
+pub(super) async fn module_of(layer: &Layer, path: &str) -> Result<Vec<u8>, EngineError> {
     let (archive, path) = (layer.archive.clone(), path.to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        let unreadable = |reason: String| Error::Layer { name: path.clone(), reason };
+        let unreadable = |reason: String| EngineError::Layer { name: path.clone(), reason };
         let mapped = Mapped::new(&archive, 0, archive.metadata()?.len())?;
         let archive = Archive::with_limits(Arc::new(mapped), &ArchiveLimits::default());
         let archive = archive.map_err(|error| unreadable(error.to_string()))?;

@@ -17,12 +17,12 @@ use tokio::sync::{Semaphore, watch};
 
 use super::channel::pair;
 use super::compiler_process::{Failure, Process};
-use super::error::Error;
 use super::memory_file::{MAX_CODE, memory_file, seal};
 use super::progress::{ProgressFn, report_to};
 use super::spawn::spawn;
 use super::turns::Turns;
 use super::unoptimized::Unoptimized;
+use crate::api::EngineError;
 use crate::code::cache::ModuleCache;
 pub(crate) use crate::code::compile::Trust;
 use crate::code::compile::{self, ModuleKind, Tier};
@@ -123,7 +123,7 @@ pub(crate) struct CompileRequester<'a> {
 /// The result of compiling a guest's own module, and its cost.
 #[derive(Debug)]
 pub(crate) struct GuestModule {
-    pub(crate) file: Result<Arc<File>, Error>,
+    pub(crate) file: Result<Arc<File>, EngineError>,
     /// CPU time that it took.
     pub(crate) cpu: Duration,
 }
@@ -198,7 +198,7 @@ impl Compilers {
         bytes: &[u8],
         name: &str,
         urgency: Urgency,
-    ) -> Result<Arc<File>, Error> {
+    ) -> Result<Arc<File>, EngineError> {
         let key = compile::key(bytes);
         if let Some(file) = self.cached_for(&key, urgency) {
             return Ok(file);
@@ -207,7 +207,7 @@ impl Compilers {
             Urgency::Needed => (Some(self.need()), &self.permits),
             Urgency::Ahead => (None, &self.ahead),
         };
-        let _permit = places.acquire().await.map_err(|_| Error::Unavailable("shutting down".to_owned()))?;
+        let _permit = places.acquire().await.map_err(|_| EngineError::Unavailable("shutting down".to_owned()))?;
         if let Some(file) = self.cached_for(&key, urgency) {
             return Ok(file);
         }
@@ -241,7 +241,7 @@ impl Compilers {
     ///
     /// # Errors
     /// Those of [`Compilers::bundled`].
-    pub(crate) async fn on_demand(&self, bytes: &[u8], name: &str, urgency: Urgency) -> Result<Arc<File>, Error> {
+    pub(crate) async fn on_demand(&self, bytes: &[u8], name: &str, urgency: Urgency) -> Result<Arc<File>, EngineError> {
         let shown = self.progress.as_ref().filter(|_| urgency == Urgency::Needed);
         report_to(shown, 0, 1, name);
         let compiled = self.bundled(ModuleKind::Side, bytes, name, urgency).await;
@@ -253,7 +253,7 @@ impl Compilers {
     ///
     /// # Errors
     /// When it does not compile, or not within the limits.
-    pub(crate) async fn of_wheel(&self, bytes: &[u8], name: &str, principal: &str) -> Result<Arc<File>, Error> {
+    pub(crate) async fn of_wheel(&self, bytes: &[u8], name: &str, principal: &str) -> Result<Arc<File>, EngineError> {
         let key = compile::key(bytes);
         if let Some(file) = self.cache.get(&key) {
             return Ok(file);
@@ -282,7 +282,7 @@ impl Compilers {
         if let Some(file) = self.cache.get(&compile::key(bytes)) {
             return free(Ok(file));
         }
-        let failed = |reason: String| free(Err(Error::Compile { name: NAME.to_owned(), reason }));
+        let failed = |reason: String| free(Err(EngineError::Compile { name: NAME.to_owned(), reason }));
         if bytes.len() > gate::GUEST.bytes {
             return failed(format!("a module of {} bytes is larger than allowed ({})", bytes.len(), gate::GUEST.bytes));
         }
@@ -326,7 +326,7 @@ impl Compilers {
         Some(idle.swap_remove(found).1)
     }
 
-    async fn start(&self, limits: CompileLimits) -> Result<Process, Error> {
+    async fn start(&self, limits: CompileLimits) -> Result<Process, EngineError> {
         let (channel, theirs) = pair()?;
         let child = spawn(&self.program, "compile", theirs)?;
         let process = Process { channel, child };
@@ -335,12 +335,12 @@ impl Compilers {
     }
 
     /// Copies what the compiler wrote into the cache: its own descriptor must not reach the file that is trusted later.
-    async fn store(&self, key: &ModuleKey, output: &mut File) -> Result<Arc<File>, Error> {
+    async fn store(&self, key: &ModuleKey, output: &mut File) -> Result<Arc<File>, EngineError> {
         output.rewind()?;
         self.keep(key, output)
     }
 
-    fn keep(&self, key: &ModuleKey, code: impl Read) -> Result<Arc<File>, Error> {
+    fn keep(&self, key: &ModuleKey, code: impl Read) -> Result<Arc<File>, EngineError> {
         let mut file = self.cache.create()?;
         let mut limited = code.take(MAX_CODE);
         std::io::copy(&mut limited, file.as_file_mut()).map_err(|source| self.cache.refused(source))?;

@@ -5,8 +5,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::channel::AsyncChannel;
-use super::error::{Error, cut};
+use super::error::cut;
 use super::spawn::Child;
+use crate::api::EngineError;
 use crate::code::process::{CompileOrder, CompileReply};
 use crate::jail::CompileLimits;
 
@@ -27,13 +28,13 @@ impl std::fmt::Debug for Process {
 
 /// The failure of a compiler process.
 pub(super) struct Failure {
-    pub(super) error: Error,
+    pub(super) error: EngineError,
     /// CPU time that it took, if the process has reported it.
     pub(super) cpu: Option<Duration>,
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Error {
+impl From<Failure> for EngineError {
+    fn from(failure: Failure) -> EngineError {
         failure.error
     }
 }
@@ -46,7 +47,7 @@ impl Process {
         output: &File,
         name: &str,
     ) -> Result<Duration, Failure> {
-        let failed = |reason, cpu| Failure { error: Error::Compile { name: name.to_owned(), reason }, cpu };
+        let failed = |reason, cpu| Failure { error: EngineError::Compile { name: name.to_owned(), reason }, cpu };
         let answer = tokio::time::timeout(WALL, async {
             self.channel.send(order, &[output.as_fd()]).await?;
             self.channel.receive::<CompileReply>().await
@@ -60,7 +61,7 @@ impl Process {
     }
 
     /// The limit that ended the process, if one did.
-    pub(super) async fn explain(mut self, failure: Failure, name: &str, limits: CompileLimits) -> Error {
+    pub(super) async fn explain(mut self, failure: Failure, name: &str, limits: CompileLimits) -> EngineError {
         if failure.cpu.is_some() {
             return failure.error;
         }
@@ -76,6 +77,6 @@ impl Process {
             }
             _ => return failure.error,
         };
-        Error::Compile { name: name.to_owned(), reason }
+        EngineError::Compile { name: name.to_owned(), reason }
     }
 }

@@ -11,6 +11,7 @@ use super::tiers::Tiers;
 pub const DEFAULT_READY: usize = 2;
 
 /// How to start a [`Sandbox`](super::Sandbox).
+#[derive(Clone)]
 pub struct SandboxConfig {
     /// Directory of compiled modules and images. It is made with mode 0700 if it does not exist.
     pub cache_dir: PathBuf,

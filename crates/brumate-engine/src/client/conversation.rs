@@ -140,7 +140,7 @@ impl Conversation<'_> {
                     };
                     if let Some(install) = asks {
                         if !questions.waits {
-                            self.interrupt_handle.clear();
+                            self.interrupt_handle.clear_question();
                             self.resume_clock(&mut questions);
                             continue;
                         }

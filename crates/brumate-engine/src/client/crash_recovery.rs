@@ -4,15 +4,15 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::crash_snapshot::{CrashSnapshotFiles, create, when_free};
-use super::error::Error;
 use super::machine::Machine;
 use super::memory_file::memory_file;
 use super::session::Session;
+use crate::api::EngineError;
 use crate::wire::ToMachine;
 
 impl Machine {
     /// Enables this machine and its later checkpoints to write a crash snapshot beside `path`.
-    async fn enable_crash_recovery(&mut self, path: &Path) -> Result<CrashSnapshotFiles, Error> {
+    async fn enable_crash_recovery(&mut self, path: &Path) -> Result<CrashSnapshotFiles, EngineError> {
         let header = self.header();
         let files = when_free(path, move |path| create(path, &header)).await?;
         self.tell_crash_snapshot(&files).await?;
@@ -20,7 +20,7 @@ impl Machine {
     }
 
     /// Enables this machine and its checkpoints to write the crash snapshot in these files.
-    pub(super) async fn tell_crash_snapshot(&mut self, files: &CrashSnapshotFiles) -> Result<(), Error> {
+    pub(super) async fn tell_crash_snapshot(&mut self, files: &CrashSnapshotFiles) -> Result<(), EngineError> {
         let phase = memory_file("crash-snapshot")?;
         let [first, second] = &files.slots;
         self.crash_snapshot = Some(files.path.clone());
@@ -38,9 +38,9 @@ impl Session {
     /// no path.
     ///
     /// # Errors
-    /// [`Error::Image`] if another session has its crash snapshot there and still runs, [`Error::Io`] if the files
+    /// [`EngineError::Image`] if another session has its crash snapshot there and still runs, [`EngineError::Io`] if the files
     /// cannot be made, those of [`Session::execute`] if the machine has ended.
-    pub async fn enable_crash_recovery(&self, path: &Path) -> Result<(), Error> {
+    pub async fn enable_crash_recovery(&self, path: &Path) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         if state.crash_snapshot.as_ref().is_some_and(|files| files.path == path) {
             return Ok(());

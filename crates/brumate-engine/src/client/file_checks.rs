@@ -1,30 +1,30 @@
 //! Checks of paths that are sent to machines, and of listings and pieces of files that come from them.
 
-use super::error::{Error, cut};
-use crate::api::{FileChunk, FileError, FileInfo, MAX_NEW_FILES};
+use super::error::cut;
+use crate::api::{EngineError, FileChunk, FileError, FileInfo, MAX_NEW_FILES};
 
 /// Longest path, in bytes: what the guest's own calls accept.
 const MAX_PATH: usize = 4095;
 
 /// Returns the error for a file that cannot be read or changed.
-pub(super) fn refused(path: &str, reason: impl Into<String>) -> Error {
-    Error::File { path: path.to_owned(), error: FileError::Other(reason.into()) }
+pub(super) fn refused(reason: impl Into<String>) -> EngineError {
+    EngineError::File(FileError::Other(reason.into()))
 }
 
-/// Returns the error for a machine's error about `path`.
-pub(super) fn failed(path: &str, error: FileError) -> Error {
+/// Returns the error for a machine's error about a file.
+pub(super) fn failed(error: FileError) -> EngineError {
     match error {
-        FileError::Other(reason) => refused(path, cut(reason)),
-        error => Error::File { path: path.to_owned(), error },
+        FileError::Other(reason) => refused(cut(reason)),
+        error => EngineError::File(error),
     }
 }
 
 /// Returns `path` if it may be sent to a machine.
-pub(super) fn checked(path: &str) -> Result<String, Error> {
+pub(super) fn checked(path: &str) -> Result<String, EngineError> {
     match path {
-        path if !path.starts_with('/') => Err(refused(path, "the path must be absolute")),
-        path if path.len() > MAX_PATH => Err(refused(path, "the path is too long")),
-        path if path.contains('\0') => Err(refused(path, "the path contains a null character")),
+        path if !path.starts_with('/') => Err(refused("the path must be absolute")),
+        path if path.len() > MAX_PATH => Err(refused("the path is too long")),
+        path if path.contains('\0') => Err(refused("the path contains a null character")),
         path => Ok(path.to_owned()),
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     fn paths_are_checked_before_they_are_sent() {
         assert_eq!(checked("/home/user/../a b").unwrap(), "/home/user/../a b");
         for path in ["", "a", "./a", "/a\0b", &format!("/{}", "x".repeat(MAX_PATH))] {
-            assert!(matches!(checked(path), Err(Error::File { .. })), "{path}");
+            assert!(matches!(checked(path), Err(EngineError::File(_))), "{path}");
         }
     }
 }

@@ -4,11 +4,10 @@
 
 use std::time::Duration;
 
-use super::error::Error;
 use super::file_checks::{checked, failed, is_piece, refused};
 use super::machine::Machine;
 use super::stop::InterruptHandle;
-use crate::api::{FileChunk, FileInfo, MAX_FILE_CHUNK};
+use crate::api::{EngineError, FileChunk, FileInfo, MAX_FILE_CHUNK};
 use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
 
 /// Longest a machine may take over one operation. Listing a large granted directory sends the server a request for each
@@ -21,22 +20,22 @@ impl Machine {
     /// `directory` is that directory or lies in it, not if it lies below `directory`.
     ///
     /// # Errors
-    /// [`Error::File`] when there is no such directory, or more than [`crate::api::MAX_LISTED_FILES`] files are in it.
+    /// [`EngineError::File`] when there is no such directory, or more than [`crate::api::MAX_LISTED_FILES`] files are in it.
     /// Others when the machine has ended.
-    pub async fn list_files(&mut self, directory: &str) -> Result<Vec<FileInfo>, Error> {
+    pub async fn list_files(&mut self, directory: &str) -> Result<Vec<FileInfo>, EngineError> {
         let request = FileRequest::List { directory: checked(directory)? };
-        let reply = self.ask_for_files(request, directory).await?;
-        self.listing(directory, Ok(reply)).await
+        let reply = self.ask_for_files(request).await?;
+        self.listing(Ok(reply)).await
     }
 
     /// Reads at most `length` bytes, and never more than [`MAX_FILE_CHUNK`], of a regular guest file, from `offset` on.
     ///
     /// # Errors
-    /// [`Error::File`] when it cannot be read. Others when the machine has ended.
-    pub async fn read_file(&mut self, path: &str, offset: u64, length: usize) -> Result<FileChunk, Error> {
+    /// [`EngineError::File`] when it cannot be read. Others when the machine has ended.
+    pub async fn read_file(&mut self, path: &str, offset: u64, length: usize) -> Result<FileChunk, EngineError> {
         let length = length.min(MAX_FILE_CHUNK);
         let request = FileRequest::Read { path: checked(path)?, offset, length: length as u32 };
-        match self.ask_for_files(request, path).await? {
+        match self.ask_for_files(request).await? {
             FileReply::Read(chunk) if is_piece(&chunk, offset, length) => Ok(chunk),
             FileReply::Read(_) => Err(self.misbehaved("a piece of a file that cannot be").await),
             _ => Err(self.misbehaved("an answer to another question").await),
@@ -48,44 +47,50 @@ impl Machine {
     /// directories above it are made.
     ///
     /// # Errors
-    /// [`Error::File`] when it cannot be written; a part may have been. Others when the machine has ended.
-    pub async fn write_file(&mut self, path: &str, offset: u64, bytes: Vec<u8>, truncate: bool) -> Result<(), Error> {
+    /// [`EngineError::File`] when it cannot be written; a part may have been. Others when the machine has ended.
+    pub async fn write_file(
+        &mut self,
+        path: &str,
+        offset: u64,
+        bytes: Vec<u8>,
+        truncate: bool,
+    ) -> Result<(), EngineError> {
         if bytes.len() > MAX_FILE_CHUNK {
-            return Err(refused(path, format!("more than {MAX_FILE_CHUNK} bytes at once")));
+            return Err(refused(format!("more than {MAX_FILE_CHUNK} bytes at once")));
         }
-        self.change_files(FileRequest::Write { path: checked(path)?, offset, bytes, truncate }, path).await
+        self.change_files(FileRequest::Write { path: checked(path)?, offset, bytes, truncate }).await
     }
 
     /// Removes a guest file, or a link.
     ///
     /// # Errors
-    /// [`Error::File`] when it cannot be removed. Others when the machine has ended.
-    pub async fn remove_file(&mut self, path: &str) -> Result<(), Error> {
-        self.change_files(FileRequest::Remove { path: checked(path)? }, path).await
+    /// [`EngineError::File`] when it cannot be removed. Others when the machine has ended.
+    pub async fn remove_file(&mut self, path: &str) -> Result<(), EngineError> {
+        self.change_files(FileRequest::Remove { path: checked(path)? }).await
     }
 
     /// Removes everything in a guest directory. Granted host directories below it stay as they are.
     ///
     /// # Errors
-    /// [`Error::File`] when something cannot be removed; the rest may have been. Others when the machine has ended.
-    pub async fn remove_tree(&mut self, directory: &str) -> Result<(), Error> {
-        self.change_files(FileRequest::RemoveTree { directory: checked(directory)? }, directory).await
+    /// [`EngineError::File`] when something cannot be removed; the rest may have been. Others when the machine has ended.
+    pub async fn remove_tree(&mut self, directory: &str) -> Result<(), EngineError> {
+        self.change_files(FileRequest::RemoveTree { directory: checked(directory)? }).await
     }
 
-    async fn change_files(&mut self, request: FileRequest, path: &str) -> Result<(), Error> {
-        match self.ask_for_files(request, path).await? {
+    async fn change_files(&mut self, request: FileRequest) -> Result<(), EngineError> {
+        match self.ask_for_files(request).await? {
             FileReply::Done => Ok(()),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
 
-    async fn ask_for_files(&mut self, request: FileRequest, path: &str) -> Result<FileReply, Error> {
+    async fn ask_for_files(&mut self, request: FileRequest) -> Result<FileReply, EngineError> {
         // A cell interrupt does not apply here.
         let no_interrupt = InterruptHandle::new();
         let question = ToMachine::Files(request);
         match self.converse_until(&no_interrupt, &question, &[], None, FILES_TIMEOUT).await?.0 {
             FromMachine::Files(Ok(reply)) => Ok(reply),
-            FromMachine::Files(Err(error)) => Err(failed(path, error)),
+            FromMachine::Files(Err(error)) => Err(failed(error)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }

@@ -7,14 +7,13 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::path::Path;
 
-use super::error::Error;
 use super::images::{Images, Verified, private};
 use super::machine::Machine;
 use super::memory_file::memory_file;
 use super::session::Session;
 use super::session_file::{Header, copy_checked, load, open, store, trailer};
 use super::{Sandbox, crash_snapshot, prepare};
-use crate::api::{Image, Layer, LayerId, MachineSpec};
+use crate::api::{EngineError, Image, Layer, LayerId, MachineSpec};
 use crate::image::sealed::TRAILER_BYTES;
 
 /// The image from which a session resumes.
@@ -40,9 +39,9 @@ impl Machine {
     /// it.
     ///
     /// # Errors
-    /// [`Error::Image`] if it has something that no image can hold, [`Error::Io`] if the disk refuses; `path` is
+    /// [`EngineError::Image`] if it has something that no image can hold, [`EngineError::Io`] if the disk refuses; `path` is
     /// unchanged then and this machine continues. Others if the machine has ended.
-    pub async fn hibernate(&mut self, path: &Path) -> Result<u64, Error> {
+    pub async fn hibernate(&mut self, path: &Path) -> Result<u64, EngineError> {
         let payload = File::from(memory_file("session")?);
         let generation = self.snapshot(&payload).await?;
         let (header, path) = (self.header(), path.to_owned());
@@ -58,7 +57,7 @@ impl Machine {
     ///
     /// # Errors
     /// Fails as [`Machine::hibernate`] does.
-    pub(super) async fn measure(&mut self) -> Result<u64, Error> {
+    pub(super) async fn measure(&mut self) -> Result<u64, EngineError> {
         let payload = File::from(memory_file("session")?);
         self.snapshot(&payload).await?;
         let rest = self.header().encode()?.len() + TRAILER_BYTES;
@@ -74,10 +73,10 @@ impl Sandbox {
     /// layers are used ([`super::layers_of`]).
     ///
     /// # Errors
-    /// [`Error::MissingLayers`] if one of these is missing; [`Error::Outdated`] if the image that it began with is not
-    /// available; [`Error::Image`] if the file is damaged, or of a session that still runs; [`Error::Io`] if it cannot
+    /// [`EngineError::MissingLayers`] if one of these is missing; [`EngineError::Outdated`] if the image that it began with is not
+    /// available; [`EngineError::Image`] if the file is damaged, or of a session that still runs; [`EngineError::Io`] if it cannot
     /// be read; those of [`Sandbox::machine`].
-    pub async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<ResumedMachine, Error> {
+    pub async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<ResumedMachine, EngineError> {
         crash_snapshot::adopt(path).await?;
         let path = path.to_owned();
         let (header, file) = open(path).await?;
@@ -85,7 +84,7 @@ impl Sandbox {
         let (base_layers, missing_in_base) = find(&header.base_layers, &spec.layers);
         missing.extend(missing_in_base);
         if !missing.is_empty() {
-            return Err(Error::MissingLayers { layers: missing });
+            return Err(EngineError::MissingLayers { layers: missing });
         }
         let image = Image::of(header.modules.clone()).with_layers(base_layers);
         let spec = MachineSpec { layers: Vec::new(), ..spec };
@@ -110,7 +109,7 @@ impl Sandbox {
 impl Sandbox {
     /// Returns the image from which a session resumes: this version's, one in the cache that another version has made,
     /// or the one that came with the session.
-    async fn base_of(&self, image: &Image, header: &Header, private: Option<&Path>) -> Result<Base, Error> {
+    async fn base_of(&self, image: &Image, header: &Header, private: Option<&Path>) -> Result<Base, EngineError> {
         let own = prepare::find(&self.shared, image).await?;
         if own.as_ref().is_some_and(|own| own.header.id == header.base) {
             return Ok(Base::Shared(None));
@@ -132,7 +131,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// As [`Sandbox::resume`].
-    pub async fn can_resume(&self, path: &Path, private: Option<&Path>) -> Result<(), Error> {
+    pub async fn can_resume(&self, path: &Path, private: Option<&Path>) -> Result<(), EngineError> {
         crash_snapshot::adopt(path).await?;
         let (header, _) = open(path.to_owned()).await?;
         if !header.base_layers.is_empty() {
@@ -146,9 +145,9 @@ impl Sandbox {
     /// else of it. For a session that cannot be resumed; the file stays.
     ///
     /// # Errors
-    /// [`Error::Outdated`] if its files cannot be read either, [`Error::Image`] if the file is damaged, [`Error::Io`]
+    /// [`EngineError::Outdated`] if its files cannot be read either, [`EngineError::Image`] if the file is damaged, [`EngineError::Io`]
     /// if it cannot be read; those of [`Sandbox::machine`].
-    pub async fn recover(&self, path: &Path, spec: MachineSpec) -> Result<Session, Error> {
+    pub async fn recover(&self, path: &Path, spec: MachineSpec) -> Result<Session, EngineError> {
         crash_snapshot::adopt(path).await?;
         let (_, file) = open(path.to_owned()).await?;
         let loading = tokio::task::spawn_blocking(move || load(file));
@@ -163,7 +162,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// Those of [`Sandbox::resume`].
-    pub async fn resume_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), Error> {
+    pub async fn resume_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), EngineError> {
         let ResumedMachine { machine, revoked } = self.resume(path, spec).await?;
         Ok((Session::new(machine), revoked))
     }
@@ -182,7 +181,7 @@ fn find(wanted: &[LayerId], given: &[Layer]) -> (Vec<Layer>, Vec<LayerId>) {
 }
 
 /// See [`super::layers_of`].
-pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
+pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, EngineError> {
     crash_snapshot::adopt(path).await?;
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || Header::read(&mut File::open(path)?));
@@ -198,8 +197,8 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
 /// came with it (`private_image`), or may still be built. Reads all of it, and writes nothing.
 ///
 /// # Errors
-/// [`Error::Image`] when it is damaged, [`Error::Outdated`] when this version cannot resume it, [`Error::Io`] when it cannot be read.
-pub fn check_session_file(path: &Path, private_image: Option<&Path>, cache_dir: &Path) -> Result<(), Error> {
+/// [`EngineError::Image`] when it is damaged, [`EngineError::Outdated`] when this version cannot resume it, [`EngineError::Io`] when it cannot be read.
+pub fn check_session_file(path: &Path, private_image: Option<&Path>, cache_dir: &Path) -> Result<(), EngineError> {
     let mut file = File::open(path)?;
     let header = Header::read(&mut file)?;
     let start = file.stream_position()?;

@@ -10,9 +10,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::error::Error;
 use super::images::{self, Images};
 use super::session_file;
+use crate::api::EngineError;
 use crate::image::file;
 
 /// Most files in a directory of images that are looked at.
@@ -27,7 +27,7 @@ pub const MAX_IMAGE_BYTES: u64 = file::MAX_FILE;
 ///
 /// # Errors
 /// If the cache or `to` cannot be used.
-pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<usize, Error> {
+pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<usize, EngineError> {
     if !Images::are_in(cache_dir) {
         return Ok(0);
     }
@@ -51,7 +51,7 @@ pub fn copy_images(sessions: &[PathBuf], cache_dir: &Path, to: &Path) -> Result<
 ///
 /// # Errors
 /// If the session is damaged, or the cache or `to` cannot be used.
-pub fn copy_image(session: &Path, cache_dir: &Path, to: &Path) -> Result<bool, Error> {
+pub fn copy_image(session: &Path, cache_dir: &Path, to: &Path) -> Result<bool, EngineError> {
     let base = session_file::base_of(session)?;
     if !Images::are_in(cache_dir) {
         return Ok(false);
@@ -65,8 +65,8 @@ pub fn copy_image(session: &Path, cache_dir: &Path, to: &Path) -> Result<bool, E
 /// Returns whether a cache has the base image of the session hibernated in `session`.
 ///
 /// # Errors
-/// [`Error::Image`] when the file is damaged, [`Error::Outdated`] when it is of another format, [`Error::Io`] when it cannot be read.
-pub fn has_base(session: &Path, cache_dir: &Path) -> Result<bool, Error> {
+/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format, [`EngineError::Io`] when it cannot be read.
+pub fn has_base(session: &Path, cache_dir: &Path) -> Result<bool, EngineError> {
     let base = session_file::base_of(session)?;
     Ok(Images::are_in(cache_dir) && Images::open(cache_dir)?.find(&base).is_some())
 }
@@ -75,7 +75,7 @@ pub fn has_base(session: &Path, cache_dir: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// Fails as [`has_base`] does.
-pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, Error> {
+pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, EngineError> {
     Ok(session_file::base_of(session)? == session_file::base_of(other)?)
 }
 
@@ -83,9 +83,9 @@ pub fn have_same_base(session: &Path, other: &Path) -> Result<bool, Error> {
 /// session: its content has the SHA-256 that the session names, and it is not read further than its header says.
 ///
 /// # Errors
-/// [`Error::Image`] when it is another image, or damaged, [`Error::Outdated`] when this version cannot load it; others when a
+/// [`EngineError::Image`] when it is another image, or damaged, [`EngineError::Outdated`] when this version cannot load it; others when a
 /// file cannot be read or written. The copy is removed then.
-pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(), Error> {
+pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(), EngineError> {
     let base = session_file::base_of(session)?;
     let mut copy = File::create_new(to)?;
     let taken = copy_bounded(&mut image, &base, &mut copy).and_then(|()| images::private(to, &base).map(drop));
@@ -94,10 +94,12 @@ pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(),
         let _ = std::fs::remove_file(to);
         match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                Error::Image("the image in it is damaged, or not the one that its session began with".to_owned())
+                EngineError::Image("the image in it is damaged, or not the one that its session began with".to_owned())
             }
-            io::ErrorKind::Unsupported => Error::Outdated("its image is of another version of Brumate".to_owned()),
-            _ => Error::Io(error),
+            io::ErrorKind::Unsupported => {
+                EngineError::Outdated("its image is of another version of Brumate".to_owned())
+            }
+            _ => error.into(),
         }
     })
 }
@@ -107,7 +109,7 @@ pub fn take_image(session: &Path, mut image: impl Read, to: &Path) -> Result<(),
 ///
 /// # Errors
 /// Fails as [`take_image`] does.
-pub fn take_image_from(images: &Path, session: &Path, to: &Path) -> Result<bool, Error> {
+pub fn take_image_from(images: &Path, session: &Path, to: &Path) -> Result<bool, EngineError> {
     let base = session_file::base_of(session)?;
     let entries = match std::fs::read_dir(images) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

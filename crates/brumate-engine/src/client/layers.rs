@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::error::{Error, cut};
+use super::error::cut;
 use super::machine::Machine;
 use super::mounted::{RemountPlan, check, messages};
 use super::session::Session;
 use super::stop::InterruptHandle;
 use super::{crash_snapshot, hibernate};
-use crate::api::{Layer, LayerId};
+use crate::api::{EngineError, InterruptHandle as _, Layer, LayerId};
 use crate::wire::{FromMachine, ToMachine};
 
 /// Longest a machine may take to mount what it is given.
@@ -20,9 +20,9 @@ impl Machine {
     /// another version of a package is unmounted. Modules that are imported already stay as they are.
     ///
     /// # Errors
-    /// [`Error::Layer`] if one cannot be mounted: none is mounted then, and the machine continues. Others if it has
+    /// [`EngineError::Layer`] if one cannot be mounted: none is mounted then, and the machine continues. Others if it has
     /// ended.
-    pub async fn mount(&mut self, layers: &[Layer]) -> Result<(), Error> {
+    pub async fn mount(&mut self, layers: &[Layer]) -> Result<(), EngineError> {
         let plan = RemountPlan::new(&self.layers(), layers)?;
         self.remount(plan).await
     }
@@ -31,7 +31,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the machine has ended.
-    pub async fn unmount(&mut self, packages: &[String]) -> Result<(), Error> {
+    pub async fn unmount(&mut self, packages: &[String]) -> Result<(), EngineError> {
         let plan = RemountPlan::without(&self.layers(), packages);
         self.remount(plan).await
     }
@@ -41,7 +41,7 @@ impl Machine {
         self.mounted.get()
     }
 
-    async fn remount(&mut self, plan: RemountPlan) -> Result<(), Error> {
+    async fn remount(&mut self, plan: RemountPlan) -> Result<(), EngineError> {
         if plan.is_empty() {
             return Ok(());
         }
@@ -59,14 +59,14 @@ impl Machine {
                 Ok(())
             }
             FromMachine::Mounted(Err(problem)) => {
-                Err(Error::Layer { name: cut(problem.name), reason: cut(problem.reason) })
+                Err(EngineError::Layer { name: cut(problem.name), reason: cut(problem.reason) })
             }
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
 
     /// Sends the machine the layers that it had when it was hibernated, in addition to those of its base.
-    pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), Error> {
+    pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), EngineError> {
         layers.iter().try_for_each(check)?;
         for (layers, fds) in messages(layers) {
             self.tell(&ToMachine::Layers { question: None, layers }, &fds).await?;
@@ -87,7 +87,7 @@ impl Machine {
     }
 
     /// Writes to the header of the crash snapshot, if there is one, that these layers will be needed.
-    pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), Error> {
+    pub(super) async fn remember(&self, layers: Vec<LayerId>) -> Result<(), EngineError> {
         match &self.crash_snapshot {
             Some(path) => crash_snapshot::write_header(path.clone(), self.header_with(layers)).await,
             None => Ok(()),
@@ -100,7 +100,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`Machine::mount`], or of [`Session::execute`] when the machine has ended.
-    pub async fn mount(&self, layers: &[Layer]) -> Result<(), Error> {
+    pub async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.mount(layers).await;
         self.changed(state, result).await
@@ -110,7 +110,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`Session::execute`].
-    pub async fn unmount(&self, packages: &[String]) -> Result<(), Error> {
+    pub async fn unmount(&self, packages: &[String]) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.unmount(packages).await;
         self.changed(state, result).await
@@ -128,8 +128,8 @@ impl Session {
 /// [`Sandbox::resume`](super::Sandbox::resume).
 ///
 /// # Errors
-/// [`Error::Image`] when the file is of another version of Brumate or of a session that still runs, or is no session;
-/// [`Error::Io`] when it cannot be read.
-pub async fn layers_of(path: &Path) -> Result<Vec<LayerId>, Error> {
+/// [`EngineError::Image`] when the file is of another version of Brumate or of a session that still runs, or is no session;
+/// [`EngineError::Io`] when it cannot be read.
+pub async fn layers_of(path: &Path) -> Result<Vec<LayerId>, EngineError> {
     hibernate::layers_of(path).await
 }

@@ -8,13 +8,13 @@ use tokio::sync::mpsc;
 
 use super::channel::{AsyncChannel, pair};
 use super::crash_snapshot::CrashSnapshotFiles;
-use super::error::{Error, cut};
+use super::error::cut;
 use super::machine::{Machine, Streams, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
 use super::stop::InterruptHandle;
 use super::unassigned::{UnassignedMachine, greet};
-use crate::api::{Event, Execute, FileInfo, Outcome};
+use crate::api::{EngineError, Event, Execute, FileInfo, Outcome};
 use crate::wire::{FromMachine, ToMachine, WireError};
 use crate::worker::increment::FILE_BYTES;
 
@@ -29,7 +29,7 @@ impl PausedMachine {
     ///
     /// # Errors
     /// When it has ended.
-    pub async fn resume(mut self) -> Result<Machine, Error> {
+    pub async fn resume(mut self) -> Result<Machine, EngineError> {
         self.machine.tell(&ToMachine::Resume, &[]).await?;
         Ok(self.machine)
     }
@@ -41,7 +41,10 @@ impl Machine {
     ///
     /// # Errors
     /// Those of [`Machine::start`].
-    pub(super) async fn replacement(&self, crash_snapshot: Option<&CrashSnapshotFiles>) -> Result<Machine, Error> {
+    pub(super) async fn replacement(
+        &self,
+        crash_snapshot: Option<&CrashSnapshotFiles>,
+    ) -> Result<Machine, EngineError> {
         let (shared, pool, mounts) = (self.shared.clone(), self.pool.clone(), self.mounts.clone());
         let unassigned = take(&pool, self.limits, Streams::default(), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, self.limits, mounts, self.session);
@@ -57,8 +60,8 @@ impl Machine {
     /// descriptors and everything else are copies.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if the system has no process left, and this machine continues; others if it has ended.
-    pub async fn fork(&mut self) -> Result<PausedMachine, Error> {
+    /// [`EngineError::Unavailable`] if the system has no process left, and this machine continues; others if it has ended.
+    pub async fn fork(&mut self) -> Result<PausedMachine, EngineError> {
         let mut other = self.fork_as(false, false).await?;
         other.machine.session = new_session()?;
         Ok(other)
@@ -69,11 +72,11 @@ impl Machine {
     ///
     /// # Errors
     /// Those of [`Machine::fork`].
-    pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<PausedMachine, Error> {
+    pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<PausedMachine, EngineError> {
         self.fork_as(true, idle).await
     }
 
-    async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<PausedMachine, Error> {
+    async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<PausedMachine, EngineError> {
         let (channel, theirs) = pair()?;
         let limit = self.shared.startup_timeouts.hello;
         // A cell interrupt does not apply to the checkpoint: it is kept for the cell.
@@ -85,7 +88,7 @@ impl Machine {
         drop(theirs);
         match reply {
             FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
-            FromMachine::Forked(Some(reason)) => Err(Error::Unavailable(reason)),
+            FromMachine::Forked(Some(reason)) => Err(EngineError::Unavailable(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
@@ -100,7 +103,7 @@ impl Machine {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
         let theirs = self.spare_socket()?;
         self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
     }
@@ -110,14 +113,14 @@ impl Machine {
     ///
     /// # Errors
     /// When the machine has ended.
-    pub(super) async fn keep_checkpoint(&mut self) -> Result<(), Error> {
+    pub(super) async fn keep_checkpoint(&mut self) -> Result<(), EngineError> {
         let theirs = self.spare_socket()?;
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
         self.tell(&ToMachine::UpdateCheckpoint, &fds).await
     }
 
     /// Returns the socket for the next checkpoint that the machine forks by itself, if the machine has none yet.
-    fn spare_socket(&mut self) -> Result<Option<OwnedFd>, Error> {
+    fn spare_socket(&mut self) -> Result<Option<OwnedFd>, EngineError> {
         if self.spare.is_some() {
             return Ok(None);
         }
@@ -131,11 +134,11 @@ impl Machine {
     /// `report_pending` is still set.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if there is no checkpoint of the present state; others if this machine has ended.
+    /// [`EngineError::Unavailable`] if there is no checkpoint of the present state; others if this machine has ended.
     pub(super) async fn receive_checkpoint_report(
         &mut self,
         report_pending: &mut bool,
-    ) -> Result<Option<PausedMachine>, Error> {
+    ) -> Result<Option<PausedMachine>, EngineError> {
         let said = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
         *report_pending = false;
         match said {
@@ -144,7 +147,7 @@ impl Machine {
                 Some(channel) => Ok(Some(self.greet(channel, true).await?)),
                 None => Err(self.misbehaved("a checkpoint that nobody asked for").await),
             },
-            Ok(Ok(FromMachine::Forked(Some(reason)))) => Err(Error::Unavailable(cut(reason))),
+            Ok(Ok(FromMachine::Forked(Some(reason)))) => Err(EngineError::Unavailable(cut(reason))),
             Ok(Ok(_)) => Err(self.misbehaved("something else than what became of its checkpoint").await),
             Ok(Err(WireError::Closed | WireError::Io(_))) => Err(self.died(None).await),
             Ok(Err(error)) => Err(self.misbehaved(&error.to_string()).await),
@@ -156,7 +159,7 @@ impl Machine {
     ///
     /// # Errors
     /// When this machine has ended.
-    pub(super) async fn let_follow(&mut self) -> Result<(), Error> {
+    pub(super) async fn let_follow(&mut self) -> Result<(), EngineError> {
         if std::mem::replace(&mut self.followed, true) {
             return Ok(());
         }
@@ -167,9 +170,9 @@ impl Machine {
 
     /// Waits for the hello of a process that this machine has forked, or is about to fork; a checkpoint has this
     /// machine's crash snapshot.
-    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<PausedMachine, Error> {
+    async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<PausedMachine, EngineError> {
         let greeted = tokio::time::timeout(self.shared.startup_timeouts.hello, greet(&mut channel)).await;
-        let silent = |_| Error::Unavailable("a forked machine did not answer".to_owned());
+        let silent = |_| EngineError::Unavailable("a forked machine did not answer".to_owned());
         let (process, pid) = greeted.map_err(silent)??;
         let exit = self.pool.zygote().watch(pid).await?;
         let unassigned = UnassignedMachine { channel, exit, process };
@@ -185,13 +188,13 @@ impl Machine {
     /// machine continues.
     ///
     /// # Errors
-    /// [`Error::Image`] if it has something that no image can hold, and this machine continues; others if it has ended.
-    pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, Error> {
+    /// [`EngineError::Image`] if it has something that no image can hold, and this machine continues; others if it has ended.
+    pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, EngineError> {
         let pages = self.page_map();
         let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
         match self.converse(&ToMachine::Snapshot, &fds, None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::SnapshotWritten(Ok(generation)) => Ok(generation),
-            FromMachine::SnapshotWritten(Err(reason)) => Err(Error::Image(reason)),
+            FromMachine::SnapshotWritten(Err(reason)) => Err(EngineError::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
@@ -199,11 +202,11 @@ impl Machine {
     /// Copies the files in the working directory of the session in `from` to this machine.
     ///
     /// # Errors
-    /// [`Error::Image`] if they cannot be read, or exceed this machine's limits; the machine is unusable then.
-    pub(super) async fn recover(&mut self, from: &File) -> Result<(), Error> {
+    /// [`EngineError::Image`] if they cannot be read, or exceed this machine's limits; the machine is unusable then.
+    pub(super) async fn recover(&mut self, from: &File) -> Result<(), EngineError> {
         match self.converse(&ToMachine::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Recovered(None) => Ok(()),
-            FromMachine::Recovered(Some(reason)) => Err(Error::Image(cut(reason))),
+            FromMachine::Recovered(Some(reason)) => Err(EngineError::Image(cut(reason))),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }
@@ -212,8 +215,8 @@ impl Machine {
     /// are no longer granted.
     ///
     /// # Errors
-    /// [`Error::Image`] if the image does not fit; the machine is unusable then.
-    pub(super) async fn restore_snapshot(&mut self, from: &File, generation: u64) -> Result<Vec<String>, Error> {
+    /// [`EngineError::Image`] if the image does not fit; the machine is unusable then.
+    pub(super) async fn restore_snapshot(&mut self, from: &File, generation: u64) -> Result<Vec<String>, EngineError> {
         match self.converse(&ToMachine::Restore { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             FromMachine::Restored { failed: None, revoked, layers } => {
                 // A crash snapshot may name more layers than were mounted.
@@ -222,7 +225,7 @@ impl Machine {
                 self.mounted.set(mounted);
                 Ok(revoked)
             }
-            FromMachine::Restored { failed: Some(reason), .. } => Err(Error::Image(reason)),
+            FromMachine::Restored { failed: Some(reason), .. } => Err(EngineError::Image(reason)),
             _ => Err(self.misbehaved("an answer to another question").await),
         }
     }

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::SandboxShared;
 use super::channel::AsyncChannel;
 use super::conversation::{Compiling, Conversation};
-use super::error::{EXIT_TIMEOUT, Error, cut};
+use super::error::{EXIT_TIMEOUT, cut};
 use super::file_checks;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
@@ -23,7 +24,8 @@ use super::stop::{Clock, InterruptHandle, Process};
 use super::unassigned::UnassignedMachine;
 use super::zygote::Exit;
 use crate::api::{
-    Analysis, Event, Execute, ExitReason, FileError, FileInfo, Layer, LayerId, Limits, MachineSpec, Outcome, StopReason,
+    self, Analysis, EngineError, Event, Execute, ExitReason, FileChunk, FileError, FileInfo, Layer, LayerId, Limits,
+    MachineSpec, Outcome, StopReason,
 };
 use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
 
@@ -70,7 +72,7 @@ impl Machine {
         shared: Arc<SandboxShared>,
         pool: Arc<Pool>,
         spec: &MachineSpec,
-    ) -> Result<Machine, Error> {
+    ) -> Result<Machine, EngineError> {
         let mounts = Mounts::open(&spec.mounts)?;
         let unassigned = take(&pool, spec.limits, Streams::of(spec), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, spec.limits, mounts, new_session()?);
@@ -123,43 +125,18 @@ impl Machine {
         self.interrupt_handle.present()
     }
 
-    /// Parses `code` with the guest's parser; returns what it imports.
-    ///
-    /// # Errors
-    /// When the machine has ended.
-    pub async fn analyze(&mut self, code: &str) -> Result<Analysis, Error> {
-        let question = ToMachine::Analyze(code.to_owned());
-        let limit = self.shared.startup_timeouts.parse;
-        match self.converse(&question, &[], None, limit).await {
-            Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
-            Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(Error::MachineExited { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
-                Err(Error::MachineExited { reason: ExitReason::ParseLimit(limit), output_dropped, peak_memory_bytes })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Runs code. Events arrive while it runs. If the receiver is dropped, no more events are sent.
-    ///
-    /// # Errors
-    /// When the machine has ended: killed at a limit, crashed, or exited.
-    pub async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        Ok(self.execute_and(request, events, None, None).await?.0)
-    }
-
-    /// As [`Machine::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. With
+    /// Runs code as [`api::Machine::execute`] does; also lists the files below `directory`, as [`Machine::list_files`] does. With
     /// `checkpoint` the machine updates its checkpoint after the answer; a socket in it is for the next checkpoint.
     ///
     /// # Errors
-    /// As [`Machine::execute`]. A directory that cannot be listed is no error of the call.
+    /// As [`api::Machine::execute`]. A directory that cannot be listed is no error of the call.
     pub(super) async fn execute_and(
         &mut self,
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
         checkpoint: Option<Option<BorrowedFd<'_>>>,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+    ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
         let list = directory.map(file_checks::checked).transpose()?;
         let number = self.interrupt_handle().number();
         let wall = request.wall.unwrap_or(self.limits.wall);
@@ -178,8 +155,8 @@ impl Machine {
         outcome.cpu = outcome.cpu.saturating_add(std::mem::take(&mut self.compiling.spent));
         let listed = match (directory, listed) {
             (None, None) => Ok(Vec::new()),
-            (Some(directory), Some(reply)) => match self.listing(directory, reply).await {
-                Err(error @ Error::MachineExited { .. }) => return Err(error),
+            (Some(_), Some(reply)) => match self.listing(reply).await {
+                Err(error @ EngineError::MachineExited { .. }) => return Err(error),
                 listed => listed,
             },
             _ => return Err(self.misbehaved("a listing of files that nobody asked for, or none").await),
@@ -187,20 +164,16 @@ impl Machine {
         Ok((*outcome, listed))
     }
 
-    /// Returns the listing in the machine's reply for `directory`.
+    /// Returns the listing in a machine's reply.
     ///
     /// # Errors
     /// As [`Machine::list_files`].
-    pub(super) async fn listing(
-        &mut self,
-        directory: &str,
-        reply: Result<FileReply, FileError>,
-    ) -> Result<Vec<FileInfo>, Error> {
+    pub(super) async fn listing(&mut self, reply: Result<FileReply, FileError>) -> Result<Vec<FileInfo>, EngineError> {
         match reply {
             Ok(FileReply::List(files)) if file_checks::is_listing(&files) => Ok(files),
             Ok(FileReply::List(_)) => Err(self.misbehaved("a listing of files that cannot be").await),
             Ok(_) => Err(self.misbehaved("an answer to another question").await),
-            Err(error) => Err(file_checks::failed(directory, error)),
+            Err(error) => Err(file_checks::failed(error)),
         }
     }
 
@@ -221,7 +194,7 @@ impl Machine {
         fds: &[BorrowedFd<'_>],
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
-    ) -> Result<(FromMachine, Option<StopReason>), Error> {
+    ) -> Result<(FromMachine, Option<StopReason>), EngineError> {
         let interrupt_handle = self.interrupt_handle();
         self.converse_until(&interrupt_handle, question, fds, events, wall).await
     }
@@ -234,7 +207,7 @@ impl Machine {
         fds: &[BorrowedFd<'_>],
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
-    ) -> Result<(FromMachine, Option<StopReason>), Error> {
+    ) -> Result<(FromMachine, Option<StopReason>), EngineError> {
         self.dropped = 0;
         if std::mem::replace(&mut self.conversing, true) {
             return Err(self.kill(StopReason::Cancelled).await);
@@ -285,7 +258,7 @@ impl Machine {
     }
 
     /// Sends a message that the machine does not answer.
-    pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), Error> {
+    pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
         match self.channel.send(message, fds).await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.died(None).await),
@@ -305,7 +278,7 @@ impl Machine {
     }
 
     /// Kills the process at a limit or on request.
-    async fn kill(&mut self, stopped: StopReason) -> Error {
+    async fn kill(&mut self, stopped: StopReason) -> EngineError {
         self.process.kill();
         self.exited().await;
         self.dead(match stopped {
@@ -315,15 +288,15 @@ impl Machine {
         })
     }
 
-    fn dead(&self, reason: ExitReason) -> Error {
+    fn dead(&self, reason: ExitReason) -> EngineError {
         let peak_memory_bytes = match &self.exited {
             Some(Ok(exit)) => exit.peak_memory_bytes,
             _ => None,
         };
-        Error::MachineExited { reason, output_dropped: self.dropped, peak_memory_bytes }
+        EngineError::MachineExited { reason, output_dropped: self.dropped, peak_memory_bytes }
     }
 
-    pub(super) async fn misbehaved(&mut self, what: &str) -> Error {
+    pub(super) async fn misbehaved(&mut self, what: &str) -> EngineError {
         let _ = self.kill(StopReason::Cancelled).await;
         self.dead(ExitReason::Protocol(what.to_owned()))
     }
@@ -337,7 +310,7 @@ impl Machine {
     }
 
     /// Returns the error for a closed connection, with the exit status of the process.
-    pub(super) async fn died(&mut self, stopped: Option<StopReason>) -> Error {
+    pub(super) async fn died(&mut self, stopped: Option<StopReason>) -> EngineError {
         let exit = self.exited().await;
         self.process.kill();
         let short_of_memory = self.shared.oom_kills.has_grown();
@@ -354,6 +327,42 @@ impl Machine {
             (None, Some(Err(_))) => ExitReason::Signal(libc::SIGKILL),
             (None, _) => ExitReason::Protocol("it closed its connection".to_owned()),
         })
+    }
+}
+
+#[async_trait]
+impl api::Machine for Machine {
+    async fn analyze(&mut self, code: &str) -> Result<Analysis, EngineError> {
+        let question = ToMachine::Analyze(code.to_owned());
+        let limit = self.shared.startup_timeouts.parse;
+        match self.converse(&question, &[], None, limit).await {
+            Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
+            Ok(_) => Err(self.misbehaved("an answer to another question").await),
+            Err(EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
+                Err(EngineError::MachineExited {
+                    reason: ExitReason::ParseLimit(limit),
+                    output_dropped,
+                    peak_memory_bytes,
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn mount(&mut self, layers: &[Layer]) -> Result<(), EngineError> {
+        self.mount(layers).await
+    }
+
+    async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
+        Ok(self.execute_and(request, events, None, None).await?.0)
+    }
+
+    async fn read_file(&mut self, path: &str, offset: u64, length: usize) -> Result<FileChunk, EngineError> {
+        self.read_file(path, offset, length).await
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn api::InterruptHandle> {
+        Arc::new(self.interrupt_handle())
     }
 }
 
@@ -382,12 +391,12 @@ pub(super) async fn take(
     limits: Limits,
     streams: Streams<'_>,
     mounts: &Mounts,
-) -> Result<UnassignedMachine, Error> {
+) -> Result<UnassignedMachine, EngineError> {
     let unassigned = pool.take().await?;
     let (stdin, messages) = (streams.stdin.is_some(), streams.messages.is_some());
     let start = ToMachine::Start { limits, stdin, messages, mounts: mounts.guest_paths() };
     let fds: Vec<_> = streams.stdin.into_iter().chain(streams.messages.into_iter().flatten()).collect();
-    let ended = |error| Error::Unavailable(format!("a new machine ended: {error}"));
+    let ended = |error| EngineError::Unavailable(format!("a new machine ended: {error}"));
     unassigned.channel.send(&start, &fds).await.map_err(ended)?;
     Ok(unassigned)
 }

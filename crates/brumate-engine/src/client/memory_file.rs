@@ -1,10 +1,9 @@
 //! Files in memory that jailed processes write, and checks of their content.
 
+use crate::api::EngineError;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-
-use super::error::Error;
 
 /// Largest compiled module, in bytes.
 pub(super) const MAX_CODE: u64 = 1 << 30;
@@ -16,11 +15,12 @@ pub(super) fn memory_file(name: &str) -> std::io::Result<OwnedFd> {
 }
 
 /// Seals code that was compiled from a guest's bytes.
-pub(super) fn seal(output: File, memory: u64) -> Result<Arc<File>, Error> {
+pub(super) fn seal(output: File, memory: u64) -> Result<Arc<File>, EngineError> {
     use rustix::fs::{SealFlags, SeekFrom, fcntl_add_seals, seek};
     fcntl_add_seals(&output, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)
         .map_err(std::io::Error::from)?;
-    let failed = |reason: &str| Error::Compile { name: "a module of the guest".to_owned(), reason: reason.to_owned() };
+    let failed =
+        |reason: &str| EngineError::Compile { name: "a module of the guest".to_owned(), reason: reason.to_owned() };
     let length = output.metadata()?.len();
     if length > memory.min(MAX_CODE) {
         return Err(failed("too much code"));

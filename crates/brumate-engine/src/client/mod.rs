@@ -20,6 +20,7 @@ mod image_transfer;
 mod images;
 mod layers;
 mod lifecycle;
+mod local_engine;
 mod machine;
 mod memory_file;
 mod mounted;
@@ -53,16 +54,16 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-/// Reason why a machine has ended.
-pub use crate::api::ExitReason;
+/// Errors of this interface, and reasons why a machine has ended.
+pub use crate::api::{EngineError, ExitReason};
 pub use config::{DEFAULT_READY, SandboxConfig, StartMode};
-pub use error::Error;
 pub use hibernate::{ResumedMachine, check_session_file};
 pub use image_transfer::{
     MAX_IMAGE_BYTES, copy_image, copy_images, has_base, have_same_base, take_image, take_image_from,
 };
 pub use layers::layers_of;
 pub use lifecycle::PausedMachine;
+pub use local_engine::LocalEngine;
 pub use machine::Machine;
 pub use probe::probe;
 pub use progress::{Progress, ProgressFn};
@@ -135,14 +136,15 @@ impl Sandbox {
     /// # Errors
     /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
     /// The first machine of a lazy sandbox reports the last three.
-    pub async fn start(config: SandboxConfig) -> Result<Sandbox, Error> {
+    pub async fn start(config: SandboxConfig) -> Result<Sandbox, EngineError> {
         let program = match config.program {
             Some(program) => program,
             None => std::env::current_exe()?,
         };
         bundle::pack::open(&config.cache_dir, config.bundle_file.as_deref())?;
-        let fingerprint =
-            compile::fingerprint(&engine(Purpose::Run).map_err(|error| Error::Unavailable(format!("{error:#}")))?);
+        let fingerprint = compile::fingerprint(
+            &engine(Purpose::Run).map_err(|error| EngineError::Unavailable(format!("{error:#}")))?,
+        );
         let cache = Arc::new(ModuleCache::open(&config.cache_dir, &fingerprint)?);
         let (unoptimized, keys) = (config.tiers != Tiers::Optimized).then(Unoptimized::new).unzip();
         let compilers = Compilers::new(program.clone(), cache.clone(), config.progress.clone(), unoptimized);
@@ -179,7 +181,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If no machine is available, or a directory of `spec` cannot be opened.
-    pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, Error> {
+    pub async fn machine(&self, spec: MachineSpec) -> Result<Machine, EngineError> {
         let replaced = bundle::replaced_packages(&spec.image, &spec.layers);
         if replaced.is_empty() && self.has_image(&spec.image) {
             let image = spec.image.clone();
@@ -193,22 +195,22 @@ impl Sandbox {
     }
 
     /// A new machine of exactly that image.
-    pub(crate) async fn machine_of(&self, image: &Image, spec: MachineSpec) -> Result<Machine, Error> {
+    pub(crate) async fn machine_of(&self, image: &Image, spec: MachineSpec) -> Result<Machine, EngineError> {
         self.machine_of_pool(&(image.clone(), None), spec).await
     }
 
-    async fn machine_of_pool(&self, image: &PoolKey, spec: MachineSpec) -> Result<Machine, Error> {
-        let mut last = Error::Unavailable("no zygote".to_owned());
+    async fn machine_of_pool(&self, image: &PoolKey, spec: MachineSpec) -> Result<Machine, EngineError> {
+        let mut last = EngineError::Unavailable("no zygote".to_owned());
         for _ in 0..ATTEMPTS {
             let pool = self.shared.pool_of(image, Urgency::Needed).await?;
             let Some(started) = self.start_machine(&pool, &spec).await else {
                 self.shared.retire(image, &pool).await;
-                last = Error::Unavailable(NO_ANSWER.to_owned());
+                last = EngineError::Unavailable(NO_ANSWER.to_owned());
                 continue;
             };
             match started {
                 Ok(machine) => return Ok(machine),
-                Err(error @ (Error::Unavailable(_) | Error::MachineExited { .. })) => last = error,
+                Err(error @ (EngineError::Unavailable(_) | EngineError::MachineExited { .. })) => last = error,
                 Err(error) => return Err(error),
             }
         }
@@ -216,13 +218,18 @@ impl Sandbox {
     }
 
     /// A new machine of the image that came with one session, which no other session uses.
-    async fn machine_of_private(&self, image: &Image, verified: Verified, spec: MachineSpec) -> Result<Machine, Error> {
+    async fn machine_of_private(
+        &self,
+        image: &Image,
+        verified: Verified,
+        spec: MachineSpec,
+    ) -> Result<Machine, EngineError> {
         let pool = self.shared.private_pool(image, verified).await?;
-        self.start_machine(&pool, &spec).await.unwrap_or_else(|| Err(Error::Unavailable(NO_ANSWER.to_owned())))
+        self.start_machine(&pool, &spec).await.unwrap_or_else(|| Err(EngineError::Unavailable(NO_ANSWER.to_owned())))
     }
 
     /// Starts a machine; `None` if it does not answer in time.
-    async fn start_machine(&self, pool: &Arc<Pool>, spec: &MachineSpec) -> Option<Result<Machine, Error>> {
+    async fn start_machine(&self, pool: &Arc<Pool>, spec: &MachineSpec) -> Option<Result<Machine, EngineError>> {
         let started = Machine::start(self.shared.clone(), pool.clone(), spec);
         tokio::time::timeout(self.shared.startup_timeouts.hello, started).await.ok()
     }
@@ -236,7 +243,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// Mainly if a module cannot be imported.
-    pub async fn warm(&self, image: &Image) -> Result<(), Error> {
+    pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
         self.warm_as(image, Urgency::Needed).await
     }
 
@@ -244,12 +251,12 @@ impl Sandbox {
     ///
     /// # Errors
     /// Those of [`Sandbox::warm`].
-    pub async fn prewarm(&self, image: &Image) -> Result<(), Error> {
+    pub async fn prewarm(&self, image: &Image) -> Result<(), EngineError> {
         self.shared.compilers.until_free().await;
         self.warm_as(image, Urgency::Ahead).await
     }
 
-    async fn warm_as(&self, image: &Image, urgency: Urgency) -> Result<(), Error> {
+    async fn warm_as(&self, image: &Image, urgency: Urgency) -> Result<(), EngineError> {
         self.shared.pool(image, urgency).await.map(drop)
     }
 
@@ -278,7 +285,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When no zygote can be started.
-    pub async fn missing_walls(&self) -> Result<Vec<String>, Error> {
+    pub async fn missing_walls(&self) -> Result<Vec<String>, EngineError> {
         Ok(self.shared.pool(&Image::plain(), Urgency::Needed).await?.zygote().missing_walls().to_vec())
     }
 
@@ -286,7 +293,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare_everything(&self) -> Result<(), Error> {
+    pub async fn prepare_everything(&self) -> Result<(), EngineError> {
         prepare::everything(&self.shared).await
     }
 
@@ -296,7 +303,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare(&self, wheels: &[&str]) -> Result<(), Error> {
+    pub async fn prepare(&self, wheels: &[&str]) -> Result<(), EngineError> {
         prepare::wheels(&self.shared, wheels, Urgency::Needed).await?;
         let image = Image::data();
         let wanted = wheels.iter().any(|wheel| Image::DATA.contains(wheel)) && !self.has_image(&image);
@@ -317,13 +324,13 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare_ahead(&self, wheels: &[&str]) -> Result<(), Error> {
+    pub async fn prepare_ahead(&self, wheels: &[&str]) -> Result<(), EngineError> {
         prepare::wheels(&self.shared, wheels, Urgency::Ahead).await
     }
 }
 
 /// Compiles the interpreter's own modules.
-async fn compile_prelude(shared: &SandboxShared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), Error> {
+async fn compile_prelude(shared: &SandboxShared) -> Result<(Arc<std::fs::File>, Arc<std::fs::File>), EngineError> {
     let helper = trampoline_module();
     let (compilers, needed) = (&shared.compilers, Urgency::Needed);
     let main = compilers.bundled(ModuleKind::Main, bundle::INTERPRETER.content.bytes(), "the interpreter", needed);

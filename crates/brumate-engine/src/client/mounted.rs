@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{OFlags, fcntl_getfl};
 
-use super::error::Error;
 use crate::api::{
-    InstallAnswer, InstallRequest, Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, MAX_REFUSAL,
-    MAX_REQUIREMENT,
+    EngineError, InstallAnswer, InstallRequest, Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS,
+    MAX_REFUSAL, MAX_REQUIREMENT,
 };
 use crate::bundle::distribution;
 use crate::wire::{InstallReply, LAYERS_AT_ONCE, LayerInfo, MAX_LIST, ToMachine};
@@ -66,8 +65,8 @@ impl RemountPlan {
     /// Mounts `wanted` in addition to `present`; another version of a package is replaced.
     ///
     /// # Errors
-    /// [`Error::Layer`] for one that cannot be mounted, or is one too many.
-    pub(super) fn new(present: &[Layer], wanted: &[Layer]) -> Result<RemountPlan, Error> {
+    /// [`EngineError::Layer`] for one that cannot be mounted, or is one too many.
+    pub(super) fn new(present: &[Layer], wanted: &[Layer]) -> Result<RemountPlan, EngineError> {
         let mut plan = RemountPlan { after: present.to_vec(), ..RemountPlan::default() };
         for layer in wanted {
             if plan.after.contains(layer) {
@@ -130,12 +129,12 @@ pub(super) fn messages(layers: &[Layer]) -> impl Iterator<Item = (Vec<LayerInfo>
     })
 }
 
-fn problem(layer: &Layer, reason: &str) -> Error {
-    Error::Layer { name: layer.name.clone(), reason: reason.to_owned() }
+fn problem(layer: &Layer, reason: &str) -> EngineError {
+    EngineError::Layer { name: layer.name.clone(), reason: reason.to_owned() }
 }
 
 /// Refuses a layer that a machine must not get.
-pub(super) fn check(layer: &Layer) -> Result<(), Error> {
+pub(super) fn check(layer: &Layer) -> Result<(), EngineError> {
     let is_name = !layer.name.is_empty() && layer.name.len() <= MAX_LAYER_NAME && !layer.name.contains(['/', '\0']);
     if !is_name {
         return Err(problem(layer, "that is no name of a wheel"));

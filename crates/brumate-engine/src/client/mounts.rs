@@ -9,8 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, Timespec, Timestamps, openat2};
 use rustix::io::Errno;
 
-use super::error::Error;
-use crate::api::Mount;
+use crate::api::{EngineError, Mount};
 use crate::wire::{HostStat, MAX_ENTRIES, MountOperation, MountReply, MountRequest};
 
 /// Longest path below a grant, in bytes.
@@ -34,10 +33,12 @@ impl Mounts {
     ///
     /// # Errors
     /// When one cannot be opened, or its guest path is not absolute.
-    pub(super) fn open(mounts: &[Mount]) -> Result<Mounts, Error> {
+    pub(super) fn open(mounts: &[Mount]) -> Result<Mounts, EngineError> {
         let mut grants = Vec::new();
         for mount in mounts {
-            let failed = |source: std::io::Error| Error::Mount { path: mount.host.clone(), source };
+            let failed = |error: std::io::Error| {
+                EngineError::Unavailable(format!("cannot mount {}: {error}", mount.host.display()))
+            };
             if !mount.guest.starts_with('/') || mount.guest.split('/').any(|part| part == "..") {
                 return Err(failed(std::io::Error::other("the guest path must be absolute")));
             }

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::error::Error;
 use super::unassigned::UnassignedMachine;
 use super::zygote::Zygote;
-use crate::api::Image;
+use crate::api::{EngineError, Image};
 use crate::image::file::Header;
 
 /// Delay between taking a machine and forking the next one.
@@ -85,7 +84,7 @@ impl Pool {
     ///
     /// # Errors
     /// When none can be forked.
-    pub(crate) async fn take(self: &Arc<Self>) -> Result<UnassignedMachine, Error> {
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<UnassignedMachine, EngineError> {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let unassigned = self.take_any().await?;
         // All are forks of the same zygote, so one measurement is enough.
@@ -93,7 +92,7 @@ impl Pool {
         Ok(unassigned)
     }
 
-    async fn take_any(self: &Arc<Self>) -> Result<UnassignedMachine, Error> {
+    async fn take_any(self: &Arc<Self>) -> Result<UnassignedMachine, EngineError> {
         loop {
             let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             match ready {

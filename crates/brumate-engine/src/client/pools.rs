@@ -6,13 +6,12 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use super::compiler::Urgency;
-use super::error::Error;
 use super::images::Verified;
 use super::pool::Pool;
 use super::prepare;
 use super::zygote::{Ingredients, Zygote};
 use super::{PoolKey, SandboxShared, Slot};
-use crate::api::Image;
+use crate::api::{EngineError, Image};
 
 impl SandboxShared {
     /// Takes no more machines from `pool`. Machines that are in use continue.
@@ -49,19 +48,19 @@ impl SandboxShared {
     }
 
     /// Returns the pool of an image that this version makes. A dead zygote is replaced.
-    pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+    pub(crate) async fn pool(&self, image: &Image, urgency: Urgency) -> Result<Arc<Pool>, EngineError> {
         self.pool_of(&(image.clone(), None), urgency).await
     }
 
     /// As [`SandboxShared::pool`], also for images that other versions have made.
-    pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+    pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, EngineError> {
         let slot = {
             let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 // Entries without a zygote, which nobody uses at present.
                 pools.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|pool| pool.is_some()));
                 if pools.len() >= MAX_IMAGES {
-                    return Err(Error::Unavailable(format!("{MAX_IMAGES} images are in use")));
+                    return Err(EngineError::Unavailable(format!("{MAX_IMAGES} images are in use")));
                 }
             }
             pools.entry(wanted.clone()).or_default().clone()
@@ -81,19 +80,19 @@ impl SandboxShared {
     }
 
     /// Starts the zygote of an image; builds the image if it is not there.
-    async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, Error> {
+    async fn start_pool(&self, (image, made_by_another): &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, EngineError> {
         let (main, trampoline) = prepare::prelude(self).await?;
         let ingredients = self.ingredients((&main, &trampoline), image, urgency);
         let verified = match made_by_another {
             None => prepare::image(self, ingredients, image).await?,
-            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| Error::Outdated(GONE.to_owned()))?,
+            Some(id) => prepare::find_by_id(self, *id).await?.ok_or_else(|| EngineError::Outdated(GONE.to_owned()))?,
         };
         self.pool_from(ingredients, image, verified, self.ready).await
     }
 
     /// Starts a zygote of an image that came with one session. It is in no list: it ends with the last machine of that
     /// session, and no other session gets a machine of it.
-    pub(super) async fn private_pool(&self, image: &Image, verified: Verified) -> Result<Arc<Pool>, Error> {
+    pub(super) async fn private_pool(&self, image: &Image, verified: Verified) -> Result<Arc<Pool>, EngineError> {
         let (main, trampoline) = prepare::prelude(self).await?;
         let ingredients = self.ingredients((&main, &trampoline), image, Urgency::Needed);
         self.pool_from(Ingredients { brief: true, ..ingredients }, image, verified, 0).await
@@ -125,7 +124,7 @@ impl SandboxShared {
         image: &Image,
         verified: Verified,
         ready: usize,
-    ) -> Result<Arc<Pool>, Error> {
+    ) -> Result<Arc<Pool>, EngineError> {
         let zygote = Zygote::start(ingredients, &verified.file).await;
         self.compilers.rest();
         let zygote = zygote?;
@@ -179,7 +178,7 @@ async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
     }
 }
 
-/// Error text for an image that is not in the cache any more.
+/// EngineError text for an image that is not in the cache any more.
 pub(super) const GONE: &str = "the image that it began with is not in the cache any more";
 
 /// Images, and with them zygotes, that one sandbox uses.

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::compiler::Urgency;
-use super::error::Error;
 use super::images::{self, Verified};
 use super::memory_file::memory_file;
 use super::progress::report_to;
 use super::zygote::{Ingredients, build};
 use super::{SandboxShared, compile_prelude};
-use crate::api::Image;
+use crate::api::{EngineError, Image};
 use crate::bundle::{self, NativeModule};
 use crate::code::compile::{self, ModuleKind};
 use crate::code::trampoline::trampoline_module;
@@ -22,7 +21,7 @@ use crate::code::trampoline::trampoline_module;
 const OPTIONAL: [(&str, &str); 1] = [("scikit-learn", "pandas")];
 
 /// The main module and the trampoline, compiled.
-pub(super) async fn prelude(shared: &SandboxShared) -> Result<(Arc<File>, Arc<File>), Error> {
+pub(super) async fn prelude(shared: &SandboxShared) -> Result<(Arc<File>, Arc<File>), EngineError> {
     let main = shared.cache.get(&bundle::INTERPRETER_KEY);
     let trampoline = shared.cache.get(&compile::key(&trampoline_module()));
     if let (Some(main), Some(trampoline)) = (main, trampoline) {
@@ -38,13 +37,13 @@ pub(super) async fn prelude(shared: &SandboxShared) -> Result<(Arc<File>, Arc<Fi
 }
 
 /// Compiles every native module of the bundle.
-pub(super) async fn everything(shared: &Arc<SandboxShared>) -> Result<(), Error> {
+pub(super) async fn everything(shared: &Arc<SandboxShared>) -> Result<(), EngineError> {
     modules(shared, Urgency::Needed, |_| true).await
 }
 
 /// Compiles the native modules of `names` and of everything they import, as far as they are usually loaded. Others are compiled when a
 /// program imports them.
-pub(super) async fn wheels(shared: &Arc<SandboxShared>, names: &[&str], urgency: Urgency) -> Result<(), Error> {
+pub(super) async fn wheels(shared: &Arc<SandboxShared>, names: &[&str], urgency: Urgency) -> Result<(), EngineError> {
     let mut wanted = BTreeSet::new();
     let mut open: Vec<&str> = names.to_vec();
     while let Some(name) = open.pop() {
@@ -62,7 +61,7 @@ async fn modules(
     shared: &Arc<SandboxShared>,
     urgency: Urgency,
     wanted: impl Fn(&NativeModule) -> bool,
-) -> Result<(), Error> {
+) -> Result<(), EngineError> {
     let missing: Vec<_> = bundle::native_modules()
         .iter()
         .filter(|module| wanted(module) && shared.compilers.cached_for(&module.key, urgency).is_none())
@@ -79,7 +78,7 @@ async fn modules(
 }
 
 /// Compiles modules that a run waits for.
-async fn all_at_once(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), Error> {
+async fn all_at_once(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), EngineError> {
     let _need = shared.compilers.need();
     let _lock = lock(shared).await?;
     let total = missing.len();
@@ -90,14 +89,14 @@ async fn all_at_once(shared: &SandboxShared, missing: &[&NativeModule]) -> Resul
         async move {
             compile_module(shared, module, Urgency::Needed).await?;
             report(shared, done.fetch_add(1, Ordering::Relaxed) + 1, total, module.name());
-            Ok::<(), Error>(())
+            Ok::<(), EngineError>(())
         }
     });
     futures::future::try_join_all(jobs).await.map(drop)
 }
 
 /// Compiles modules that no run waits for yet. A run that waits for others goes first.
-pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), Error> {
+pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]) -> Result<(), EngineError> {
     let mut at = 0;
     while let Some(module) = missing.get(at) {
         // Before the lock: a run that arrives now needs it.
@@ -117,12 +116,12 @@ pub(super) async fn one_by_one(shared: &SandboxShared, missing: &[&NativeModule]
 }
 
 /// Compiles a module of the bundle, unless another task or process has done so meanwhile.
-async fn compile_module(shared: &SandboxShared, module: &NativeModule, urgency: Urgency) -> Result<(), Error> {
+async fn compile_module(shared: &SandboxShared, module: &NativeModule, urgency: Urgency) -> Result<(), EngineError> {
     // Checked before the module is unpacked.
     if shared.compilers.cached_for(&module.key, urgency).is_some() {
         return Ok(());
     }
-    let bytes = module.read().map_err(|reason| Error::Compile { name: module.name().to_owned(), reason })?;
+    let bytes = module.read().map_err(|reason| EngineError::Compile { name: module.name().to_owned(), reason })?;
     shared.compilers.bundled(ModuleKind::Side, &bytes, module.name(), urgency).await.map(drop)
 }
 
@@ -131,13 +130,13 @@ pub(super) async fn image(
     shared: &SandboxShared,
     ingredients: Ingredients<'_>,
     image: &Image,
-) -> Result<Verified, Error> {
+) -> Result<Verified, EngineError> {
     if let Some(verified) = find(shared, image).await? {
         return Ok(verified);
     }
     let images = shared.images.clone();
     let locked = tokio::task::spawn_blocking(move || images.lock()).await;
-    let _lock = locked.map_err(|error| Error::Unavailable(error.to_string()))??;
+    let _lock = locked.map_err(|error| EngineError::Unavailable(error.to_string()))??;
     // Another process may have built it while this one waited.
     if let Some(verified) = find(shared, image).await? {
         return Ok(verified);
@@ -151,7 +150,7 @@ pub(super) async fn image(
     let (images, image) = (shared.images.clone(), image.clone());
     let name = format!("the image `{image}`");
     let committed = tokio::task::spawn_blocking(move || images.commit(&image, &output)).await;
-    let verified = committed.map_err(|error| Error::Unavailable(error.to_string()))??;
+    let verified = committed.map_err(|error| EngineError::Unavailable(error.to_string()))??;
     if needed {
         report(shared, 1, 1, &name);
     }
@@ -159,21 +158,21 @@ pub(super) async fn image(
 }
 
 /// Looks for the image, off the async threads: the first time all of it is read.
-pub(super) async fn find(shared: &SandboxShared, image: &Image) -> Result<Option<Verified>, Error> {
+pub(super) async fn find(shared: &SandboxShared, image: &Image) -> Result<Option<Verified>, EngineError> {
     let (images, image) = (shared.images.clone(), image.clone());
     let found = tokio::task::spawn_blocking(move || images.get(&image)).await;
-    found.map_err(|error| Error::Unavailable(error.to_string()))
+    found.map_err(|error| EngineError::Unavailable(error.to_string()))
 }
 
 /// As [`find`], by the image's id.
-pub(super) async fn find_by_id(shared: &SandboxShared, id: [u8; 32]) -> Result<Option<Verified>, Error> {
+pub(super) async fn find_by_id(shared: &SandboxShared, id: [u8; 32]) -> Result<Option<Verified>, EngineError> {
     let images = shared.images.clone();
     let found = tokio::task::spawn_blocking(move || images.find(&id)).await;
-    found.map_err(|error| Error::Unavailable(error.to_string()))
+    found.map_err(|error| EngineError::Unavailable(error.to_string()))
 }
 
 /// Opens the image that came with one session. `None` if it cannot be used; the log says why.
-pub(super) async fn private_image(path: PathBuf, id: [u8; 32]) -> Result<Option<Verified>, Error> {
+pub(super) async fn private_image(path: PathBuf, id: [u8; 32]) -> Result<Option<Verified>, EngineError> {
     let opened = tokio::task::spawn_blocking(move || {
         let opened = images::private(&path, &id);
         match opened {
@@ -183,14 +182,14 @@ pub(super) async fn private_image(path: PathBuf, id: [u8; 32]) -> Result<Option<
                 .ok(),
         }
     });
-    opened.await.map_err(|error| Error::Unavailable(error.to_string()))
+    opened.await.map_err(|error| EngineError::Unavailable(error.to_string()))
 }
 
 /// Keeps other processes from compiling the same modules at the same time.
-async fn lock(shared: &SandboxShared) -> Result<std::os::fd::OwnedFd, Error> {
+async fn lock(shared: &SandboxShared) -> Result<std::os::fd::OwnedFd, EngineError> {
     let cache = shared.cache.clone();
     let locked = tokio::task::spawn_blocking(move || cache.lock()).await;
-    Ok(locked.map_err(|error| Error::Unavailable(error.to_string()))??)
+    Ok(locked.map_err(|error| EngineError::Unavailable(error.to_string()))??)
 }
 
 fn report(shared: &SandboxShared, done: usize, total: usize, name: &str) {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::channel::pair;
-use super::error::Error;
 use super::spawn::spawn;
+use crate::api::EngineError;
 use brumate_jail::ProbeResult;
 
 /// Time for all probes of one jail.
@@ -16,7 +16,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When a jail cannot be built at all.
-pub async fn probe(program: Option<PathBuf>) -> Result<Vec<ProbeResult>, Error> {
+pub async fn probe(program: Option<PathBuf>) -> Result<Vec<ProbeResult>, EngineError> {
     let program = match program {
         Some(program) => program,
         None => std::env::current_exe()?,
@@ -26,13 +26,13 @@ pub async fn probe(program: Option<PathBuf>) -> Result<Vec<ProbeResult>, Error> 
         let (mut channel, theirs) = pair()?;
         let _child = spawn(&program, command, theirs)?;
         let server = rustix::process::getpid().as_raw_nonzero().get();
-        channel.send(&server, &[]).await.map_err(|error| Error::Unavailable(error.to_string()))?;
+        channel.send(&server, &[]).await.map_err(|error| EngineError::Unavailable(error.to_string()))?;
         let answer = tokio::time::timeout(PROBE_TIMEOUT, channel.receive::<Result<Vec<ProbeResult>, String>>()).await;
         match answer {
             Ok(Ok(Ok(list))) => results.extend(list),
-            Ok(Ok(Err(reason))) => return Err(Error::Unavailable(reason)),
-            Ok(Err(error)) => return Err(Error::Unavailable(format!("the probe ended: {error}"))),
-            Err(_) => return Err(Error::Unavailable("the probe does not end".to_owned())),
+            Ok(Ok(Err(reason))) => return Err(EngineError::Unavailable(reason)),
+            Ok(Err(error)) => return Err(EngineError::Unavailable(format!("the probe ended: {error}"))),
+            Err(_) => return Err(EngineError::Unavailable("the probe does not end".to_owned())),
         }
     }
     Ok(results)

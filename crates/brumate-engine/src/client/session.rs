@@ -9,16 +9,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::{MutexGuard, mpsc, watch};
 
 use super::Sandbox;
 use super::crash_snapshot::CrashSnapshotFiles;
-use super::error::Error;
 use super::lifecycle::PausedMachine;
 use super::machine::Machine;
+use super::session_files::listing;
 use super::stop::InterruptHandle;
 use super::transaction::Transaction;
-use crate::api::{Analysis, Event, Execute, FileInfo, MachineSpec, Outcome};
+use crate::api::{
+    self, Analysis, CellAndFiles, EngineError, Event, Execute, Layer, Machine as _, MachineSpec, Outcome,
+};
 
 /// A session. Dropping it ends its processes.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl SessionState {
     }
 
     /// Forks a checkpoint if there is none of the current state and one is needed.
-    async fn checkpoint(&mut self) -> Result<(), Error> {
+    async fn checkpoint(&mut self) -> Result<(), EngineError> {
         self.await_checkpoint().await;
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
@@ -81,7 +84,7 @@ impl SessionState {
 
     /// Runs one step of the background task. Returns the delay before the next step; `None` ends the task. While the
     /// session is in use, its next cell makes the checkpoint.
-    async fn keep(&mut self, quiet: &mut IdleObservation) -> Result<Option<Duration>, Error> {
+    async fn keep(&mut self, quiet: &mut IdleObservation) -> Result<Option<Duration>, EngineError> {
         if self.transaction.is_some() {
             return Ok(Some(RETRY_INTERVAL));
         }
@@ -103,7 +106,7 @@ impl SessionState {
     }
 
     /// Replaces the checkpoint by one that shares as much memory as possible with the machine.
-    async fn share_memory(&mut self) -> Result<(), Error> {
+    async fn share_memory(&mut self) -> Result<(), EngineError> {
         drop(self.checkpoint.take());
         self.checkpoint = Some(self.machine.checkpoint(true).await?);
         Ok(())
@@ -157,35 +160,13 @@ impl Session {
         session
     }
 
-    /// Runs a cell. Events arrive while it runs.
-    ///
-    /// # Errors
-    /// [`Error::RolledBack`] if the cell ended the machine: the session is as it was before. [`Error::MachineExited`]
-    /// if the session is lost.
-    pub async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, Error> {
-        Ok(self.run(request, events, None).await?.0)
-    }
-
-    /// As [`Session::execute`]; also lists the files below `directory`, as [`Machine::list_files`] does. If the machine
-    /// ends while it lists them, the cell is rolled back.
-    ///
-    /// # Errors
-    /// As [`Session::execute`]. A directory that cannot be listed is no error of the call.
-    pub async fn execute_and_list(
-        &self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-        directory: &str,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
-        self.run(request, events, Some(directory)).await
-    }
-
+    /// Runs a cell, and lists the files below `directory` if there is one.
     async fn run(
         &self,
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
-    ) -> Result<(Outcome, Result<Vec<FileInfo>, Error>), Error> {
+    ) -> Result<CellAndFiles, EngineError> {
         let mut state = self.ready().await?;
         let in_transaction = state.transaction.is_some();
         let ran = match in_transaction {
@@ -205,15 +186,15 @@ impl Session {
     /// Parses `code` with the guest's parser; returns what it imports.
     ///
     /// # Errors
-    /// As [`Session::execute`].
-    pub async fn analyze(&self, code: &str) -> Result<Analysis, Error> {
+    /// As [`api::Session::execute`].
+    pub async fn analyze(&self, code: &str) -> Result<Analysis, EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.analyze(code).await;
         self.roll_back_if_ended(&mut state, result).await
     }
 
     /// Locks the session with a checkpoint of its current state. No cell runs while the guard lives.
-    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, SessionState>, Error> {
+    pub(super) async fn ready(&self) -> Result<MutexGuard<'_, SessionState>, EngineError> {
         let mut state = self.state.lock().await;
         state.check_transaction()?;
         match state.transaction {
@@ -253,10 +234,10 @@ impl Session {
     pub(super) async fn changed(
         &self,
         mut state: MutexGuard<'_, SessionState>,
-        result: Result<(), Error>,
-    ) -> Result<(), Error> {
+        result: Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         match result {
-            Ok(()) | Err(Error::File { .. }) => {
+            Ok(()) | Err(EngineError::File(_)) => {
                 self.state_changed(state);
                 result
             }
@@ -268,12 +249,12 @@ impl Session {
     pub(super) async fn roll_back_if_ended<T>(
         &self,
         state: &mut SessionState,
-        result: Result<T, Error>,
-    ) -> Result<T, Error> {
+        result: Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         match result {
-            Err(Error::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                let lost = Error::MachineExited { reason: reason.clone(), output_dropped, peak_memory_bytes };
-                let rolled_back = Error::RolledBack { reason: reason.clone(), output_dropped, peak_memory_bytes };
+            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
+                let lost = EngineError::MachineExited { reason: reason.clone(), output_dropped, peak_memory_bytes };
+                let rolled_back = EngineError::RolledBack { reason: reason.clone(), output_dropped, peak_memory_bytes };
                 if !self.take_over(state).await {
                     return Err(lost);
                 }
@@ -306,14 +287,14 @@ impl Session {
         *self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupt_handle();
         state.machine = machine;
         // Fork once to verify that the resumed machine responds.
-        !matches!(state.checkpoint().await, Err(Error::MachineExited { .. }))
+        !matches!(state.checkpoint().await, Err(EngineError::MachineExited { .. }))
     }
 
     /// Forks the session: the new session has this one's current state.
     ///
     /// # Errors
-    /// If the system has no process left, or as [`Session::execute`] if the machine has ended.
-    pub async fn fork(&self) -> Result<Session, Error> {
+    /// If the system has no process left, or as [`api::Session::execute`] if the machine has ended.
+    pub async fn fork(&self) -> Result<Session, EngineError> {
         let mut state = self.state.lock().await;
         state.check_transaction()?;
         state.await_checkpoint().await;
@@ -321,35 +302,6 @@ impl Session {
         let paused = self.roll_back_if_ended(&mut state, paused).await?;
         drop(state);
         Ok(Session::new(paused.resume().await?))
-    }
-
-    /// Hibernates the session in the file `path`; see [`Machine::hibernate`]. The session itself continues; the caller
-    /// drops it.
-    ///
-    /// # Errors
-    /// Those of [`Machine::hibernate`], or of [`Session::execute`] when the machine has ended.
-    pub async fn hibernate(&self, path: &Path) -> Result<u64, Error> {
-        let mut state = self.state.lock().await;
-        state.check_transaction()?;
-        state.await_checkpoint().await;
-        let size = state.machine.hibernate(path).await;
-        self.roll_back_if_ended(&mut state, size).await
-    }
-
-    /// Returns the bytes of the file that [`Session::hibernate`] would write. Takes about as long, and writes nothing.
-    ///
-    /// # Errors
-    /// Fails as [`Session::hibernate`] does.
-    pub async fn measured_bytes(&self) -> Result<u64, Error> {
-        let mut state = self.ready().await?;
-        let size = state.machine.measure().await;
-        self.roll_back_if_ended(&mut state, size).await
-    }
-
-    /// Estimates how many bytes [`Session::hibernate`] would write. The file is usually smaller, because it is
-    /// compressed. `None` if the kernel does not report the memory.
-    pub async fn estimated_bytes(&self) -> Option<u64> {
-        self.state.lock().await.machine.changed_bytes()
     }
 
     /// Returns a handle that stops the current cell, or the next one: KeyboardInterrupt, then SIGKILL and a rollback.
@@ -386,12 +338,67 @@ impl Session {
     }
 }
 
+#[async_trait]
+impl api::Session for Session {
+    async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
+        Ok(self.run(request, events, None).await?.0)
+    }
+
+    async fn execute_and_list(
+        &self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &str,
+    ) -> Result<CellAndFiles, EngineError> {
+        let (outcome, listed) = self.run(request, events, Some(directory)).await?;
+        Ok((outcome, listing(listed)))
+    }
+
+    async fn estimated_bytes(&self) -> Option<u64> {
+        self.state.lock().await.machine.changed_bytes()
+    }
+
+    async fn measured_bytes(&self) -> Result<u64, EngineError> {
+        let mut state = self.ready().await?;
+        let size = state.machine.measure().await;
+        self.roll_back_if_ended(&mut state, size).await
+    }
+
+    async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError> {
+        self.mount(layers).await
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.layers()
+    }
+
+    async fn fork(&self) -> Result<Box<dyn api::Session>, EngineError> {
+        Ok(Box::new(self.fork().await?))
+    }
+
+    async fn hibernate(&self, path: &Path) -> Result<u64, EngineError> {
+        let mut state = self.state.lock().await;
+        state.check_transaction()?;
+        state.await_checkpoint().await;
+        let size = state.machine.hibernate(path).await;
+        self.roll_back_if_ended(&mut state, size).await
+    }
+
+    async fn enable_crash_recovery(&self, path: &Path) -> Result<(), EngineError> {
+        self.enable_crash_recovery(path).await
+    }
+
+    fn interrupt_handle(&self) -> Arc<dyn api::InterruptHandle> {
+        Arc::new(self.interrupt_handle())
+    }
+}
+
 impl Sandbox {
     /// Makes a new session.
     ///
     /// # Errors
     /// Those of [`Sandbox::machine`].
-    pub async fn session(&self, spec: MachineSpec) -> Result<Session, Error> {
+    pub async fn session(&self, spec: MachineSpec) -> Result<Session, EngineError> {
         // Input that was read cannot be provided again.
         let fresh = spec.stdin.is_none() && spec.messages.is_none();
         let machine = self.machine(spec).await?;

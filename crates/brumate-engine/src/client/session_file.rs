@@ -14,11 +14,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
 use super::memory_file::memory_file;
 use super::pool::Pool;
 use super::temporary;
-use crate::api::bounded;
+use crate::api::{EngineError, bounded};
 use crate::api::{Layer, LayerId, MAX_LAYERS};
 use crate::image::file::FORMAT;
 use crate::image::sealed::{Sealing, TRAILER_BYTES, Trailer};
@@ -62,9 +61,9 @@ pub(super) struct Header {
 ///
 /// # Errors
 /// When the kernel has no randomness.
-pub(super) fn new_session() -> Result<SessionId, Error> {
+pub(super) fn new_session() -> Result<SessionId, EngineError> {
     let mut id = SessionId::default();
-    crate::caps::random(&mut id).map_err(|errno| Error::Io(errno.into()))?;
+    crate::caps::random(&mut id).map_err(std::io::Error::from)?;
     Ok(id)
 }
 
@@ -126,8 +125,8 @@ impl Header {
     /// Reads a header; the bytes after it are not read.
     ///
     /// # Errors
-    /// [`Error::Image`] if it is no header, [`Error::Outdated`] if it is of another format.
-    pub(super) fn read(from: &mut impl Read) -> Result<Header, Error> {
+    /// [`EngineError::Image`] if it is no header, [`EngineError::Outdated`] if it is of another format.
+    pub(super) fn read(from: &mut impl Read) -> Result<Header, EngineError> {
         let mut length = [0; 4];
         from.read_exact(&mut length).map_err(|_| damaged("it is too short"))?;
         let length = u32::from_le_bytes(length) as usize;
@@ -147,11 +146,11 @@ impl Header {
     }
 
     /// Returns the error for a session that this version cannot resume.
-    pub(super) fn outdated(&self, why: &str) -> Error {
+    pub(super) fn outdated(&self, why: &str) -> EngineError {
         // The text comes from a file.
         let version: String = self.version.escape_debug().take(MAX_VERSION).collect();
         let own = env!("CARGO_PKG_VERSION");
-        Error::Outdated(format!("Brumate {version} put it to sleep, {why}; this is Brumate {own}"))
+        EngineError::Outdated(format!("Brumate {version} put it to sleep, {why}; this is Brumate {own}"))
     }
 }
 
@@ -169,8 +168,8 @@ impl Header {
     }
 }
 
-fn damaged(what: &str) -> Error {
-    Error::Image(format!("the sleeping session is damaged: {what}"))
+fn damaged(what: &str) -> EngineError {
+    EngineError::Image(format!("the sleeping session is damaged: {what}"))
 }
 
 /// Reads the trailer of a payload that begins at `start` of `file`, and seeks to the payload's start. Does not check
@@ -178,7 +177,7 @@ fn damaged(what: &str) -> Error {
 ///
 /// # Errors
 /// If the payload has another length than the trailer states, or is too long.
-pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
+pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, EngineError> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut bytes = [0; TRAILER_BYTES];
     let at =
@@ -198,7 +197,7 @@ pub(super) fn trailer(file: &mut File, start: u64) -> Result<Trailer, Error> {
 ///
 /// # Errors
 /// When it is damaged, or `to` refuses.
-pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -> Result<(), Error> {
+pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -> Result<(), EngineError> {
     let mut sealing = Sealing::new(to);
     io::copy(&mut file.take(trailer.payload), &mut sealing)?;
     let (copied, mut to) = sealing.finish(trailer.generation);
@@ -207,17 +206,17 @@ pub(super) fn copy_checked(file: &mut File, trailer: &Trailer, to: impl Write) -
 }
 
 /// Opens a hibernated session and reads its header; the payload is the next to read.
-pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), Error> {
+pub(super) async fn open(path: std::path::PathBuf) -> Result<(Header, File), EngineError> {
     let opened = tokio::task::spawn_blocking(move || {
         let mut file = File::open(path)?;
-        Ok::<_, Error>((Header::read(&mut file)?, file))
+        Ok::<_, EngineError>((Header::read(&mut file)?, file))
     });
     opened.await.map_err(io::Error::other)?
 }
 
 /// Reads and checks the payload and the trailer after a header. Returns the payload in memory, and the number of
 /// changes.
-pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
+pub(super) fn load(mut file: File) -> Result<(File, u64), EngineError> {
     let start = file.stream_position()?;
     let trailer = trailer(&mut file, start)?;
     let mut payload = File::from(memory_file("session")?);
@@ -229,8 +228,8 @@ pub(super) fn load(mut file: File) -> Result<(File, u64), Error> {
 /// Returns the id of the base image of the session hibernated in `path`.
 ///
 /// # Errors
-/// [`Error::Image`] when the file is damaged, [`Error::Outdated`] when it is of another format, [`Error::Io`] when it cannot be read.
-pub(super) fn base_of(path: &Path) -> Result<[u8; 32], Error> {
+/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format, [`EngineError::Io`] when it cannot be read.
+pub(super) fn base_of(path: &Path) -> Result<[u8; 32], EngineError> {
     Ok(Header::read(&mut File::open(path)?)?.base)
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::error::{EXIT_TIMEOUT, Error};
+use super::error::EXIT_TIMEOUT;
+use crate::api::EngineError;
 use crate::engine::NATIVE_STACK;
 
 /// A jailed process; killed, with everything in its jail, when dropped.
@@ -18,7 +19,7 @@ pub(crate) struct Child {
 ///
 /// # Errors
 /// When the system cannot start it.
-pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<Child, Error> {
+pub(crate) fn spawn(program: &Path, command: &str, control: OwnedFd) -> Result<Child, EngineError> {
     let stack = if command == "zygote" { NATIVE_STACK } else { COMPILE_STACK };
     let command = brumate_jail::spawn::command(program, ["internal", command], control.as_fd(), stack)?;
     let mut command = tokio::process::Command::from(command);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::mounted::Mounted;
 use super::{footprint, page_map};
-use crate::api::{InstallAnswer, Layer, MAX_INPUT, StopReason};
+use crate::api::{self, InstallAnswer, Layer, MAX_INPUT, StopReason};
 
 /// Delay after which a KeyboardInterrupt is sent again, repeatedly, because guest code may have swallowed it. Before
 /// the second one it is at least half of the grace time, because guest code may be busy handling the first.
@@ -140,54 +140,7 @@ impl InterruptHandle {
         InterruptHandle::of(Mounted::default())
     }
 
-    /// Returns the wheels that its machine has mounted now.
-    pub fn layers(&self) -> Vec<Layer> {
-        self.mounted.get()
-    }
-
-    /// Raises KeyboardInterrupt in the guest; sends SIGKILL if it has not ended after
-    /// [`Limits::grace`](crate::api::Limits::grace).
-    pub fn interrupt(&self) {
-        self.change(|state| {
-            let change = state.request == Request::None;
-            if change {
-                state.request = Request::Interrupt;
-            }
-            change
-        });
-    }
-
-    /// Raises `TimeoutError` in the function that keeps the event loop of a server busy. The execution goes on.
-    pub fn interrupt_busy_task(&self) {
-        self.change(|state| {
-            state.task_interrupts += 1;
-            true
-        });
-    }
-
-    /// Kills the machine at once (SIGKILL).
-    pub fn kill(&self) {
-        self.change(|state| {
-            state.request = Request::Kill;
-            true
-        });
-    }
-
-    /// Answers an [`InputRequest`](crate::api::Event::InputRequest) with a line, without its end; `None` is the end of
-    /// the input. Returns `false` if the guest waits for no line, or the line is longer than [`MAX_INPUT`].
-    pub fn answer(&self, line: Option<String>) -> bool {
-        if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
-            return false;
-        }
-        self.reply(&PendingRequest::Input, GuestAnswer::Input(line))
-    }
-
-    /// Answers an [`Install`](crate::api::Event::Install) with the layers to mount, or with the text of a refusal.
-    /// Returns `false` if the guest waits for no such answer.
-    pub fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
-        self.reply(&PendingRequest::Install, GuestAnswer::Install(answer))
-    }
-
+    /// Stores an answer if the guest waits for one of this kind.
     fn reply(&self, question: &PendingRequest, answer: GuestAnswer) -> bool {
         self.change(|state| {
             let change = state.question == *question;
@@ -227,7 +180,7 @@ impl InterruptHandle {
     }
 
     /// Clears the current question; it gets no answer.
-    pub(super) fn clear(&self) {
+    pub(super) fn clear_question(&self) {
         self.state.send_modify(|state| state.question = PendingRequest::Nothing);
     }
 
@@ -251,6 +204,51 @@ impl InterruptHandle {
                 return answer;
             }
         }
+    }
+}
+
+impl api::InterruptHandle for InterruptHandle {
+    fn interrupt(&self) {
+        self.change(|state| {
+            let change = state.request == Request::None;
+            if change {
+                state.request = Request::Interrupt;
+            }
+            change
+        });
+    }
+
+    fn interrupt_busy_task(&self) {
+        self.change(|state| {
+            state.task_interrupts += 1;
+            true
+        });
+    }
+
+    fn kill(&self) {
+        self.change(|state| {
+            state.request = Request::Kill;
+            true
+        });
+    }
+
+    fn answer(&self, line: Option<String>) -> bool {
+        if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
+            return false;
+        }
+        self.reply(&PendingRequest::Input, GuestAnswer::Input(line))
+    }
+
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        self.reply(&PendingRequest::Install, GuestAnswer::Install(answer))
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.mounted.get()
+    }
+
+    fn clear(&self) {
+        // A handle belongs to one execution: an interrupt never means a later one.
     }
 }
 

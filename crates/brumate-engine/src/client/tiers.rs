@@ -8,8 +8,8 @@ use std::sync::Weak;
 
 use tokio::sync::mpsc;
 
-use super::error::Error;
 use super::{Sandbox, SandboxShared, prepare};
+use crate::api::EngineError;
 use crate::bundle;
 use crate::code::compile::baseline_key;
 use crate::wire::ModuleKey;
@@ -36,7 +36,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile, or the cache cannot be used.
-    pub async fn optimize(&self) -> Result<(), Error> {
+    pub async fn optimize(&self) -> Result<(), EngineError> {
         let cache = &self.shared.cache;
         // In this order, because a module that is found is read.
         let is_baseline = |key: &ModuleKey| cache.get(&baseline_key(key)).is_some() && cache.get(key).is_none();

@@ -1,12 +1,13 @@
 //! Transactions of sessions: changes that the caller commits or rolls back.
 //!
 //! The caller may have to store the results of a cell before it commits, and storing may fail. Between
-//! [`Session::begin`] and [`Session::commit`] the checkpoint keeps the state from before the transaction;
-//! [`Session::roll_back`] restores it.
+//! [`SessionTransaction::begin`] and [`SessionTransaction::commit`] the checkpoint keeps the state from before the transaction;
+//! [`SessionTransaction::roll_back`] restores it.
 
-use super::error::Error;
+use async_trait::async_trait;
+
 use super::session::{Session, SessionState};
-use crate::api::{ExitReason, Layer};
+use crate::api::{EngineError, ExitReason, Layer, SessionTransaction};
 
 /// The state of a transaction.
 #[derive(Debug)]
@@ -45,16 +46,16 @@ impl Transaction {
     }
 }
 
-fn rolled_back(reason: ExitReason) -> Error {
-    Error::RolledBack { reason, output_dropped: 0, peak_memory_bytes: None }
+fn rolled_back(reason: ExitReason) -> EngineError {
+    EngineError::RolledBack { reason, output_dropped: 0, peak_memory_bytes: None }
 }
 
 impl SessionState {
     /// Checks that the transaction has not failed: a further cell would run on the state before it.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] if it has failed.
-    pub(super) fn check_transaction(&self) -> Result<(), Error> {
+    /// [`EngineError::RolledBack`] if it has failed.
+    pub(super) fn check_transaction(&self) -> Result<(), EngineError> {
         match &self.transaction {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason.clone())),
             _ => Ok(()),
@@ -62,13 +63,9 @@ impl SessionState {
     }
 }
 
-impl Session {
-    /// Begins a transaction: the current state is kept until [`Session::commit`] or [`Session::roll_back`]. A
-    /// transaction that is still open is committed first.
-    ///
-    /// # Errors
-    /// Those of [`Session::execute`].
-    pub async fn begin(&self) -> Result<(), Error> {
+#[async_trait]
+impl SessionTransaction for Session {
+    async fn begin(&self) -> Result<(), EngineError> {
         let mut state = self.state().await;
         if let Some(Transaction { progress: Progress::Changed, .. }) = state.transaction.take() {
             self.state_changed(state);
@@ -81,12 +78,7 @@ impl Session {
         Ok(())
     }
 
-    /// Commits the transaction. The checkpoint is updated in the background.
-    ///
-    /// # Errors
-    /// [`Error::RolledBack`] if the machine ended in the transaction: the session is as it was before. Those of
-    /// [`Session::execute`] if the session is lost.
-    pub async fn commit(&self) -> Result<(), Error> {
+    async fn commit(&self) -> Result<(), EngineError> {
         let mut state = self.state().await;
         match state.transaction.take() {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason)),
@@ -100,11 +92,7 @@ impl Session {
         }
     }
 
-    /// Rolls back the transaction, files included.
-    ///
-    /// # Errors
-    /// [`Error::MachineExited`] if the state before cannot be restored: the session is lost.
-    pub async fn roll_back(&self) -> Result<(), Error> {
+    async fn roll_back(&self) -> Result<(), EngineError> {
         let mut state = self.state().await;
         match state.transaction.as_ref().map(|transaction| &transaction.progress) {
             Some(Progress::Changed) => {
@@ -113,7 +101,11 @@ impl Session {
                 if back {
                     return Ok(());
                 }
-                Err(Error::MachineExited { reason: ExitReason::Cancelled, output_dropped: 0, peak_memory_bytes: None })
+                Err(EngineError::MachineExited {
+                    reason: ExitReason::Cancelled,
+                    output_dropped: 0,
+                    peak_memory_bytes: None,
+                })
             }
             _ => {
                 state.transaction = None;

@@ -4,9 +4,9 @@ use rustix::process::Pid;
 use tokio::sync::oneshot;
 
 use super::channel::{AsyncChannel, pair};
-use super::error::Error;
 use super::stop::Process;
 use super::zygote::{Exit, Zygote};
+use crate::api::EngineError;
 use crate::wire::FromMachine;
 
 /// A machine that has sent its hello and has not received `Start`.
@@ -22,7 +22,7 @@ impl UnassignedMachine {
     ///
     /// # Errors
     /// If the zygote has ended or the machine does not send its hello.
-    pub(crate) async fn fork(zygote: &Zygote) -> Result<UnassignedMachine, Error> {
+    pub(crate) async fn fork(zygote: &Zygote) -> Result<UnassignedMachine, EngineError> {
         let (mut channel, theirs) = pair()?;
         zygote.fork(theirs).await?;
         let (process, pid) = greet(&mut channel).await?;
@@ -40,8 +40,8 @@ impl UnassignedMachine {
 ///
 /// # Errors
 /// If it ends or sends another message.
-pub(crate) async fn greet(channel: &mut AsyncChannel) -> Result<(Process, i32), Error> {
-    let unavailable = |reason: String| Error::Unavailable(format!("a new machine {reason}"));
+pub(crate) async fn greet(channel: &mut AsyncChannel) -> Result<(Process, i32), EngineError> {
+    let unavailable = |reason: String| EngineError::Unavailable(format!("a new machine {reason}"));
     let (pid, inner): (Option<Pid>, i32) = match channel.receive::<FromMachine>().await {
         Ok(FromMachine::Hello { pid }) => (channel.peer(), pid),
         Ok(_) => (None, 0),

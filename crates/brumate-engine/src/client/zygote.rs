@@ -13,12 +13,12 @@ use tokio::sync::{mpsc, oneshot};
 use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{AHEAD_NICE, CompileRequester, Compilers, GuestModule, Urgency};
-use super::error::{Error, cut};
+use super::error::cut;
 use super::mounted;
 use super::spawn::{Child, spawn};
 use super::startup_timeouts::StartupTimeouts;
 use super::stop::Clock;
-use crate::api::{Layer, LayerId};
+use crate::api::{EngineError, Layer, LayerId};
 use crate::code::compile;
 use crate::wire::{FromInit, FromZygote, ModuleReply, ModuleRequest, ToZygote, WireError};
 
@@ -77,7 +77,7 @@ async fn start(
     first: ToZygote,
     image: &File,
     reports: Option<OwnedFd>,
-) -> Result<(AsyncChannel, Child, FromZygote), Error> {
+) -> Result<(AsyncChannel, Child, FromZygote), EngineError> {
     let (mut channel, theirs) = pair()?;
     let child = spawn(ingredients.program, "zygote", theirs)?;
     if matches!(first, ToZygote::Build { .. }) && ingredients.urgency == Urgency::Ahead {
@@ -104,8 +104,8 @@ async fn start(
     Ok((channel, child, done))
 }
 
-fn unavailable(reason: String) -> Error {
-    Error::Unavailable(reason)
+fn unavailable(reason: String) -> EngineError {
+    EngineError::Unavailable(reason)
 }
 
 /// Most memory for compiling a module that an image's own code brings, in bytes.
@@ -115,7 +115,11 @@ const BUILD_MEMORY: u64 = 1 << 30;
 const BUILD_CPU: Duration = Duration::from_secs(60);
 
 /// Serves a zygote's requests until it is ready.
-async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock: &Clock) -> Result<FromZygote, Error> {
+async fn started(
+    channel: &mut AsyncChannel,
+    ingredients: Ingredients<'_>,
+    clock: &Clock,
+) -> Result<FromZygote, EngineError> {
     let ended = |error| unavailable(format!("the zygote ended while it started: {error}"));
     let mut pauses = crate::bundle::native_modules().len();
     let mut spent = Duration::ZERO;
@@ -149,12 +153,12 @@ async fn started(channel: &mut AsyncChannel, ingredients: Ingredients<'_>, clock
 ///
 /// # Errors
 /// If it does not start; the text has the reason.
-pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), Error> {
+pub(crate) async fn build(ingredients: Ingredients<'_>, modules: &[String], output: &File) -> Result<(), EngineError> {
     let (require_jail, layers) = (ingredients.require_jail, ingredients.layers.len() as u32);
     let first = ToZygote::Build { require_jail, preload: modules.to_vec(), layers };
     match start(ingredients, first, output, None).await? {
         (_, _, FromZygote::Built) => Ok(()),
-        _ => Err(Error::Unavailable("the builder of the image said something else".to_owned())),
+        _ => Err(EngineError::Unavailable("the builder of the image said something else".to_owned())),
     }
 }
 
@@ -163,13 +167,13 @@ impl Zygote {
     ///
     /// # Errors
     /// If it does not start; the text has the reason.
-    pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, Error> {
+    pub(crate) async fn start(ingredients: Ingredients<'_>, image: &File) -> Result<Zygote, EngineError> {
         let layers = ingredients.layers.len() as u32;
         let first = ToZygote::Load { require_jail: ingredients.require_jail, brief: ingredients.brief, layers };
         let (reports, theirs) = pair()?;
         let started = start(ingredients, first, image, Some(theirs)).await?;
         let (channel, child, FromZygote::Ready { missing_walls }) = started else {
-            return Err(Error::Unavailable("the zygote is none".to_owned()));
+            return Err(EngineError::Unavailable("the zygote is none".to_owned()));
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
@@ -193,7 +197,7 @@ impl Zygote {
     ///
     /// # Errors
     /// When its jail is gone.
-    pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<(), Error> {
+    pub(crate) async fn fork(&self, socket: OwnedFd) -> Result<(), EngineError> {
         self.request(ZygoteRequest::Fork(socket)).await
     }
 
@@ -201,15 +205,15 @@ impl Zygote {
     ///
     /// # Errors
     /// When the jail is gone.
-    pub(crate) async fn watch(&self, pid: i32) -> Result<oneshot::Receiver<Exit>, Error> {
+    pub(crate) async fn watch(&self, pid: i32) -> Result<oneshot::Receiver<Exit>, EngineError> {
         let (exit, receiver) = oneshot::channel();
         self.request(ZygoteRequest::Watch { pid, exit }).await?;
         Ok(receiver)
     }
 
-    async fn request(&self, request: ZygoteRequest) -> Result<(), Error> {
+    async fn request(&self, request: ZygoteRequest) -> Result<(), EngineError> {
         let sent = self.requests.send(request).await;
-        sent.map_err(|_| Error::Unavailable("the zygote is gone".to_owned()))
+        sent.map_err(|_| EngineError::Unavailable("the zygote is gone".to_owned()))
     }
 }
 
@@ -386,9 +390,9 @@ pub(crate) async fn answer(
     }
 }
 
-fn reason(error: Error) -> String {
+fn reason(error: EngineError) -> String {
     match error {
-        Error::Compile { reason, .. } => reason,
+        EngineError::Compile { reason, .. } => reason,
         error => error.to_string(),
     }
 }

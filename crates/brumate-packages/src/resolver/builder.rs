@@ -1,6 +1,6 @@
 //! Building of source distributions, as a resolver needs it.
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use pep440_rs::Version;
 use url::Url;
 
@@ -66,18 +66,19 @@ impl SourceDistribution {
 }
 
 /// Builder of source distributions. It checks by itself whether one may be fetched.
+#[async_trait]
 pub trait SourceBuilder: Send + Sync {
     /// Returns the metadata of the wheel that `source` becomes.
     ///
     /// # Errors
     ///
     /// [`IndexError::Build`] when it does not become one; the others when it cannot be fetched.
-    fn metadata<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<Metadata, IndexError>>;
+    async fn metadata(&self, source: &SourceDistribution) -> Result<Metadata, IndexError>;
 
     /// Returns the wheel that `source` becomes.
     ///
     /// # Errors
     ///
     /// As [`SourceBuilder::metadata`].
-    fn build<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<CachedWheel, IndexError>>;
+    async fn build(&self, source: &SourceDistribution) -> Result<CachedWheel, IndexError>;
 }

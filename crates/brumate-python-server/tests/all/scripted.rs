@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
-use futures::future::BoxFuture;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::Notify;
@@ -117,33 +117,32 @@ impl MachineControl for Control {
     }
 }
 
+#[async_trait]
 impl Launcher for ScriptedLauncher {
-    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
-        Box::pin(async {
-            self.launches.fetch_add(1, Ordering::SeqCst);
-            let script = self.scripts.lock().unwrap().pop_front();
-            let script = script.ok_or_else(|| LaunchError { reason: "no script is left".to_owned() })?;
-            let (pipes, input, output) = MachinePipes::new().unwrap();
-            let (interrupted, killed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-            let server = ScriptedServer {
-                input: BufReader::new(Receiver::from_owned_fd(pipes.input).unwrap()),
-                output: Sender::from_owned_fd(pipes.output).unwrap(),
-                interrupted: Arc::clone(&interrupted),
-            };
-            let control = Control {
-                interrupted,
-                killed: Arc::clone(&killed),
-                interrupts: Arc::clone(&self.interrupts),
-                kills: Arc::clone(&self.kills),
-            };
-            let running = tokio::spawn(async move {
-                tokio::select! {
-                    end = script(server) => end,
-                    () = killed.notified() => MachineEnd { status: 137, text: "killed".to_owned() },
-                }
-            });
-            let end = Box::pin(async move { running.await.unwrap() });
-            Ok(Machine { input, output, control: Arc::new(control), end })
-        })
+    async fn launch(&self) -> Result<Machine, LaunchError> {
+        self.launches.fetch_add(1, Ordering::SeqCst);
+        let script = self.scripts.lock().unwrap().pop_front();
+        let script = script.ok_or_else(|| LaunchError { reason: "no script is left".to_owned() })?;
+        let (pipes, input, output) = MachinePipes::new().unwrap();
+        let (interrupted, killed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let server = ScriptedServer {
+            input: BufReader::new(Receiver::from_owned_fd(pipes.input).unwrap()),
+            output: Sender::from_owned_fd(pipes.output).unwrap(),
+            interrupted: Arc::clone(&interrupted),
+        };
+        let control = Control {
+            interrupted,
+            killed: Arc::clone(&killed),
+            interrupts: Arc::clone(&self.interrupts),
+            kills: Arc::clone(&self.kills),
+        };
+        let running = tokio::spawn(async move {
+            tokio::select! {
+                end = script(server) => end,
+                () = killed.notified() => MachineEnd { status: 137, text: "killed".to_owned() },
+            }
+        });
+        let end = Box::pin(async move { running.await.unwrap() });
+        Ok(Machine { input, output, control: Arc::new(control), end })
     }
 }

@@ -11,9 +11,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use brumate_engine_api::{
-    BoxFuture, Ended, EngineError, Event, Execute, ExitReason, Image, Layer, Limits, MAX_FILE_CHUNK, Machine,
-    MachineSpec, Outcome, StopReason,
+    Ended, EngineError, Event, Execute, ExitReason, Image, Layer, Limits, MAX_FILE_CHUNK, Machine, MachineSpec,
+    Outcome, StopReason,
 };
 use brumate_packages::cache::{Cache, CacheError, CachedWheel, DerivedKind, Sha256Hash};
 use brumate_packages::index::{IndexError, Metadata, Origin, metadata_of};
@@ -118,34 +119,33 @@ struct Answer {
 /// Builder over the package service.
 pub(super) struct SandboxBuilder(pub(super) Packages);
 
+#[async_trait]
 impl SourceBuilder for SandboxBuilder {
-    fn metadata<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<Metadata, IndexError>> {
-        Box::pin(async move {
-            let inspected = match source_hash(source) {
-                Some(hash) => self.0.record(hash, &INSPECTED).await.map_err(local)?,
-                None => None,
-            };
-            let inspected: Inspected = match inspected {
-                Some(inspected) => inspected,
-                None => self.0.inspect(source).await?,
-            };
-            if let Some(text) = inspected.metadata
-                && let Ok(metadata) = Metadata::parse(text.as_bytes())
-            {
-                return Ok(metadata);
-            }
-            let wheel = self.0.build(source).await?;
-            let unusable = |reason: String| source.error(BuildProblem::Failed { reason, output: String::new() });
-            let read = tokio::task::spawn_blocking(move || {
-                let bytes = metadata_of(std::io::BufReader::new(wheel.file()))?;
-                Metadata::parse(&bytes)
-            });
-            read.await.map_err(local)?.map_err(|reason| unusable(format!("the metadata of its wheel: {reason}")))
-        })
+    async fn metadata(&self, source: &SourceDistribution) -> Result<Metadata, IndexError> {
+        let inspected = match source_hash(source) {
+            Some(hash) => self.0.record(hash, &INSPECTED).await.map_err(local)?,
+            None => None,
+        };
+        let inspected: Inspected = match inspected {
+            Some(inspected) => inspected,
+            None => self.0.inspect(source).await?,
+        };
+        if let Some(text) = inspected.metadata
+            && let Ok(metadata) = Metadata::parse(text.as_bytes())
+        {
+            return Ok(metadata);
+        }
+        let wheel = self.0.build(source).await?;
+        let unusable = |reason: String| source.error(BuildProblem::Failed { reason, output: String::new() });
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = metadata_of(std::io::BufReader::new(wheel.file()))?;
+            Metadata::parse(&bytes)
+        });
+        read.await.map_err(local)?.map_err(|reason| unusable(format!("the metadata of its wheel: {reason}")))
     }
 
-    fn build<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<CachedWheel, IndexError>> {
-        Box::pin(self.0.build(source))
+    async fn build(&self, source: &SourceDistribution) -> Result<CachedWheel, IndexError> {
+        self.0.build(source).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
@@ -290,25 +290,22 @@ impl RequestHandler {
     }
 }
 
+#[async_trait]
 impl LeaseRequestHandler for RequestHandler {
-    fn release<'a>(&'a self, id: &'a SessionId, claim: LeaseClaim) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async move {
-            let Some(sessions) = self.sessions() else { return Ok(()) };
-            let id = id.clone();
-            let work = |sessions: Sessions, cancel| async move { sessions.release(&id, claim, &cancel).await };
-            let released = sessions.detached(&CancellationToken::new(), work).await;
-            released.map_err(|error| error.to_string())
-        })
+    async fn release(&self, id: &SessionId, claim: LeaseClaim) -> Result<(), String> {
+        let Some(sessions) = self.sessions() else { return Ok(()) };
+        let id = id.clone();
+        let work = |sessions: Sessions, cancel| async move { sessions.release(&id, claim, &cancel).await };
+        let released = sessions.detached(&CancellationToken::new(), work).await;
+        released.map_err(|error| error.to_string())
     }
 
-    fn freeze<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Frozen>, String>> {
-        Box::pin(async move {
-            let Some(sessions) = self.sessions() else { return Ok(None) };
-            let id = id.clone();
-            let work = |sessions: Sessions, cancel| async move { sessions.freeze(&id, &cancel).await };
-            let frozen = sessions.detached(&CancellationToken::new(), work).await;
-            frozen.map(|guard| guard.map(|guard| Box::new(guard) as Frozen)).map_err(|error| error.to_string())
-        })
+    async fn freeze(&self, id: &SessionId) -> Result<Option<Frozen>, String> {
+        let Some(sessions) = self.sessions() else { return Ok(None) };
+        let id = id.clone();
+        let work = |sessions: Sessions, cancel| async move { sessions.freeze(&id, &cancel).await };
+        let frozen = sessions.detached(&CancellationToken::new(), work).await;
+        frozen.map(|guard| guard.map(|guard| Box::new(guard) as Frozen)).map_err(|error| error.to_string())
     }
 
     fn interrupt(&self, id: &SessionId) -> bool {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use async_trait::async_trait;
 use brumate_engine_api::{
-    Analysis, BoxFuture, Ended, EngineError, Event, Execute, ExitReason, InstallAnswer, InterruptHandle, Layer,
-    Machine, Outcome, StopReason, StreamName,
+    Analysis, Ended, EngineError, Event, Execute, ExitReason, InstallAnswer, InterruptHandle, Layer, Machine, Outcome,
+    StopReason, StreamName,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -211,21 +212,18 @@ impl FakeMachine {
     }
 }
 
+#[async_trait]
 impl Machine for FakeMachine {
-    fn analyze<'a>(&'a mut self, code: &'a str) -> BoxFuture<'a, Result<Analysis, EngineError>> {
-        Box::pin(async move { Ok(self.script(code)?.analysis) })
+    async fn analyze(&mut self, code: &str) -> Result<Analysis, EngineError> {
+        Ok(self.script(code)?.analysis)
     }
 
-    fn mount<'a>(&'a mut self, _layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async { Ok(()) })
+    async fn mount(&mut self, _layers: &[Layer]) -> Result<(), EngineError> {
+        Ok(())
     }
 
-    fn execute<'a>(
-        &'a mut self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-    ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
-        Box::pin(async move { self.play(request, events, &mut FakeSessionState::default()).await })
+    async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
+        self.play(request, events, &mut FakeSessionState::default()).await
     }
 
     fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use async_trait::async_trait;
 use brumate_engine_api::{
-    BoxFuture, CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, InterruptHandle, Layer,
-    Outcome, Session,
+    CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, InterruptHandle, Layer, Outcome,
+    Session, SessionFiles, SessionTransaction,
 };
 use tokio::sync::{Mutex, mpsc};
 
@@ -60,197 +61,159 @@ fn relative(path: &str) -> Result<&str, EngineError> {
         .ok_or_else(|| EngineError::File(FileError::Other(format!("EACCES: {path}"))))
 }
 
+#[async_trait]
 impl Session for FakeSession {
-    fn execute<'a>(
-        &'a self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-    ) -> BoxFuture<'a, Result<Outcome, EngineError>> {
-        Box::pin(async move {
-            let mut state = self.state.lock().await;
-            let loses = self.machine.script(&request.code)?.loses_session;
-            let before = state.clone();
-            match self.machine.play(request, events, &mut state).await {
-                Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) if !loses => {
-                    *state = before;
-                    self.machine.signal.clear();
-                    Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes })
-                }
-                ended => {
-                    self.write_crash_snapshot(&state);
-                    ended
-                }
-            }
-        })
-    }
-
-    fn execute_and_list<'a>(
-        &'a self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-        directory: &'a str,
-    ) -> BoxFuture<'a, Result<CellAndFiles, EngineError>> {
-        Box::pin(async move {
-            let outcome = self.execute(request, events).await?;
-            Ok((outcome, self.list_files(directory).await))
-        })
-    }
-
-    fn begin(&self) -> BoxFuture<'_, Result<(), EngineError>> {
-        Box::pin(async move {
-            let state = self.state.lock().await.clone();
-            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
-            Ok(())
-        })
-    }
-
-    fn commit(&self) -> BoxFuture<'_, Result<(), EngineError>> {
-        Box::pin(async move {
-            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            Ok(())
-        })
-    }
-
-    fn roll_back(&self) -> BoxFuture<'_, Result<(), EngineError>> {
-        Box::pin(async move {
-            let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(before) = before {
-                let mut state = self.state.lock().await;
+    async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
+        let mut state = self.state.lock().await;
+        let loses = self.machine.script(&request.code)?.loses_session;
+        let before = state.clone();
+        match self.machine.play(request, events, &mut state).await {
+            Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) if !loses => {
                 *state = before;
-                self.write_crash_snapshot(&state);
+                self.machine.signal.clear();
+                Err(EngineError::RolledBack { reason, output_dropped, peak_memory_bytes })
             }
-            Ok(())
-        })
+            ended => {
+                self.write_crash_snapshot(&state);
+                ended
+            }
+        }
     }
 
-    fn estimated_bytes(&self) -> BoxFuture<'_, Option<u64>> {
-        Box::pin(async move {
-            let state = self.state.lock().await;
-            let factor = self.machine.state.estimates.load(Ordering::SeqCst) as u64;
-            let bytes = serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64);
-            (factor > 0).then(|| bytes * factor)
-        })
+    async fn execute_and_list(
+        &self,
+        request: Execute,
+        events: mpsc::Sender<Event>,
+        directory: &str,
+    ) -> Result<CellAndFiles, EngineError> {
+        let outcome = self.execute(request, events).await?;
+        Ok((outcome, self.list_files(directory).await))
     }
 
-    fn measured_bytes(&self) -> BoxFuture<'_, Result<u64, EngineError>> {
-        Box::pin(async move {
-            let state = self.state.lock().await;
-            Ok(serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64))
-        })
+    async fn estimated_bytes(&self) -> Option<u64> {
+        let state = self.state.lock().await;
+        let factor = self.machine.state.estimates.load(Ordering::SeqCst) as u64;
+        let bytes = serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64);
+        (factor > 0).then(|| bytes * factor)
     }
 
-    fn mount<'a>(&'a self, layers: &'a [Layer]) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move {
-            self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);
-            Ok(())
-        })
+    async fn measured_bytes(&self) -> Result<u64, EngineError> {
+        let state = self.state.lock().await;
+        Ok(serde_json::to_vec(&*state).map_or(0, |bytes| bytes.len() as u64))
+    }
+
+    async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);
+        Ok(())
     }
 
     fn layers(&self) -> Vec<Layer> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn fork(&self) -> BoxFuture<'_, Result<Box<dyn Session>, EngineError>> {
-        Box::pin(async move {
-            let state = self.state.lock().await.clone();
-            Ok(Box::new(FakeSession::new(self.machine.fork(), state)) as Box<dyn Session>)
-        })
+    async fn fork(&self) -> Result<Box<dyn Session>, EngineError> {
+        let state = self.state.lock().await.clone();
+        Ok(Box::new(FakeSession::new(self.machine.fork(), state)) as Box<dyn Session>)
     }
 
-    fn hibernate<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<u64, EngineError>> {
-        Box::pin(async move {
-            let state = self.state.lock().await;
-            if state.variables.contains_key(NOT_STORABLE) {
-                return Err(EngineError::Image("it holds an open connection".to_owned()));
-            }
-            let io = EngineError::from;
-            let bytes = serde_json::to_vec(&*state).map_err(|error| io(error.into()))?;
-            let most = self.machine.state.disk.load(Ordering::SeqCst);
-            if bytes.len() as u64 > most {
-                return Err(io(std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error())));
-            }
-            // Complete or not at all, as with the real engine.
-            let half = path.with_extension("half");
-            std::fs::write(&half, &bytes).and_then(|()| std::fs::rename(&half, path)).map_err(io)?;
-            Ok(bytes.len() as u64)
-        })
+    async fn hibernate(&self, path: &Path) -> Result<u64, EngineError> {
+        let state = self.state.lock().await;
+        if state.variables.contains_key(NOT_STORABLE) {
+            return Err(EngineError::Image("it holds an open connection".to_owned()));
+        }
+        let io = EngineError::from;
+        let bytes = serde_json::to_vec(&*state).map_err(|error| io(error.into()))?;
+        let most = self.machine.state.disk.load(Ordering::SeqCst);
+        if bytes.len() as u64 > most {
+            return Err(io(std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error())));
+        }
+        // Complete or not at all, as with the real engine.
+        let half = path.with_extension("half");
+        std::fs::write(&half, &bytes).and_then(|()| std::fs::rename(&half, path)).map_err(io)?;
+        Ok(bytes.len() as u64)
     }
 
-    fn enable_crash_recovery<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move {
-            if self.machine.state.no_crash_recovery.load(Ordering::SeqCst) {
-                return Err(EngineError::from(std::io::Error::from(std::io::ErrorKind::StorageFull)));
-            }
-            let state = self.state.lock().await;
-            *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
-            self.write_crash_snapshot(&state);
-            Ok(())
-        })
+    async fn enable_crash_recovery(&self, path: &Path) -> Result<(), EngineError> {
+        if self.machine.state.no_crash_recovery.load(Ordering::SeqCst) {
+            return Err(EngineError::from(std::io::Error::from(std::io::ErrorKind::StorageFull)));
+        }
+        let state = self.state.lock().await;
+        *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
+        self.write_crash_snapshot(&state);
+        Ok(())
     }
 
     fn interrupt_handle(&self) -> Arc<dyn InterruptHandle> {
         Arc::clone(&self.machine.signal) as Arc<dyn InterruptHandle>
     }
+}
 
-    fn list_files<'a>(&'a self, directory: &'a str) -> BoxFuture<'a, Result<Vec<FileInfo>, EngineError>> {
-        Box::pin(async move {
-            assert_eq!(directory, WORKSPACE, "only the working directory is listed");
-            let state = self.state.lock().await;
-            let info = |(path, (bytes, stamp)): (&String, &(Vec<u8>, u64))| FileInfo {
-                path: path.clone(),
-                size: bytes.len() as u64,
-                modified: 0,
-                stamp: *stamp,
-            };
-            Ok(state.files.iter().map(info).collect())
-        })
+#[async_trait]
+impl SessionTransaction for FakeSession {
+    async fn begin(&self) -> Result<(), EngineError> {
+        let state = self.state.lock().await.clone();
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+        Ok(())
     }
 
-    fn read_file<'a>(
-        &'a self,
-        path: &'a str,
-        offset: u64,
-        length: u64,
-    ) -> BoxFuture<'a, Result<FileChunk, EngineError>> {
-        Box::pin(async move {
-            let state = self.state.lock().await;
-            let (bytes, _) = state.files.get(relative(path)?).ok_or(EngineError::File(FileError::NotFound))?;
-            let start = bytes.len().min(offset as usize);
-            let end = bytes.len().min(start + length as usize);
-            Ok(FileChunk { bytes: bytes[start..end].to_vec(), size: bytes.len() as u64 })
-        })
+    async fn commit(&self) -> Result<(), EngineError> {
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
     }
 
-    fn write_file<'a>(
-        &'a self,
-        path: &'a str,
-        offset: u64,
-        new: Vec<u8>,
-        truncate: bool,
-    ) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move {
-            let path = relative(path)?;
+    async fn roll_back(&self) -> Result<(), EngineError> {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(before) = before {
             let mut state = self.state.lock().await;
-            if offset > 1 << 30 {
-                return Err(EngineError::File(FileError::NoSpace));
-            }
-            let mut bytes = state.files.get(path).map(|(bytes, _)| bytes.clone()).unwrap_or_default();
-            let end = offset as usize + new.len();
-            bytes.resize(bytes.len().max(end), 0);
-            bytes[offset as usize..end].copy_from_slice(&new);
-            if truncate {
-                bytes.truncate(end);
-            }
-            state.write(&self.machine.state, path, bytes);
+            *state = before;
             self.write_crash_snapshot(&state);
-            Ok(())
-        })
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SessionFiles for FakeSession {
+    async fn list_files(&self, directory: &str) -> Result<Vec<FileInfo>, EngineError> {
+        assert_eq!(directory, WORKSPACE, "only the working directory is listed");
+        let state = self.state.lock().await;
+        let info = |(path, (bytes, stamp)): (&String, &(Vec<u8>, u64))| FileInfo {
+            path: path.clone(),
+            size: bytes.len() as u64,
+            modified: 0,
+            stamp: *stamp,
+        };
+        Ok(state.files.iter().map(info).collect())
     }
 
-    fn remove_file<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move {
-            let removed = self.state.lock().await.files.remove(relative(path)?);
-            removed.map(drop).ok_or(EngineError::File(FileError::NotFound))
-        })
+    async fn read_file(&self, path: &str, offset: u64, length: u64) -> Result<FileChunk, EngineError> {
+        let state = self.state.lock().await;
+        let (bytes, _) = state.files.get(relative(path)?).ok_or(EngineError::File(FileError::NotFound))?;
+        let start = bytes.len().min(offset as usize);
+        let end = bytes.len().min(start + length as usize);
+        Ok(FileChunk { bytes: bytes[start..end].to_vec(), size: bytes.len() as u64 })
+    }
+
+    async fn write_file(&self, path: &str, offset: u64, new: Vec<u8>, truncate: bool) -> Result<(), EngineError> {
+        let path = relative(path)?;
+        let mut state = self.state.lock().await;
+        if offset > 1 << 30 {
+            return Err(EngineError::File(FileError::NoSpace));
+        }
+        let mut bytes = state.files.get(path).map(|(bytes, _)| bytes.clone()).unwrap_or_default();
+        let end = offset as usize + new.len();
+        bytes.resize(bytes.len().max(end), 0);
+        bytes[offset as usize..end].copy_from_slice(&new);
+        if truncate {
+            bytes.truncate(end);
+        }
+        state.write(&self.machine.state, path, bytes);
+        self.write_crash_snapshot(&state);
+        Ok(())
+    }
+
+    async fn remove_file(&self, path: &str) -> Result<(), EngineError> {
+        let removed = self.state.lock().await.files.remove(relative(path)?);
+        removed.map(drop).ok_or(EngineError::File(FileError::NotFound))
     }
 }

@@ -242,7 +242,10 @@ async fn dependencies_given_at_start_that_cannot_be_had_fail_every_run() {
 
 #[tokio::test]
 async fn engine_failures_are_not_the_codes_fault() {
-    let (runner, _) = runner(Script::ending_with(Err(EngineError::Compile("no memory".to_owned()))));
+    let (runner, _) = runner(Script::ending_with(Err(EngineError::Compile {
+        name: "numpy".to_owned(),
+        reason: "no memory".to_owned(),
+    })));
     let failure = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap_err();
     assert_eq!(failure.to_string(), "the sandbox failed: could not compile: no memory");
 }

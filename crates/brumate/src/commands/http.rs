@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use brumate_engine::Trimmer;
+use brumate_engine::client::LocalEngine;
 use brumate_engine_api::Image;
 use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
 use brumate_session::sessions::session_image;
@@ -17,7 +18,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::print_error;
 use super::serving::{self, McpService};
-use crate::engine::LocalEngine;
 use crate::exit_status;
 use crate::http_settings::HttpServerSettings;
 use crate::settings::Settings;

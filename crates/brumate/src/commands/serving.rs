@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brumate_engine::client::LocalEngine;
 use brumate_engine_api::Image;
 use brumate_server::{PythonServer, ToolSet};
 use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
 use super::print_error;
-use crate::engine::LocalEngine;
 use crate::exit_status;
 use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
 use crate::settings::Settings;
@@ -51,7 +51,8 @@ impl McpService {
             }
         };
         let shutdown_started = CancellationToken::new();
-        sandbox.engine.start_in_background(shutdown_started.clone());
+        let shutdown = shutdown_started.clone();
+        sandbox.engine.start_in_background(move || shutdown.is_cancelled());
         if !settings.runner.dependencies.is_empty() {
             warm_in_background(sandbox.clone(), settings.clone());
         }

@@ -51,7 +51,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
             show(&event);
         }
     };
-    sandbox.engine.prepare_everything().await?;
+    sandbox.engine.sandbox().await?.prepare_everything().await?;
     let mut others = 0;
     if all {
         match warm_up_local_wheels(sandbox, settings, &tell).await? {
@@ -71,7 +71,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
             .into_iter()
             .flatten()
     {
-        sandbox.engine.warm(&image).await?;
+        sandbox.engine.sandbox().await?.warm(&image).await?;
     }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
     if report.status != RunStatus::Success {

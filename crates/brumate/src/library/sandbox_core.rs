@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brumate_engine::client::{StartMode, Tiers};
+use brumate_engine::client::{LocalEngine, SandboxConfig, StartMode, Tiers};
 use brumate_session::explain::{Reader, set_reader};
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{SessionSettings, Sessions};
@@ -12,8 +12,8 @@ use tokio::sync::OnceCell;
 
 use super::error::Error;
 use super::sandbox_builder::SandboxBuilder;
+use crate::bundle::bundle;
 use crate::directories;
-use crate::engine::{LocalEngine, LocalEngineConfig, bundle};
 
 /// The engine, the runner and the sessions of a sandbox.
 #[derive(Debug)]
@@ -35,13 +35,14 @@ impl SandboxCore {
         let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));
         let cache_dir = cache_dir.ok_or(Error::NoDirectory("cache", "cache_dir"))?;
         let data_dir = builder.data_dir.or_else(|| directories::data(variable("XDG_DATA_HOME"), variable("HOME")));
-        let engine = LocalEngine::new(LocalEngineConfig {
+        let engine = LocalEngine::new(SandboxConfig {
             cache_dir: cache_dir.clone(),
             require_jail: builder.require_jail,
             start: StartMode::Quick,
             tiers: Tiers::Background,
             program: builder.program,
-            ..LocalEngineConfig::default()
+            ready: 0,
+            ..SandboxConfig::default()
         });
         let defective = |error: brumate_packages::BundleError| Error::Sandbox(error.to_string());
         let bundle = Arc::new(bundle().map_err(defective)?);

@@ -240,15 +240,15 @@ fn take_image(
     let size = entry.size();
     match client::take_image(&files.session, (&mut entry).take(size), &files.image) {
         // Whether the session can do without it is checked before it is restored.
-        Err(client::Error::Outdated(_)) => Ok(()),
+        Err(client::EngineError::Outdated(_)) => Ok(()),
         taken => taken.map_err(refused),
     }
 }
 
 /// Returns the error for a part that the engine refuses.
-fn refused(error: client::Error) -> io::Error {
+fn refused(error: client::EngineError) -> io::Error {
     match error {
-        client::Error::Io(error) => error,
+        client::EngineError::Io(error) => io::Error::new(error.kind(), error),
         error => invalid(&error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use brumate_engine::api::MachineSpec;
-use brumate_engine::client::{Error, Session};
+use brumate_engine::client::{EngineError, Session};
 
 use crate::support::processes::descendants;
 use crate::support::sessions::{cell, sandbox, say};
@@ -18,7 +18,7 @@ const MEANWHILE: Duration = Duration::from_millis(50);
 
 async fn crash(session: &Session, code: &str) {
     let (outcome, printed) = cell(session, code).await;
-    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}; printed {printed}");
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}; printed {printed}");
 }
 
 /// The processes there are, when the session has seen to its checkpoint.

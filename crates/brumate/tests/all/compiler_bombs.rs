@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use brumate_engine::api::Machine as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Ended, Event, Execute, Image, Limits, MachineSpec, Mount, Outcome, StopReason};
-use brumate_engine::client::{Error, ExitReason, Sandbox, Session};
+use brumate_engine::client::{EngineError, ExitReason, Sandbox, Session};
 use brumate_module::gate;
 use brumate_test_support::{cache_directory, count};
 
@@ -91,7 +93,9 @@ async fn bombs_stay_within_the_limits_of_their_run_and_leave_nothing() {
                 assert!(stopped || named.iter().any(|text| printed.contains(text)), "{}: {printed}", bomb.name);
                 assert!(outcome.cpu <= CPU + CPU / 10, "{}: {:?}", bomb.name, outcome.cpu);
             }
-            Err(error) => assert!(matches!(error, Error::RolledBack { reason: ExitReason::CpuLimit, .. }), "{error:?}"),
+            Err(error) => {
+                assert!(matches!(error, EngineError::RolledBack { reason: ExitReason::CpuLimit, .. }), "{error:?}")
+            }
         }
         assert_eq!(say(&session, "print(1)").await, "1\n");
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use brumate_engine::api::Machine as _;
 use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, MachineSpec, Mount, StreamName};
-use brumate_engine::client::{Error, ExitReason, Sandbox};
+use brumate_engine::client::{EngineError, ExitReason, Sandbox};
 
 use crate::support::sessions::sandbox;
 
@@ -42,7 +43,7 @@ async fn ending(sandbox: &Sandbox, code: &str, mode: ExecuteMode, directory: &Pa
             Ended::Exited { code, .. } => code,
             Ended::Raised { .. } => 1,
         },
-        Err(Error::MachineExited { reason: ExitReason::Exit(code), .. }) => code,
+        Err(EngineError::MachineExited { reason: ExitReason::Exit(code), .. }) => code,
         Err(error) => panic!("{error}"),
     };
     (status, listening.await.expect("the events end"))

@@ -1,8 +1,9 @@
 //! Files of a session, as the server lists, reads, writes and removes them between cells.
 
 use crate::support::sessions::{cell, sandbox, say};
+use brumate_engine::api::SessionFiles as _;
 use brumate_engine::api::{Limits, MAX_FILE_CHUNK, MAX_LISTED_FILES, MachineSpec, Mount};
-use brumate_engine::client::{Error, Session};
+use brumate_engine::client::{EngineError, Session};
 
 const WORKSPACE: &str = "/workspace";
 
@@ -11,9 +12,9 @@ async fn paths(session: &Session, directory: &str) -> Vec<String> {
 }
 
 /// The reason of a refusal.
-fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+fn refused<T: std::fmt::Debug>(result: Result<T, EngineError>) -> String {
     match result {
-        Err(Error::File { error, .. }) => error.to_string(),
+        Err(EngineError::File(error)) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -95,7 +96,7 @@ async fn what_was_written_survives_a_roll_back() {
         let path = format!("/workspace/{round}");
         session.write_file(&path, 0, vec![round], true).await.expect("written");
         let (outcome, _) = cell(&session, "import os; open('lost', 'w').write('1'); x = 2; os._exit(1)").await;
-        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
         assert_eq!(session.read_file(&path, 0, 9).await.expect("it is there").bytes, [round]);
     }
     assert_eq!(
@@ -104,7 +105,7 @@ async fn what_was_written_survives_a_roll_back() {
     );
     session.remove_tree(WORKSPACE).await.expect("removed");
     let (outcome, _) = cell(&session, "import os; os.abort()").await;
-    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
     assert_eq!(paths(&session, WORKSPACE).await, Vec::<String>::new());
 }
 

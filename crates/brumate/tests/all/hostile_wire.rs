@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use brumate_engine::api::Machine as _;
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig, StartupTimeouts};
+use brumate_engine::client::{EngineError, ExitReason, Machine, Sandbox, SandboxConfig, StartupTimeouts};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -39,7 +40,7 @@ fn short_timeouts(change: impl FnOnce(&mut StartupTimeouts)) -> StartupTimeouts 
     startup_timeouts
 }
 
-async fn execute(machine: &mut Machine, code: &str) -> Result<Outcome, Error> {
+async fn execute(machine: &mut Machine, code: &str) -> Result<Outcome, EngineError> {
     let (sender, mut events) = mpsc::channel(4);
     let listening = tokio::spawn(async move { while events.recv().await.is_some() {} });
     let request = Execute { code: code.to_owned(), ..Execute::default() };
@@ -135,7 +136,7 @@ async fn booting_ends_as_an_error() {
     all(ROLES, |program| async {
         let startup_timeouts = short_timeouts(|startup_timeouts| startup_timeouts.boot = Duration::from_secs(5));
         match Sandbox::start(SandboxConfig { startup_timeouts, ..config(program) }).await {
-            Err(error @ Error::Unavailable(_)) => error.to_string(),
+            Err(error @ EngineError::Unavailable(_)) => error.to_string(),
             other => panic!("{other:?}"),
         }
     })
@@ -170,7 +171,7 @@ async fn forking_ends_as_an_error() {
         let config = SandboxConfig { startup_timeouts, ..config(program) };
         let sandbox = Sandbox::start(config).await.expect("it boots");
         match sandbox.machine(MachineSpec::default()).await {
-            Err(error @ Error::Unavailable(_)) => error.to_string(),
+            Err(error @ EngineError::Unavailable(_)) => error.to_string(),
             other => panic!("{other:?}"),
         }
     })
@@ -210,7 +211,7 @@ async fn executions_end_as_an_error() {
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match execute(&mut machine, "1").await {
-            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
+            Err(EngineError::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -231,7 +232,7 @@ async fn parsing_ends_as_an_error_of_its_own() {
         let mut machine =
             sandbox.machine(MachineSpec { limits: short(), ..MachineSpec::default() }).await.expect("a machine");
         match machine.analyze("1").await {
-            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
+            Err(EngineError::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -263,8 +264,8 @@ async fn listings_that_cannot_be_end_as_an_error() {
         let sandbox = Sandbox::start(config(program)).await.expect("it boots");
         let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
         match machine.list_files("/home").await {
-            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
-            Err(Error::File { error, .. }) => format!("cut to {}", error.to_string().len()),
+            Err(EngineError::MachineExited { reason, .. }) => format!("{reason:?}"),
+            Err(EngineError::File(error)) => format!("cut to {}", error.to_string().len()),
             other => panic!("{other:?}"),
         }
     })
@@ -283,7 +284,7 @@ async fn pieces_of_files_that_cannot_be_end_as_an_error() {
         let sandbox = Sandbox::start(config(program)).await.expect("it boots");
         let mut machine = sandbox.machine(MachineSpec::default()).await.expect("a machine");
         match machine.read_file("/f", 0, usize::MAX).await {
-            Err(Error::MachineExited { reason, .. }) => format!("{reason:?}"),
+            Err(EngineError::MachineExited { reason, .. }) => format!("{reason:?}"),
             other => panic!("{other:?}"),
         }
     })
@@ -326,7 +327,7 @@ async fn a_stopped_machine_reaches_its_limit_alone() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), stopping);
     match outcome {
-        Err(Error::MachineExited { reason: ExitReason::TimeLimit, .. }) => {}
+        Err(EngineError::MachineExited { reason: ExitReason::TimeLimit, .. }) => {}
         other => panic!("{other:?}"),
     }
     answers(&sandbox).await;
@@ -347,7 +348,7 @@ async fn machines_end_with_their_jail_and_the_next_has_another() {
     };
     let (outcome, ()) = tokio::join!(machine.execute(request, sender), killing);
     match outcome {
-        Err(Error::MachineExited { reason: ExitReason::Signal(9), .. }) => {}
+        Err(EngineError::MachineExited { reason: ExitReason::Signal(9), .. }) => {}
         other => panic!("{other:?}"),
     }
     gone(pid).await;

@@ -1,8 +1,10 @@
 //! Forks, checkpoints, sleep: a session goes on where it was, and never shares its chance or its bytes with another.
 
 use crate::support::sessions::{cell, say};
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Image, Limits, MachineSpec, StopReason};
-use brumate_engine::client::{Error, Sandbox};
+use brumate_engine::client::{EngineError, Sandbox};
 
 async fn sandbox() -> Sandbox {
     crate::support::sessions::sandbox(2).await
@@ -105,7 +107,7 @@ async fn a_cell_that_ends_the_machine_never_was() {
     ];
     for code in endings {
         let (outcome, _) = cell(&session, code).await;
-        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{code}: {outcome:?}");
+        assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{code}: {outcome:?}");
         let state = "import os; print(x, open('kept').read(), os.path.exists('new'))";
         assert_eq!(say(&session, state).await, "1 before False\n");
     }
@@ -122,7 +124,7 @@ async fn a_stop_means_the_cell_and_not_its_checkpoint() {
         // At this moment the checkpoint of the last cell is being forked, or is not even begun.
         session.interrupt_handle().kill();
         let (outcome, _) = cell(&session, "x = 2\nwhile True: pass").await;
-        assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
         assert_eq!(say(&session, "print(x)").await, "1\n");
         session.interrupt_handle().interrupt();
         let (outcome, _) = cell(&session, "while True: pass").await;
@@ -138,7 +140,7 @@ async fn a_cell_that_nobody_waited_for_never_was() {
     let abandoned = cell(&session, "x = 2; print('not for the next'); import time; time.sleep(1); x = 3");
     assert!(tokio::time::timeout(std::time::Duration::from_millis(300), abandoned).await.is_err());
     let (outcome, text) = cell(&session, "print('never run')").await;
-    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
     assert_eq!(text, "");
     assert_eq!(say(&session, "print(x)").await, "1\n");
 }
@@ -181,7 +183,7 @@ async fn what_is_no_session_is_refused() {
     for damaged in [&whole[..0], &whole[..20], &whole[..last], &changed] {
         std::fs::write(&file, damaged).unwrap();
         let error = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap_err();
-        assert!(matches!(&error, Error::Image(reason) if reason.contains("damaged")), "{error}");
+        assert!(matches!(&error, EngineError::Image(reason) if reason.contains("damaged")), "{error}");
     }
     // Which version wrote it does not matter.
     let version = env!("CARGO_PKG_VERSION").as_bytes();
@@ -196,7 +198,7 @@ async fn what_is_no_session_is_refused() {
     other[12] += 1;
     std::fs::write(&file, &other).unwrap();
     let error = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap_err();
-    assert!(matches!(&error, Error::Outdated(reason) if reason.contains("another format")), "{error}");
+    assert!(matches!(&error, EngineError::Outdated(reason) if reason.contains("another format")), "{error}");
 }
 
 /// Returns a session's local time, locks and links.
@@ -220,7 +222,7 @@ async fn local_time_locks_and_links_stay_and_are_rolled_back() {
     assert_eq!(say(&session, PLACE).await, berlin);
     // A cell that ends the machine has not happened, a zone that it set neither.
     let (died, _) = cell(&session, &(set("Asia/Tokyo") + "; fcntl.flock(f, fcntl.LOCK_UN); os.abort()")).await;
-    assert!(matches!(died, Err(Error::RolledBack { .. })), "{died:?}");
+    assert!(matches!(died, Err(EngineError::RolledBack { .. })), "{died:?}");
     assert_eq!(say(&session, PLACE).await, berlin);
     let file = tempfile::tempdir().unwrap();
     let file = file.path().join("session");

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::sessions::{cell, sandbox, say};
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Session as _;
+use brumate_engine::api::SessionFiles as _;
 use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
-use brumate_engine::client::{Error, InterruptHandle, Session};
+use brumate_engine::client::{EngineError, InterruptHandle, Session};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
@@ -51,7 +54,7 @@ async fn a_stop_that_comes_too_late_stops_nothing() {
         let storm = StopLoop::new(stop);
         match cell(&session, code).await.0 {
             Ok(outcome) => stopped += u64::from(outcome.stopped == Some(StopReason::Cancelled)),
-            Err(Error::RolledBack { .. }) => killed += 1,
+            Err(EngineError::RolledBack { .. }) => killed += 1,
             Err(error) => panic!("round {round}: {error}"),
         }
         // It rages on, and means nobody.
@@ -63,7 +66,7 @@ async fn a_stop_that_comes_too_late_stops_nothing() {
 }
 
 /// Panics unless the cell was interrupted, and nothing worse.
-fn assert_interrupted(outcome: &Result<Outcome, Error>, what: &str) {
+fn assert_interrupted(outcome: &Result<Outcome, EngineError>, what: &str) {
     let Ok(Outcome { ended: Ended::Raised { ename, .. }, stopped: Some(StopReason::Cancelled), .. }) = outcome else {
         panic!("{what}: {outcome:?}");
     };
@@ -175,7 +178,7 @@ async fn a_caught_interrupt_does_not_disturb_later_waits() {
 }
 
 /// Runs a cell that may ask; `heard` hears every event. What became of it, and what it printed.
-async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> (Result<Outcome, Error>, String) {
+async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> (Result<Outcome, EngineError>, String) {
     let (sender, mut events) = mpsc::channel(4);
     let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, allow_stdin: true, ..Execute::default() };
     let mut printed = String::new();

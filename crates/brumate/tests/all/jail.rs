@@ -9,7 +9,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use brumate_engine::api::MachineSpec;
-use brumate_engine::client::Error;
+use brumate_engine::api::Session as _;
+use brumate_engine::client::EngineError;
 
 use crate::support::bombs::BOMBS;
 use crate::support::processes::{compilers, descendants, parent_of};
@@ -302,7 +303,10 @@ async fn a_hostile_session_with_a_right_checksum_harms_its_own_machine_only() {
             }
             Ok((resumed, _)) => {
                 let (outcome, _) = cell(&resumed, "x").await;
-                ended += usize::from(matches!(outcome, Err(Error::MachineExited { .. } | Error::RolledBack { .. })));
+                ended += usize::from(matches!(
+                    outcome,
+                    Err(EngineError::MachineExited { .. } | EngineError::RolledBack { .. })
+                ));
             }
         }
         assert_eq!(say(&session, "print(x)").await, "1\n", "its neighbour lives");

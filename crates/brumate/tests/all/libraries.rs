@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Image, Layer, MachineSpec};
 
 use crate::support::modules::{asking, sharing, using};

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Machine as _;
 use brumate_engine::api::{Ended, Event, Execute, Limits, MachineSpec, Mount, Outcome, StopReason};
-use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig};
+use brumate_engine::client::{EngineError, ExitReason, Machine, Sandbox, SandboxConfig};
 use tokio::sync::mpsc;
 
 async fn sandbox() -> Sandbox {
@@ -16,7 +18,7 @@ async fn sandbox() -> Sandbox {
 }
 
 /// Runs code; the text of its output comes with the outcome.
-async fn execute(machine: &mut Machine, code: &str) -> (Result<Outcome, Error>, String) {
+async fn execute(machine: &mut Machine, code: &str) -> (Result<Outcome, EngineError>, String) {
     let (sender, mut events) = mpsc::channel(16);
     let listening = tokio::spawn(async move {
         let mut output = String::new();
@@ -56,7 +58,7 @@ async fn a_machine_that_ends_tells_how_much_output_was_dropped() {
         let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
         let (outcome, output) = execute(&mut machine, &format!("{FLOOD}{end}")).await;
         match outcome {
-            Err(Error::MachineExited { reason, output_dropped, .. }) => {
+            Err(EngineError::MachineExited { reason, output_dropped, .. }) => {
                 assert_eq!((reason, output_dropped), (expected, WRITTEN - KEPT));
             }
             other => panic!("{end}: {other:?}"),
@@ -73,7 +75,7 @@ async fn what_a_killed_machine_dropped_is_known_within_a_sixteenth() {
     let mut machine = sandbox.machine(MachineSpec { limits, ..MachineSpec::default() }).await.expect("a machine");
     let swallow = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass\n";
     let (outcome, _) = execute(&mut machine, &format!("{FLOOD}{swallow}")).await;
-    let Err(Error::MachineExited { reason: ExitReason::TimeLimit, output_dropped, .. }) = outcome else {
+    let Err(EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped, .. }) = outcome else {
         panic!("{outcome:?}")
     };
     let dropped = WRITTEN - KEPT;
@@ -92,19 +94,22 @@ async fn a_killed_machine_is_reported_with_its_peak() {
     let expected = 200 << 20..700 << 20;
     let mut machine = sandbox.machine(spec()).await.expect("a machine");
     let (outcome, _) = execute(&mut machine, code).await;
-    let Err(Error::MachineExited { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(EngineError::MachineExited { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome
+    else {
         panic!("{outcome:?}")
     };
     assert!(expected.contains(&peak), "{peak}");
     // A session's, and after it one that needs little: a checkpoint begins anew.
     let session = sandbox.session(spec()).await.expect("a session");
     let (outcome, _) = crate::support::sessions::cell(&session, code).await;
-    let Err(Error::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(EngineError::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome
+    else {
         panic!("{outcome:?}")
     };
     assert!(expected.contains(&peak), "{peak}");
     let (outcome, _) = crate::support::sessions::cell(&session, &code.replace("200", "1")).await;
-    let Err(Error::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome else {
+    let Err(EngineError::RolledBack { reason: ExitReason::CpuLimit, peak_memory_bytes: Some(peak), .. }) = outcome
+    else {
         panic!("{outcome:?}")
     };
     assert!((1..200 << 20).contains(&peak), "{peak}");

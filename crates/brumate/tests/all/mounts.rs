@@ -1,7 +1,7 @@
 //! The limit of writes to granted host directories, and forged answers.
 
 use brumate_engine::api::{Ended, Limits, MachineSpec, Mount, Outcome};
-use brumate_engine::client::{Error, ExitReason, Session};
+use brumate_engine::client::{EngineError, ExitReason, Session};
 
 use crate::support::sessions::{cell, sandbox, say};
 
@@ -93,8 +93,8 @@ async fn a_forged_answer_is_the_codes_fault() {
     say(&session, forge).await;
     match cell(&session, "1").await.0 {
         Err(
-            Error::RolledBack { reason: ExitReason::Trap(text), .. }
-            | Error::MachineExited { reason: ExitReason::Trap(text), .. },
+            EngineError::RolledBack { reason: ExitReason::Trap(text), .. }
+            | EngineError::MachineExited { reason: ExitReason::Trap(text), .. },
         ) => {
             assert_eq!(text, "the code damaged its interpreter: its answer makes no sense");
         }

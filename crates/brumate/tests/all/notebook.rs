@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{
     Ended, Event, Execute, ExecuteMode, Image, Limits, MachineSpec, MimeBundle, Outcome, StopReason, StreamName,
 };
-use brumate_engine::client::{Error, Sandbox, Session};
+use brumate_engine::client::{EngineError, Sandbox, Session};
 
 const PNG: &str = "image/png";
 const SVG: &str = "image/svg+xml";
@@ -26,7 +27,7 @@ impl CellOutput {
     }
 }
 
-async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, CellOutput) {
+async fn run(session: &Session, request: Execute) -> (Result<Outcome, EngineError>, CellOutput) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let listening = tokio::spawn(async move {
         let mut sent = CellOutput::default();
@@ -46,7 +47,7 @@ async fn run(session: &Session, request: Execute) -> (Result<Outcome, Error>, Ce
 }
 
 /// Runs a cell. Returns its outcome and its output.
-async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, CellOutput) {
+async fn cell(session: &Session, code: &str) -> (Result<Outcome, EngineError>, CellOutput) {
     run(session, Execute { code: code.to_owned(), mode: ExecuteMode::NotebookCell, ..Execute::default() }).await
 }
 
@@ -373,7 +374,7 @@ async fn a_shell_forks_sleeps_and_wakes() {
     assert!(a.value() != b.value() && b.value() != c.value() && a.value() != c.value());
     // A cell that ends the machine never was: In and Out too.
     let (outcome, _) = cell(&resumed, "x = None\nimport os; os._exit(1)").await;
-    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
     assert_eq!(good(&resumed, "x, len(In)").await.value(), "([1, 2], 6)");
 }
 

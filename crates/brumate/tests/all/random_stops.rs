@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Machine as _;
 use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, Outcome, StopReason};
-use brumate_engine::client::{Error, ExitReason, Machine, Sandbox, SandboxConfig};
+use brumate_engine::client::{EngineError, ExitReason, Machine, Sandbox, SandboxConfig};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
 
@@ -156,7 +158,7 @@ async fn stop_one(seed: u64, number: u64, sandbox: &Sandbox) -> StopMethod {
 }
 
 /// Panics when the answer is wrong.
-fn judge(what: &str, number: u64, stop: StopMethod, answer: Option<Result<Outcome, Error>>) {
+fn judge(what: &str, number: u64, stop: StopMethod, answer: Option<Result<Outcome, EngineError>>) {
     match (stop, answer) {
         (StopMethod::Abandon, None) => {}
         (StopMethod::Interrupt, Some(Ok(outcome))) => {
@@ -175,7 +177,7 @@ fn judge(what: &str, number: u64, stop: StopMethod, answer: Option<Result<Outcom
         }
         (
             StopMethod::Kill | StopMethod::InterruptAndKill,
-            Some(Err(Error::MachineExited { reason: ExitReason::Cancelled, .. })),
+            Some(Err(EngineError::MachineExited { reason: ExitReason::Cancelled, .. })),
         ) => {}
         (_, answer) => panic!("{what}: {answer:?}"),
     }

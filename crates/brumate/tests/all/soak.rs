@@ -11,6 +11,7 @@ mod server;
 mod sessions;
 
 use crate::support::sessions::{cell, sandbox, say};
+use brumate_engine::api::Machine as _;
 use brumate_engine::api::{Ended, Execute, MachineSpec, Outcome};
 use brumate_engine::client::{Sandbox, Session};
 use brumate_test_support::{Random, count, seed};

@@ -9,8 +9,10 @@ mod program;
 use std::time::Duration;
 
 use crate::support::sessions::{cell, sandbox, say};
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Ended, Image, Limits, MachineSpec, Outcome};
-use brumate_engine::client::{Error, Sandbox, Session};
+use brumate_engine::client::{EngineError, Sandbox, Session};
 use brumate_test_support::{Random, count, seed};
 use program::Program;
 
@@ -150,7 +152,7 @@ async fn wreck(session: &Session, random: &mut Random) {
     };
     let code = format!("{DAMAGE}{ending}");
     let ((outcome, text), ()) = tokio::join!(cell(session, &code), killer);
-    assert!(matches!(outcome, Err(Error::RolledBack { .. })), "{ending}: {outcome:?}; printed {text}");
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{ending}: {outcome:?}; printed {text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,10 @@
 
 use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::MachineSpec;
-use brumate_engine::client::{Error, Session};
+use brumate_engine::api::Session as _;
+use brumate_engine::api::SessionFiles as _;
+use brumate_engine::api::SessionTransaction as _;
+use brumate_engine::client::{EngineError, Session};
 
 /// What a session holds: a variable, a file, a module.
 const LOOK: &str = "import os, sys; print(globals().get('x'), sorted(os.listdir('.')), 'colorsys' in sys.modules)";
@@ -46,7 +49,7 @@ async fn what_is_committed_goes_on_and_survives_the_next_crash() {
         }
         session.commit().await.unwrap();
         let (crashed, _) = cell(&session, "x = 'crashed'; import os; os.abort()").await;
-        assert!(matches!(crashed, Err(Error::RolledBack { .. })), "{crashed:?}");
+        assert!(matches!(crashed, Err(EngineError::RolledBack { .. })), "{crashed:?}");
         assert!(say(&session, LOOK).await.starts_with(&format!("{x} ")));
     }
     // Looking changes nothing that counts, and one that was not ended is committed by the next.
@@ -66,13 +69,13 @@ async fn a_machine_that_ends_in_a_transaction_takes_all_of_it_along() {
     session.begin().await.unwrap();
     say(&session, "x = 2").await;
     let (crashed, _) = cell(&session, "import os; os.abort()").await;
-    assert!(matches!(crashed, Err(Error::RolledBack { .. })), "{crashed:?}");
+    assert!(matches!(crashed, Err(EngineError::RolledBack { .. })), "{crashed:?}");
     // Who goes on in it would work on the state before.
     let directory = tempfile::tempdir().unwrap();
     let written = session.write_file("/workspace/a", 0, b"a".to_vec(), true).await;
     let slept = session.hibernate(&directory.path().join("session")).await;
     for refused in [written.err(), slept.err(), session.fork().await.err(), session.commit().await.err()] {
-        assert!(matches!(refused, Some(Error::RolledBack { .. })), "{refused:?}");
+        assert!(matches!(refused, Some(EngineError::RolledBack { .. })), "{refused:?}");
     }
     assert_eq!(say(&session, LOOK).await, "1 [] False\n");
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::support::cache_copies::{cache, changed_image, images};
 use crate::support::sessions::say;
 use brumate_engine::api::MachineSpec;
-use brumate_engine::client::{self, Error, Sandbox, SandboxConfig};
+use brumate_engine::api::Session as _;
+use brumate_engine::api::SessionFiles as _;
+use brumate_engine::client::{self, EngineError, Sandbox, SandboxConfig};
 
 /// Where the key is in an image's header: behind its mark and a number of one byte.
 const KEY: usize = 9;
@@ -105,8 +107,8 @@ async fn files_of_a_session_whose_image_is_gone_are_recovered() {
     let cache = cache();
     let sandbox = sandbox(cache.path()).await;
     let before = std::fs::read(left.file()).unwrap();
-    let told = |error: Error| match error {
-        Error::Outdated(reason) => reason,
+    let told = |error: EngineError| match error {
+        EngineError::Outdated(reason) => reason,
         other => panic!("{other}"),
     };
     let reasons = [
@@ -130,5 +132,5 @@ async fn files_of_a_session_whose_image_is_gone_are_recovered() {
     // What does not fit is no session.
     let limits = brumate_engine::api::Limits { file_bytes: 1 << 20, ..Default::default() };
     let error = sandbox.recover(&left.file(), MachineSpec { limits, ..MachineSpec::default() }).await.unwrap_err();
-    assert!(matches!(&error, Error::Image(reason) if reason.contains("d/e/b")), "{error}");
+    assert!(matches!(&error, EngineError::Image(reason) if reason.contains("d/e/b")), "{error}");
 }

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::processes::{descendants, zygotes};
 use crate::support::sessions::{cell, config, sandbox, say};
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Machine as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, MachineSpec};
-use brumate_engine::client::{Error, ExitReason, Sandbox, SandboxConfig, Session, StartMode};
+use brumate_engine::client::{EngineError, ExitReason, Sandbox, SandboxConfig, Session, StartMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 
@@ -47,7 +50,7 @@ async fn works(session: &Session, number: usize) {
     let expected = format!("{number} {number}\n");
     assert_eq!(say(session, proof).await, expected);
     let crashed = cell(session, "number = -1; import os; os._exit(1)").await.0;
-    assert!(matches!(crashed, Err(Error::RolledBack { reason: ExitReason::Exit(1), .. })), "{crashed:?}");
+    assert!(matches!(crashed, Err(EngineError::RolledBack { reason: ExitReason::Exit(1), .. })), "{crashed:?}");
     assert_eq!(say(session, proof).await, expected);
     let fork = session.fork().await.expect("a fork");
     say(&fork, "number = -1").await;
@@ -140,7 +143,7 @@ async fn how_a_machine_ended_is_known_without_its_zygote() {
     };
     let (outcome, ()) = tokio::join!(running, killing);
     // It was far from its limit, so it is not told that this was the reason.
-    let Err(Error::MachineExited { reason: ExitReason::Signal(9), peak_memory_bytes: Some(peak), .. }) = &outcome
+    let Err(EngineError::MachineExited { reason: ExitReason::Signal(9), peak_memory_bytes: Some(peak), .. }) = &outcome
     else {
         panic!("{outcome:?}");
     };

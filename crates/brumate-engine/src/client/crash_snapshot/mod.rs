@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use super::error::Error;
 use super::session_file::{self, Header, copy_checked, look, trailer};
 use super::temporary;
+use crate::api::EngineError;
 use crate::image::sealed::Trailer;
 use brumate_jail::CRASH_SNAPSHOT_TIME;
 
@@ -89,8 +89,8 @@ fn lock(first: &File) -> io::Result<bool> {
 /// Retries `work` while the crash snapshot is in use.
 pub(super) async fn when_free<T: Send + 'static>(
     path: &Path,
-    work: impl Fn(&Path) -> Result<Option<T>, Error> + Clone + Send + 'static,
-) -> Result<T, Error> {
+    work: impl Fn(&Path) -> Result<Option<T>, EngineError> + Clone + Send + 'static,
+) -> Result<T, EngineError> {
     let deadline = Instant::now() + OWNER_TIMEOUT;
     loop {
         let (path, work) = (path.to_owned(), work.clone());
@@ -99,14 +99,14 @@ pub(super) async fn when_free<T: Send + 'static>(
             return Ok(done);
         }
         if Instant::now() >= deadline {
-            return Err(Error::Image("the session still runs".to_owned()));
+            return Err(EngineError::Image("the session still runs".to_owned()));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
 /// Creates the files of a session's crash snapshot, empty. `None` while another session uses them.
-pub(super) fn create(path: &Path, header: &Header) -> Result<Option<CrashSnapshotFiles>, Error> {
+pub(super) fn create(path: &Path, header: &Header) -> Result<Option<CrashSnapshotFiles>, EngineError> {
     let [first, second] = slot_paths(path);
     let first = open(&first, true)?;
     if !lock(&first)? {
@@ -134,7 +134,7 @@ fn put_header(path: &Path, header: &Header) -> io::Result<()> {
 ///
 /// # Errors
 /// When the disk refuses.
-pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), Error> {
+pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), EngineError> {
     let written = tokio::task::spawn_blocking(move || put_header(&path, &header)).await;
     Ok(written.map_err(io::Error::other)??)
 }
@@ -144,11 +144,11 @@ pub(super) async fn write_header(path: PathBuf, header: Header) -> Result<(), Er
 ///
 /// # Errors
 /// If the session still runs, or the disk refuses; the crash snapshot stays then.
-pub(super) async fn adopt(path: &Path) -> Result<(), Error> {
+pub(super) async fn adopt(path: &Path) -> Result<(), EngineError> {
     when_free(path, try_adopt).await
 }
 
-fn try_adopt(path: &Path) -> Result<Option<()>, Error> {
+fn try_adopt(path: &Path) -> Result<Option<()>, EngineError> {
     let mut header = match open(&header_path(path), false) {
         Ok(header) => header,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(())),

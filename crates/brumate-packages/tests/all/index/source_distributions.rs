@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use brumate_packages::cache::CachedWheel;
 use brumate_packages::index::{IndexError, Metadata};
 use brumate_packages::resolver::{Policy, Resolver, SourceBuilder, SourceDistribution};
@@ -25,15 +26,16 @@ where
     Arc::new(Builder(answer))
 }
 
+#[async_trait]
 impl<F> SourceBuilder for Builder<F>
 where
     F: Fn(&SourceDistribution) -> Answer + Send + Sync,
 {
-    fn metadata<'a>(&'a self, source: &'a SourceDistribution) -> BoxFuture<'a, Result<Metadata, IndexError>> {
-        (self.0)(source)
+    async fn metadata(&self, source: &SourceDistribution) -> Result<Metadata, IndexError> {
+        (self.0)(source).await
     }
 
-    fn build<'a>(&'a self, _: &'a SourceDistribution) -> BoxFuture<'a, Result<CachedWheel, IndexError>> {
+    async fn build(&self, _: &SourceDistribution) -> Result<CachedWheel, IndexError> {
         unreachable!("a search fetches nothing")
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -124,8 +125,9 @@ impl FakeLauncher {
     }
 }
 
+#[async_trait]
 impl Launcher for FakeLauncher {
-    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
+    async fn launch(&self) -> Result<Machine, LaunchError> {
         self.started.fetch_add(1, Ordering::SeqCst);
         let (MachinePipes { input, output }, to_server, from_server) = MachinePipes::new().unwrap();
         let guest =
@@ -142,6 +144,6 @@ impl Launcher for FakeLauncher {
         });
         let end = end.map(|end| end.unwrap()).boxed();
         let control = Arc::new(OneControl(Arc::clone(&self.control), kill));
-        std::future::ready(Ok(Machine { input: to_server, output: from_server, control, end })).boxed()
+        Ok(Machine { input: to_server, output: from_server, control, end })
     }
 }

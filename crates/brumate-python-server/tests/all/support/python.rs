@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
@@ -104,10 +104,10 @@ async fn wait(child: &mut Child, kill: &CancellationToken) -> u8 {
     status.unwrap().code().map_or(137, |code| code as u8)
 }
 
+#[async_trait]
 impl Launcher for PythonLauncher {
-    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
-        let started = self.start().map_err(|error| LaunchError { reason: error.to_string() });
-        std::future::ready(started).boxed()
+    async fn launch(&self) -> Result<Machine, LaunchError> {
+        self.start().map_err(|error| LaunchError { reason: error.to_string() })
     }
 
     fn revision(&self) -> u64 {

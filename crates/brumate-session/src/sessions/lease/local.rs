@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use rustix::fs::FlockOperation;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -204,6 +204,7 @@ impl Drop for LocalLeases {
     }
 }
 
+#[async_trait]
 impl Leases for LocalLeases {
     fn try_acquire(&self, id: &SessionId) -> io::Result<Option<Lease>> {
         let acquired = LockedFile::acquire(&self.leases.join(id.as_str()), &self.servers, &self.name)?;
@@ -214,25 +215,16 @@ impl Leases for LocalLeases {
         is_locked(&self.leases.join(id.as_str()))
     }
 
-    fn request<'a>(
-        &'a self,
-        id: &'a SessionId,
-        urgency: Urgency,
-        wait: &'a mut OwnerWait,
-    ) -> BoxFuture<'a, Result<(), LeaseRequestError>> {
-        Box::pin(async move {
-            let waited_ms = u64::try_from(wait.waited().as_millis()).unwrap_or(u64::MAX);
-            let server = Some(self.name.clone());
-            let request = LeaseRequest::Release { session: id.to_string(), urgency, server, waited_ms };
-            self.ask(id, request, wait).await.map(drop)
-        })
+    async fn request(&self, id: &SessionId, urgency: Urgency, wait: &mut OwnerWait) -> Result<(), LeaseRequestError> {
+        let waited_ms = u64::try_from(wait.waited().as_millis()).unwrap_or(u64::MAX);
+        let server = Some(self.name.clone());
+        let request = LeaseRequest::Release { session: id.to_string(), urgency, server, waited_ms };
+        self.ask(id, request, wait).await.map(drop)
     }
 
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>> {
-        Box::pin(async move {
-            let request = LeaseRequest::Interrupt { session: id.to_string() };
-            self.ask(id, request, &mut OwnerWait::begin()).await
-        })
+    async fn interrupt(&self, id: &SessionId) -> Result<bool, LeaseRequestError> {
+        let request = LeaseRequest::Interrupt { session: id.to_string() };
+        self.ask(id, request, &mut OwnerWait::begin()).await
     }
 }
 

@@ -15,7 +15,7 @@ mod wait;
 
 use std::io;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::id::SessionId;
@@ -79,6 +79,7 @@ pub(crate) enum LeaseRequestError {
 }
 
 /// Leases of sessions, and requests to their owners.
+#[async_trait]
 pub(crate) trait Leases: Send + Sync {
     /// Takes the lease of a session. `None` if another server has it, or is the next to get it.
     ///
@@ -92,29 +93,25 @@ pub(crate) trait Leases: Send + Sync {
 
     /// Asks the owner of a session to hibernate it and to return its lease. Returns when that is done, or when no
     /// server owns the session. `wait` bounds the silence of owners.
-    fn request<'a>(
-        &'a self,
-        id: &'a SessionId,
-        urgency: Urgency,
-        wait: &'a mut OwnerWait,
-    ) -> BoxFuture<'a, Result<(), LeaseRequestError>>;
+    async fn request(&self, id: &SessionId, urgency: Urgency, wait: &mut OwnerWait) -> Result<(), LeaseRequestError>;
 
     /// Asks the owner of a session to interrupt its running cell; false if none runs.
-    fn interrupt<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<bool, LeaseRequestError>>;
+    async fn interrupt(&self, id: &SessionId) -> Result<bool, LeaseRequestError>;
 }
 
 /// Session that its server neither changes nor releases until this is dropped.
 pub(crate) type Frozen = Box<dyn Send>;
 
 /// Handler of the requests of other servers. Requests for sessions that this server does not own have no effect.
+#[async_trait]
 pub(crate) trait LeaseRequestHandler: Send + Sync {
     /// Hibernates a session and returns its lease. The error is a reason for the user.
-    fn release<'a>(&'a self, id: &'a SessionId, claim: LeaseClaim) -> BoxFuture<'a, Result<(), String>>;
+    async fn release(&self, id: &SessionId, claim: LeaseClaim) -> Result<(), String>;
 
     /// Interrupts the running cell of a session; false if none runs.
     fn interrupt(&self, id: &SessionId) -> bool;
 
     /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it. The error is a
     /// reason for the user.
-    fn freeze<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Frozen>, String>>;
+    async fn freeze(&self, id: &SessionId) -> Result<Option<Frozen>, String>;
 }

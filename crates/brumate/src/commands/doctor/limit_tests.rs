@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brumate_engine::client::LocalEngine;
 use brumate_engine_api::{Limits, StopReason};
 use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner, RunnerSettings};
 
 use super::{Check, CheckState};
-use crate::engine::{LocalEngine, bundle};
+use crate::bundle::bundle;
 
 /// Time limit of tests that do not test the time limits.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);

@@ -13,8 +13,8 @@ use brumate_session::units::format_size;
 use serde::Serialize;
 
 use super::print;
+use crate::bundle::bundle;
 use crate::cli::DoctorArgs;
-use crate::engine::bundle;
 use crate::exit_status;
 use crate::sandbox::sandbox;
 use crate::settings::Settings;
@@ -158,7 +158,7 @@ fn cache_check(directory: &Path) -> Check {
 fn session_checks(data_dir: &Path, cache_dir: &Path) -> Vec<Check> {
     let check = |path: &Path, image: Option<&Path>| match client::check_session_file(path, image, cache_dir) {
         Ok(()) => Ok(()),
-        Err(client::Error::Outdated(wrong)) => Err(FileFault::Outdated(wrong)),
+        Err(client::EngineError::Outdated(wrong)) => Err(FileFault::Outdated(wrong)),
         Err(error) => Err(FileFault::Damaged(error.to_string())),
     };
     let found = Sessions::examine(data_dir, &check);

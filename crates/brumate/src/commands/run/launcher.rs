@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use brumate_engine_api::{BoxFuture, Image, InterruptHandle, MessagePipes};
+use async_trait::async_trait;
+use brumate_engine_api::{Image, InterruptHandle, MessagePipes};
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 use brumate_session::packages::Installation;
 use brumate_session::{CancellationToken, Runner, ScriptEnd, ScriptStart};
@@ -41,52 +42,49 @@ impl ProgramLauncher {
     }
 }
 
+#[async_trait]
 impl Launcher for ProgramLauncher {
-    fn launch(&self) -> BoxFuture<'_, Result<Machine, LaunchError>> {
-        Box::pin(async {
-            let (pipes, input, output) = MachinePipes::new()
-                .map_err(|error| LaunchError { reason: format!("the server's pipes cannot be made: {error}") })?;
-            let pipes = MessagePipes { input: pipes.input, output: pipes.output };
-            let (mut request, local_files) =
-                self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
-            let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
-            let own_image = self.own_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            request.image = own_image.or(request.image);
-            let (sender, start) = oneshot::channel();
-            request.start = Some(sender);
-            tokio::spawn({
-                let (control, installation) = (Arc::clone(&control), self.installation.clone());
-                async move {
-                    if let Ok(ScriptStart { handle, installation: installed, .. }) = start.await {
-                        control.set(handle);
-                        installation.send_replace(Some(installed));
-                    }
+    async fn launch(&self) -> Result<Machine, LaunchError> {
+        let (pipes, input, output) = MachinePipes::new()
+            .map_err(|error| LaunchError { reason: format!("the server's pipes cannot be made: {error}") })?;
+        let pipes = MessagePipes { input: pipes.input, output: pipes.output };
+        let (mut request, local_files) =
+            self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
+        let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
+        let own_image = self.own_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        request.image = own_image.or(request.image);
+        let (sender, start) = oneshot::channel();
+        request.start = Some(sender);
+        tokio::spawn({
+            let (control, installation) = (Arc::clone(&control), self.installation.clone());
+            async move {
+                if let Ok(ScriptStart { handle, installation: installed, .. }) = start.await {
+                    control.set(handle);
+                    installation.send_replace(Some(installed));
                 }
-            });
-            let (events, received) = mpsc::channel(EVENT_QUEUE);
-            let logging = tokio::task::spawn_blocking({
-                let log = Arc::clone(&self.log);
-                move || log.write(received)
-            });
-            let (runner, cancel) = (self.runner.clone(), control.cancel.clone());
-            let running = tokio::spawn(async move {
-                let report = runner.exec(request, events, &cancel).await;
-                // The machine had them mounted.
-                drop(local_files);
-                // What the server printed comes before what is said of its end.
-                let _ = logging.await;
-                match report {
-                    Ok(report) => machine_end(&report.end),
-                    Err(error) => MachineEnd { status: exit_status::SANDBOX, text: error.to_string() },
-                }
-            });
-            let end = async move {
-                running
-                    .await
-                    .unwrap_or_else(|error| MachineEnd { status: exit_status::SANDBOX, text: error.to_string() })
-            };
-            Ok(Machine { input, output, control, end: Box::pin(end) })
-        })
+            }
+        });
+        let (events, received) = mpsc::channel(EVENT_QUEUE);
+        let logging = tokio::task::spawn_blocking({
+            let log = Arc::clone(&self.log);
+            move || log.write(received)
+        });
+        let (runner, cancel) = (self.runner.clone(), control.cancel.clone());
+        let running = tokio::spawn(async move {
+            let report = runner.exec(request, events, &cancel).await;
+            // The machine had them mounted.
+            drop(local_files);
+            // What the server printed comes before what is said of its end.
+            let _ = logging.await;
+            match report {
+                Ok(report) => machine_end(&report.end),
+                Err(error) => MachineEnd { status: exit_status::SANDBOX, text: error.to_string() },
+            }
+        });
+        let end = async move {
+            running.await.unwrap_or_else(|error| MachineEnd { status: exit_status::SANDBOX, text: error.to_string() })
+        };
+        Ok(Machine { input, output, control, end: Box::pin(end) })
     }
 
     fn revision(&self) -> u64 {

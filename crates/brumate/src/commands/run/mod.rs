@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use brumate_engine::client::LocalEngine;
 use brumate_engine_api::Engine as _;
 use brumate_python_server::stdio::{StdioOptions, serve_stdio};
 use brumate_python_server::{Announcement, MachineEnd, StartError, StartedMachine};
@@ -30,7 +31,6 @@ use self::watch::watch;
 use super::print_error;
 use super::project::Project;
 use crate::cli::{IsolateArg, PythonServerOptions, RunArgs};
-use crate::engine::LocalEngine;
 use crate::exit_status;
 use crate::guest_text::{GuestText, print_line};
 use crate::sandbox::{Sandbox, python_server_sandbox, use_warm_dependencies};

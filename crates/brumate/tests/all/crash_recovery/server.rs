@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use brumate_engine::api::Session as _;
+use brumate_engine::api::SessionFiles as _;
 use brumate_engine::api::{Event, Execute, ExecuteMode, MachineSpec, StreamName};
 use brumate_engine::client::Session;
 use tokio::sync::mpsc;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use brumate_engine::api::MachineSpec;
-use brumate_engine::client::{Error, Sandbox, Session};
+use brumate_engine::api::Session as _;
+use brumate_engine::client::{EngineError, Sandbox, Session};
 
 use crate::support::sessions::{cell, sandbox, say};
 use crate::support::subprocess::{self, Subprocess, tell};
@@ -85,7 +86,7 @@ async fn serve(file: &Path) {
         let number = loop {
             match cell(&present, NEXT).await {
                 (Ok(_), text) => break text,
-                (Err(Error::RolledBack { .. } | Error::MachineExited { .. }), _) => {
+                (Err(EngineError::RolledBack { .. } | EngineError::MachineExited { .. }), _) => {
                     present = resume(&sandbox, file).await
                 }
                 (Err(error), _) => panic!("{error}"),
@@ -99,7 +100,7 @@ async fn serve(file: &Path) {
                 session = Some(present);
             }
             // A checkpoint that took over is the new state, too; here everything goes by the file.
-            Err(Error::RolledBack { .. } | Error::MachineExited { .. }) => tell("lost"),
+            Err(EngineError::RolledBack { .. } | EngineError::MachineExited { .. }) => tell("lost"),
             Err(error) => panic!("{error}"),
         }
     }

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{
     Ended, Event, Execute, ExecuteMode, InstallAnswer, InstallRequest, Layer, Limits, MachineSpec, Outcome,
 };
-use brumate_engine::client::{Error, InterruptHandle, Session};
+use brumate_engine::client::{EngineError, InterruptHandle, Session};
 
 use super::{names, sandbox};
 use crate::support::sessions::say;
@@ -16,7 +18,7 @@ async fn installing(
     session: &Session,
     code: &str,
     mut answer: impl FnMut(&InstallRequest, &InterruptHandle),
-) -> (Result<Outcome, Error>, String) {
+) -> (Result<Outcome, EngineError>, String) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let interrupt_handle = session.interrupt_handle();
     let request = Execute { code: code.to_owned(), mode: ExecuteMode::Cell, allow_install: true, ..Execute::default() };
@@ -88,7 +90,7 @@ async fn packages_are_installed_from_inside() {
     };
     let version = "import importlib.metadata as md; print(md.version('small'))";
     let ends = format!("{INSTALL}install(['small>1']); import os; os._exit(1)");
-    assert!(matches!(installing(&session, &ends, &mut serve).await.0, Err(Error::RolledBack { .. })));
+    assert!(matches!(installing(&session, &ends, &mut serve).await.0, Err(EngineError::RolledBack { .. })));
     assert_eq!(say(&session, version).await, "1.0\n");
     assert_eq!(names(&session.layers()), ["small-1.0"]);
     let (raised, _) = installing(&session, &format!("{INSTALL}install(['small>1']); 1 / 0"), &mut serve).await;

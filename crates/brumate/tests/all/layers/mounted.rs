@@ -1,7 +1,7 @@
 //! Wheels are mounted at the start and between cells, replaced, and refused when they are hostile.
 
 use brumate_engine::api::{Image, MachineSpec, PACKAGES};
-use brumate_engine::client::Error;
+use brumate_engine::client::EngineError;
 
 use super::{demo, names, part, sandbox};
 use crate::support::sessions::say;
@@ -109,13 +109,13 @@ async fn hostile_archives_are_refused_and_the_machine_goes_on() {
         // One that is whole beside it is not mounted either.
         let fine = layer_of(here, "good-1-py3-none-any.whl", &good);
         let error = session.mount(&[fine, layer_of(here, name, &bytes)]).await.unwrap_err();
-        assert!(matches!(&error, Error::Layer { name: named, .. } if named == name), "{name}: {error:?}");
+        assert!(matches!(&error, EngineError::Layer { name: named, .. } if named == name), "{name}: {error:?}");
         assert_eq!(names(&session.layers()), ["present-1"], "{name}");
         let state = "import importlib.util as u\nprint(x, u.find_spec('good'), u.find_spec('present') is not None)";
         assert_eq!(say(&session, state).await, "1 None True\n", "{name}");
     }
     let fresh = MachineSpec { layers: vec![layer_of(here, "b-1-py3-none-any.whl", b"junk")], ..MachineSpec::default() };
-    assert!(matches!(sandbox.session(fresh).await, Err(Error::Layer { .. })));
+    assert!(matches!(sandbox.session(fresh).await, Err(EngineError::Layer { .. })));
     // A file whose data is damaged is found when it is read.
     let mut damaged = good.clone();
     let at = damaged.windows(4).position(|window| window == b"y = ").unwrap_or(40);

@@ -1,7 +1,8 @@
 //! Native modules and bytecode of wheels, and images that contain wheels.
 
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Image, MachineSpec, PACKAGES};
-use brumate_engine::client::{Error, layers_of};
+use brumate_engine::client::{EngineError, layers_of};
 
 use super::{demo, part, sandbox};
 use crate::support::sessions::say;
@@ -106,7 +107,7 @@ async fn images_have_wheels() {
     assert_eq!(layers_of(&file).await.unwrap().len(), 3);
     assert!(matches!(
         sandbox.resume_session(&file, MachineSpec::default()).await,
-        Err(Error::MissingLayers { layers }) if layers.len() >= 3
+        Err(EngineError::MissingLayers { layers }) if layers.len() >= 3
     ));
     let layers = session.layers();
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec { layers, ..MachineSpec::default() }).await.unwrap();

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use brumate_engine::api::InterruptHandle as _;
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Event, Execute, ExecuteMode, InstallAnswer, MachineSpec};
-use brumate_engine::client::{Error, layers_of};
+use brumate_engine::client::{EngineError, layers_of};
 
 use super::installs::INSTALL;
 use super::{names, sandbox};
@@ -35,7 +37,7 @@ print(large.n, small.__version__, md.version('small'), os.path.getsize(os.path.d
         ["large-1.0-py3-none-any.whl", "small-2.0-py3-none-any.whl"]
     );
     match sandbox.resume_session(&file, MachineSpec { layers: vec![packed.clone()], ..MachineSpec::default() }).await {
-        Err(Error::MissingLayers { layers }) => assert_eq!(layers, wanted[1..]),
+        Err(EngineError::MissingLayers { layers }) => assert_eq!(layers, wanted[1..]),
         other => panic!("{other:?}"),
     }
     let layers = session.layers();

@@ -1,7 +1,8 @@
 //! Sandboxes, sessions and cells, through the engine's own interface.
 
+use brumate_engine::api::Session as _;
 use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Outcome};
-use brumate_engine::client::{Error, Sandbox, SandboxConfig, Session};
+use brumate_engine::client::{EngineError, Sandbox, SandboxConfig, Session};
 
 /// A sandbox that keeps `ready` machines ready. All tests use one cache: modules are compiled once.
 pub(crate) async fn sandbox(ready: usize) -> Sandbox {
@@ -19,7 +20,7 @@ pub(crate) fn config(ready: usize) -> SandboxConfig {
 }
 
 /// Runs a cell of a session: what became of it, and what it printed.
-pub(crate) async fn cell(session: &Session, code: &str) -> (Result<Outcome, Error>, String) {
+pub(crate) async fn cell(session: &Session, code: &str) -> (Result<Outcome, EngineError>, String) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let listening = tokio::spawn(async move {
         let mut printed = String::new();
