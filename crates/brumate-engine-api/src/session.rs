@@ -90,8 +90,9 @@ pub trait Session: SessionTransaction + SessionFiles {
 /// The transaction of a session: changes that its user keeps or takes back.
 #[async_trait]
 pub trait SessionTransaction: Send + Sync {
-    /// Begins a transaction: until [`SessionTransaction::commit`] or [`SessionTransaction::roll_back`], the present state is kept, and cells and
-    /// written files change the new state only. A transaction that is still open is committed first.
+    /// Begins a transaction: until [`SessionTransaction::commit`] or [`SessionTransaction::roll_back`], the present
+    /// state is kept, and cells and written files change the new state only. A transaction that is still open is
+    /// committed first.
     ///
     /// # Errors
     ///

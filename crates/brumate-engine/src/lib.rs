@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), brumate_engine::client::EngineError> {
-//! use brumate_engine::api::{Execute, MachineSpec};
+//! use brumate_engine::api::{Execute, Machine as _, MachineSpec};
 //! use brumate_engine::client::{Sandbox, SandboxConfig};
 //!
 //! let config = SandboxConfig { cache_dir: "/var/cache/brumate".into(), ..SandboxConfig::default() };

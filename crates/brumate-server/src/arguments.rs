@@ -2,7 +2,7 @@
 
 use brumate_mcp::lowlevel::ExactArguments;
 use brumate_session::units::format_size;
-use brumate_session::{Globals, RunRequest};
+use brumate_session::{Globals, Request};
 use serde_json::{Map, Value};
 
 /// Longest code, in bytes. The guest's compiler needs many times its size.
@@ -14,7 +14,7 @@ const GLOBAL_VARIABLES: &str = "global_variables";
 pub(crate) const SESSION_ID: &str = "session_id";
 
 /// The arguments of `run_python_code`, with the session to run in. `None`: no session.
-pub(crate) type RunArguments = (RunRequest, Option<String>);
+pub(crate) type RunArguments = (Request, Option<String>);
 
 /// Parses the arguments of `run_python_code` without sessions.
 ///
@@ -37,9 +37,9 @@ pub(crate) fn parse_with_session(mut reader: ArgumentReader) -> Result<RunArgume
     reader.finish((request, session))
 }
 
-fn run_request(reader: &mut ArgumentReader) -> RunRequest {
+fn run_request(reader: &mut ArgumentReader) -> Request {
     let code = reader.code(PYTHON_CODE, "the Python code to run");
-    RunRequest::new(code).with_globals(reader.globals(GLOBAL_VARIABLES))
+    Request::new(code).with_globals(reader.globals(GLOBAL_VARIABLES))
 }
 
 /// Takes arguments one by one, and collects their problems.
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    fn parsed(arguments: Value) -> Result<RunRequest, String> {
+    fn parsed(arguments: Value) -> Result<Request, String> {
         let reader = ArgumentReader::new("run_python_code", arguments.as_object().cloned());
         parse(reader).map(|(request, _)| request)
     }

@@ -1,7 +1,7 @@
 //! Results of `run_python_code` as text and as JSON.
 
 use brumate_engine_api::Limits;
-use brumate_session::{RunReport, RunStatus, compact_json, strict_json};
+use brumate_session::{Report, RunStatus, compact_json, strict_json};
 use serde_json::{Map, Value, json};
 
 use crate::escape::escape_tag;
@@ -23,14 +23,14 @@ pub enum ReturnMode {
 }
 
 /// Returns the text of a result in `mode`.
-pub fn result_text(report: &RunReport, limits: &Limits, mode: ReturnMode) -> String {
+pub fn result_text(report: &Report, limits: &Limits, mode: ReturnMode) -> String {
     match mode {
         ReturnMode::Xml => xml(report, limits),
         ReturnMode::Json => json_text(report, limits),
     }
 }
 
-fn xml(report: &RunReport, limits: &Limits) -> String {
+fn xml(report: &Report, limits: &Limits) -> String {
     let mut sections = vec![format!("<status>{}</status>", report.status.as_str())];
     if !report.dependencies.is_empty() {
         let list = json!(report.dependencies).to_string();
@@ -40,8 +40,8 @@ fn xml(report: &RunReport, limits: &Limits) -> String {
     if !output.is_empty() {
         sections.push(section("output", output.strip_suffix('\n').unwrap_or(&output)));
     }
-    match (&report.error, &report.return_value) {
-        (Some(error), _) => sections.push(section("error", error)),
+    match (report.failure(), report.shown_value()) {
+        (Some(error), _) => sections.push(section("error", &error)),
         (None, Some(value)) => sections.push(section("return_value", &value.text())),
         (None, None) => {}
     }
@@ -53,9 +53,9 @@ fn section(tag: &str, text: &str) -> String {
 }
 
 /// Returns the fields of [`structured`] as text. Numbers keep all their digits.
-fn json_text(report: &RunReport, limits: &Limits) -> String {
+fn json_text(report: &Report, limits: &Limits) -> String {
     let mut fields = structured(report, limits);
-    let last = match (&report.error, &report.return_value) {
+    let last = match (report.failure(), report.shown_value()) {
         (Some(error), _) => format!("\"error\":{}", json!(error)),
         (None, Some(value)) => format!("\"return_value\":{}", compact_json(&strict_json(&value.json))),
         (None, None) => "\"return_value\":null".to_owned(),
@@ -71,7 +71,7 @@ fn json_text(report: &RunReport, limits: &Limits) -> String {
 
 /// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or `error`. A value that
 /// some clients or [`Value`] would change is in `return_value_json` as text; only one that `Value` would change is not in `return_value`.
-pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Value> {
+pub(crate) fn structured(report: &Report, limits: &Limits) -> Map<String, Value> {
     let output = report.output_text(limits);
     let lines: Vec<&str> = match output.as_str() {
         "" => Vec::new(),
@@ -83,7 +83,7 @@ pub(crate) fn structured(report: &RunReport, limits: &Limits) -> Map<String, Val
     if !report.dependencies.is_empty() {
         fields.insert("dependencies".to_owned(), json!(report.dependencies));
     }
-    match (&report.error, &report.return_value) {
+    match (report.failure(), report.shown_value()) {
         (Some(error), _) => fields.insert("error".to_owned(), json!(error)),
         (None, Some(value)) => {
             let json = strict_json(&value.json);

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use brumate_session::sessions::CellRequest;
-use brumate_session::{InputRequests, Phases, RunRequest};
+use brumate_session::{InputRequests, Phases, Request};
 
 use crate::interpreter::{Interpreter, InterpreterCall};
 
@@ -11,9 +10,9 @@ use crate::interpreter::{Interpreter, InterpreterCall};
 #[derive(Debug)]
 pub(crate) enum ToolRequest {
     /// `run_python_code` in a fresh interpreter.
-    Run(RunRequest),
+    Run(Box<Request>),
     /// `run_python_code` in a session.
-    RunInSession(Interpreter, CellRequest),
+    RunInSession(Interpreter, Box<Request>),
     /// A tool of the code interpreter.
     Interpreter(Interpreter, InterpreterCall),
 }
@@ -31,15 +30,14 @@ impl ToolRequest {
 
     /// Sets where input requests of the code go, and where the run records the times of its phases.
     pub(crate) fn with_observers(self, questions: Option<InputRequests>, phases: Option<Arc<Phases>>) -> Self {
-        let cell = |cell: CellRequest, questions, phases| cell.with_input_requests(questions).with_phases(phases);
+        let observed = |request: Box<Request>| Box::new(request.with_input_requests(questions).with_phases(phases));
         match self {
-            ToolRequest::Run(request) => ToolRequest::Run(request.with_input_requests(questions).with_phases(phases)),
+            ToolRequest::Run(request) => ToolRequest::Run(observed(request)),
             ToolRequest::RunInSession(interpreter, request) => {
-                ToolRequest::RunInSession(interpreter, cell(request, questions, phases))
+                ToolRequest::RunInSession(interpreter, observed(request))
             }
             ToolRequest::Interpreter(interpreter, InterpreterCall::Execute(request)) => {
-                let request = cell(request, questions, phases);
-                ToolRequest::Interpreter(interpreter, InterpreterCall::Execute(request))
+                ToolRequest::Interpreter(interpreter, InterpreterCall::Execute(observed(request)))
             }
             other => other,
         }

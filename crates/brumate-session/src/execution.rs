@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::globals::Globals;
 use crate::input::{InputForwarder, deliver_reply, sleep_excluding_waits};
 use crate::installs::{InstallProgress, Installer, MissingModules};
+use crate::output::OutputChunk;
 use crate::packages::Packages;
 use crate::request::RunEvent;
 
@@ -115,18 +116,18 @@ impl<'a> Execution<'a> {
         Self { events, input, installer, deadline }
     }
 
-    /// Waits for `running`, which sends the machine's events to `received`. `convert` turns them into events for the
-    /// receiver. Answers requests, interrupts and kills through `interrupt_handle`. Returns the end, and the modules that
+    /// Waits for `running`, which sends the machine's events to `received`. `collect` returns the output
+    /// to forward. Answers requests, interrupts and kills through `interrupt_handle`. Returns the end, and the modules that
     /// the code imported and that could not be installed.
     pub(crate) async fn run<T>(
         mut self,
         interrupt_handle: &dyn InterruptHandle,
         running: impl Future<Output = Result<T, EngineError>>,
         received: mpsc::Receiver<Event>,
-        convert: impl FnMut(Event) -> [Option<RunEvent>; 2],
+        collect: impl FnMut(Event) -> Option<OutputChunk>,
     ) -> (ExecutionEnd<T>, MissingModules) {
         let (deadline, waiting) = (self.deadline, self.input.waiting());
-        let answered = async { tokio::join!(running, self.forward(interrupt_handle, received, convert)).0 };
+        let answered = async { tokio::join!(running, self.forward(interrupt_handle, received, collect)).0 };
         let end = tokio::select! {
             result = answered => ExecutionEnd::Answered(result),
             reason = deadline.passed(interrupt_handle, waiting) => {
@@ -142,7 +143,7 @@ impl<'a> Execution<'a> {
         &mut self,
         interrupt_handle: &dyn InterruptHandle,
         mut received: mpsc::Receiver<Event>,
-        mut convert: impl FnMut(Event) -> [Option<RunEvent>; 2],
+        mut collect: impl FnMut(Event) -> Option<OutputChunk>,
     ) {
         loop {
             let event = tokio::select! {
@@ -176,9 +177,9 @@ impl<'a> Execution<'a> {
                     event
                 }
             };
-            for event in convert(event).into_iter().flatten() {
+            if let Some(OutputChunk { name, text }) = collect(event) {
                 // The receiver may be gone.
-                let _ = self.events.send(event).await;
+                let _ = self.events.send(RunEvent::Output { name, text }).await;
             }
         }
     }

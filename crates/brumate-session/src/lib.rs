@@ -6,20 +6,20 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use brumate_packages::Bundle;
-//! # use brumate_session::{CancellationToken, RunRequest, Runner, RunnerSettings, RunStatus};
+//! # use brumate_session::{CancellationToken, Request, Runner, RunnerSettings, RunStatus};
 //! # use brumate_session::testing::{FakeEngine, Script};
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let engine = Arc::new(FakeEngine::default().on("x = 4\nx", Script::returning("4")));
 //! # let bundle = Arc::new(Bundle::new([]).unwrap());
 //! let runner = Runner::new(engine, bundle, RunnerSettings::default());
-//! let report = runner.run(RunRequest::new("x = 4\nx"), &CancellationToken::new(), &mut |_| {}).await?;
+//! let report = runner.run(Request::new("x = 4\nx"), &CancellationToken::new(), &mut |_| {}).await?;
 //! assert_eq!(report.status, RunStatus::Success);
-//! assert_eq!(report.return_value.unwrap().json, "4");
+//! assert_eq!(report.value.unwrap().json, "4");
 //! # Ok::<(), brumate_session::RunError>(()) }).unwrap();
 //! ```
 //!
 //! Vocabulary: a *machine* is one isolated interpreter that ends with its run. A *run* is one execution of one source
-//! text. A [`RunReport`] is its result, also when the code failed. A [`RunError`] means that the run could not take
+//! text. A [`Report`] is its result, also when the code failed. A [`RunError`] means that the run could not take
 //! place. Events have Jupyter's names.
 //!
 //! The engine is a trait of `brumate-engine-api`; this crate does not know how machines are made.
@@ -30,23 +30,23 @@ mod admission;
 mod allowance;
 mod choice;
 mod dependencies;
-mod exec;
 mod execution;
 pub mod explain;
 mod globals;
 mod grants;
 mod input;
 mod installs;
-mod job;
 mod json;
 mod learned;
 mod new_files;
+mod output;
 pub mod packages;
 mod prepare;
 mod report;
 mod request;
 mod run;
 mod runner;
+mod script;
 pub mod sessions;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -56,16 +56,17 @@ pub use admission::{Admission, WhenFull};
 pub use allowance::{Allowance, Allowances, OverLimit};
 pub use choice::imports_of;
 pub use dependencies::Inference;
-pub use exec::{LocalModules, ScriptEnd, ScriptReport, ScriptRequest, ScriptStart};
 pub use globals::Globals;
 pub use grants::{Grants, PRINCIPAL};
 pub use input::{InputReply, InputRequest, InputRequests, MAX_INPUT_REQUESTS, input_requests};
 pub use json::{compact_json, strict_json};
 pub use learned::ImageBuilder;
 pub use new_files::{CopyReport, FileSink, NewFiles};
-pub use report::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk, RunReport, RunStatus};
-pub use request::{Phases, RunError, RunEvent, RunRequest, RunnerSettings};
+pub use output::{MAX_RUN_FIGURE_BYTES, MAX_RUN_FIGURES, OutputChunk};
+pub use report::{Report, RunStatus, ShownImage};
+pub use request::{LocalModules, Phases, Place, Request, RunError, RunEvent, RunnerSettings, ScriptStart};
 pub use runner::Runner;
+pub use script::{ScriptEnd, ScriptReport};
 /// Token that cancels a run.
 pub use tokio_util::sync::CancellationToken;
 

@@ -9,9 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::dependencies::{self, Inference};
-use crate::exec::LocalModules;
 use crate::packages::{Installation, ModuleIndex, PackageError, PackageRequest, Packages};
-use crate::request::{RunError, RunEvent};
+use crate::request::{LocalModules, RunError, RunEvent};
 
 /// Prepares the machine of a run.
 pub(crate) struct MachinePreparer<'a> {

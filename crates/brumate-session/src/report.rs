@@ -1,18 +1,14 @@
 //! Results of runs.
 
-use brumate_engine_api::{Ended, Event, ExitReason, Limits, Outcome, ReturnValue, StopReason, StreamName};
+use brumate_engine_api::{Ended, ExitReason, Limits, Outcome, ReturnValue, StopReason};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
 use crate::explain::{self, CodeContext};
 use crate::installs::MissingModules;
 use crate::json::strict_json;
-use crate::sessions::figures::text_of;
-
-/// Most pictures of one run.
-pub const MAX_RUN_FIGURES: usize = 32;
-/// Most bytes of all pictures of one run.
-pub const MAX_RUN_FIGURE_BYTES: usize = 64 << 20;
+use crate::output::{OutputChunk, OutputCollector, prefix};
+use crate::sessions::mime_of_content;
 
 /// Status of a run, as the tool's output schema has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,125 +33,117 @@ impl RunStatus {
     }
 }
 
-/// A piece of output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputChunk {
-    /// Stream that it was written to.
-    pub name: StreamName,
-    /// The text.
-    pub text: String,
-}
-
-/// Result of a run.
+/// Result of code, in a fresh interpreter or in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RunReport {
-    /// How the run ended.
+pub struct Report {
+    /// How the code ended.
     pub status: RunStatus,
-    /// Requirements that were loaded, as the caller would write them.
+    /// Requirements that were loaded, as the caller would write them. Empty for a cell.
     pub dependencies: Vec<String>,
-    /// stdout and stderr in the order of writing. Neighbours are of different streams.
+    /// Written and displayed text, in order. Written neighbours are of different streams.
     pub output: Vec<OutputChunk>,
     /// Bytes of output beyond the limit, which were dropped.
     pub output_dropped: u64,
     /// Value of the last expression; `None` if it is Python's `None`.
-    pub return_value: Option<ReturnValue>,
-    /// Error text for the caller; set unless the status is [`RunStatus::Success`].
+    pub value: Option<ReturnValue>,
+    /// Text of the same value, as IPython shows it; cells have it that run through IPython's shell.
+    pub result: Option<String>,
+    /// Error text for the caller; set unless the status is [`RunStatus::Success`]. Of an exception in a cell: `Name: message`.
     pub error: Option<String>,
-    /// Limit or cancellation that ended the run.
+    /// Lines of the traceback of a cell. The error of other code has its traceback.
+    pub traceback: Vec<String>,
+    /// Limit or cancellation that ended the code.
     pub stopped: Option<StopReason>,
-    /// Pictures that the code showed (PNG, JPEG or GIF, not validated), the earliest first: at most
-    /// [`MAX_RUN_FIGURES`], with [`MAX_RUN_FIGURE_BYTES`] in total.
-    pub figures: Vec<Vec<u8>>,
+    /// Pictures to show, not validated, the earliest first. Those of a run: at most [`MAX_RUN_FIGURES`](crate::MAX_RUN_FIGURES),
+    /// with [`MAX_RUN_FIGURE_BYTES`](crate::MAX_RUN_FIGURE_BYTES) in total.
+    pub images: Vec<ShownImage>,
 }
 
-impl RunReport {
-    pub(crate) fn install_error(dependencies: Vec<String>, error: String) -> Self {
+/// Picture to show with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownImage {
+    /// Name of the session's file that has the picture; `None` outside of sessions.
+    pub name: Option<String>,
+    /// MIME type.
+    pub mime: String,
+    /// Bytes of the picture.
+    pub bytes: Vec<u8>,
+}
+
+impl ShownImage {
+    fn of_run(bytes: Vec<u8>) -> Self {
+        Self { name: None, mime: mime_of_content(&bytes).to_owned(), bytes }
+    }
+}
+
+impl Report {
+    /// Makes the report of code that has done nothing yet.
+    pub(crate) fn empty() -> Self {
         Self {
-            status: RunStatus::InstallError,
-            dependencies,
+            status: RunStatus::Success,
+            dependencies: Vec::new(),
             output: Vec::new(),
             output_dropped: 0,
-            return_value: None,
-            error: Some(error),
+            value: None,
+            result: None,
+            error: None,
+            traceback: Vec::new(),
             stopped: None,
-            figures: Vec::new(),
+            images: Vec::new(),
         }
     }
 
-    /// Returns the output as a terminal shows it, with a last line about dropped bytes.
-    pub fn output_text(&self, limits: &Limits) -> String {
-        let mut text: String = self.output.iter().map(|chunk| chunk.text.as_str()).collect();
-        if self.output_dropped > 0 {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&explain::output_dropped(self.output_dropped, limits));
-        }
-        text
-    }
-}
-
-/// Collects the output of a run and enforces the limits itself: the guest's own counts are not trusted.
-#[derive(Debug)]
-pub(crate) struct OutputCollector {
-    chunks: Vec<OutputChunk>,
-    room: usize,
-    dropped: u64,
-    figures: Vec<Vec<u8>>,
-}
-
-impl OutputCollector {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
-        Self { chunks: Vec::new(), room, dropped: 0, figures: Vec::new() }
+    pub(crate) fn install_error(dependencies: Vec<String>, error: String) -> Self {
+        Self { status: RunStatus::InstallError, dependencies, error: Some(error), ..Self::empty() }
     }
 
-    /// Keeps as much of `text` as fits, and returns that part.
-    pub(crate) fn push<'a>(&mut self, name: StreamName, text: &'a str) -> &'a str {
-        let kept = prefix(text, self.room);
-        self.dropped = self.dropped.saturating_add((text.len() - kept.len()) as u64);
-        // After a cut nothing more is kept, so that the output has no gap.
-        self.room = if kept.len() < text.len() { 0 } else { self.room - kept.len() };
-        match self.chunks.last_mut() {
-            _ if kept.is_empty() => {}
-            Some(last) if last.name == name => last.text.push_str(kept),
-            _ => self.chunks.push(OutputChunk { name, text: kept.to_owned() }),
-        }
-        kept
+    /// Returns whether the code ran to its end.
+    pub fn is_success(&self) -> bool {
+        self.status == RunStatus::Success
     }
 
-    /// Keeps a picture, if it fits.
-    pub(crate) fn show(&mut self, bytes: Vec<u8>) {
-        let all = self.figures.iter().map(Vec::len).sum::<usize>() + bytes.len();
-        if self.figures.len() < MAX_RUN_FIGURES && all <= MAX_RUN_FIGURE_BYTES {
-            self.figures.push(bytes);
-        }
+    /// Returns the traceback and the reason why the code ended, if the traceback does not have it; `None` for code
+    /// that ran to its end.
+    pub fn failure(&self) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let traceback = self.traceback.join("\n");
+        // The last line of the traceback has the error, unless a limit adds to it.
+        Some(match traceback.is_empty() {
+            true => error.clone(),
+            false if traceback.ends_with(error) || self.traceback.contains(error) => traceback,
+            false => format!("{traceback}\n{error}"),
+        })
     }
 
-    /// Makes the report of an execution.
-    pub(crate) fn finish(
-        self,
+    /// Returns the value of the last expression, or its text as a string if it has no JSON; `None` after an error.
+    pub fn shown_value(&self) -> Option<ReturnValue> {
+        let shown =
+            |text: &String| ReturnValue { json: serde_json::Value::from(text.as_str()).to_string(), is_str: true };
+        let value = self.value.clone().or_else(|| self.result.as_ref().map(shown));
+        value.filter(|_| self.error.is_none())
+    }
+
+    /// Makes the report of a run.
+    pub(crate) fn of_run(
+        collected: OutputCollector,
         dependencies: Vec<String>,
         end: RunEnd,
         (context, limits): (CodeContext, &Limits),
-    ) -> RunReport {
-        let mut report = RunReport {
-            status: RunStatus::Success,
+    ) -> Self {
+        let mut report = Self {
             dependencies,
-            output: self.chunks,
-            output_dropped: self.dropped,
-            return_value: None,
-            error: None,
-            stopped: None,
-            figures: self.figures,
+            output: collected.chunks,
+            output_dropped: collected.dropped,
+            images: collected.pictures.into_shown().into_iter().map(ShownImage::of_run).collect(),
+            ..Self::empty()
         };
         match end {
             RunEnd::Completed { outcome, missing } => {
                 report.output_dropped = report.output_dropped.saturating_add(outcome.output_dropped);
                 report.stopped = outcome.stopped;
                 match outcome_value(outcome, &missing, (context, limits)) {
-                    Ok(value) => report.return_value = value,
+                    Ok(value) => report.value = value,
                     Err(error) => report.error = Some(error),
                 }
             }
@@ -173,6 +161,18 @@ impl OutputCollector {
             report.status = RunStatus::RunError;
         }
         report
+    }
+
+    /// Returns the output as a terminal shows it, with a last line about dropped bytes.
+    pub fn output_text(&self, limits: &Limits) -> String {
+        let mut text: String = self.output.iter().map(|chunk| chunk.text.as_str()).collect();
+        if self.output_dropped > 0 {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&explain::output_dropped(self.output_dropped, limits));
+        }
+        text
     }
 }
 
@@ -247,35 +247,11 @@ fn bounded_error(text: String, limits: &Limits) -> String {
     format!("{head}\n{note}\n{}", &text[tail..])
 }
 
-/// Returns the longest prefix of at most `limit` bytes that ends at a character boundary.
-pub(crate) fn prefix(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
 pub(crate) fn stop_reason(reason: &ExitReason) -> Option<StopReason> {
     match reason {
         ExitReason::TimeLimit => Some(StopReason::TimeLimit),
         ExitReason::CpuLimit => Some(StopReason::CpuLimit),
         ExitReason::Cancelled => Some(StopReason::Cancelled),
         _ => None,
-    }
-}
-
-/// Returns the output text of an event. A displayed object is shown by its text, as a terminal shows it.
-pub(crate) fn output_of(event: Event) -> Option<(StreamName, String)> {
-    match event {
-        Event::Stream { name, text } => Some((name, text)),
-        Event::DisplayData { data } => text_of(&data).map(|text| (StreamName::Stdout, format!("{text}\n"))),
-        // The value, the error and the status come with the outcome.
-        Event::ExecuteResult { .. }
-        | Event::Error { .. }
-        | Event::InputRequest { .. }
-        | Event::Install(_)
-        | Event::OutputDropped { .. }
-        | Event::Status { .. } => None,
     }
 }

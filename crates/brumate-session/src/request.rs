@@ -1,11 +1,18 @@
 //! Requests and events of runs.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use brumate_engine_api::{EngineError, Image, Limits, StreamName};
+#[cfg(doc)]
+use brumate_engine_api::Execute;
+use brumate_engine_api::{
+    EngineError, ExecuteMode, Image, InterruptHandle, Limits, MessagePipes, Mount, ServerTarget, StreamName,
+};
 use thiserror::Error;
+use tokio::sync::oneshot;
 
 use crate::admission::WhenFull;
 use crate::allowance::OverLimit;
@@ -14,7 +21,8 @@ use crate::globals::Globals;
 use crate::grants::Grants;
 use crate::input::InputRequests;
 use crate::learned::ImageBuilder;
-use crate::packages::PackageEvent;
+use crate::new_files::FileSink;
+use crate::packages::{Installation, PackageEvent};
 
 /// Settings of a [`Runner`](crate::Runner).
 #[derive(Debug, Clone)]
@@ -56,63 +64,125 @@ impl Default for RunnerSettings {
     }
 }
 
-/// Code to run, with its options.
-#[derive(Debug, Clone, Default)]
+/// Code to run, with its options: in a fresh interpreter, in a session, or as a program.
+#[derive(Default)]
 #[non_exhaustive]
-pub struct RunRequest {
-    /// Source text.
+pub struct Request {
+    /// Source text; the name of a module in [`ExecuteMode::Module`].
     pub code: String,
-    /// File name in tracebacks; `main.py` when empty.
+    /// File name in tracebacks. Empty: `main.py`; a cell has a name of its own.
     pub file_name: String,
+    /// Interpreter that runs the code.
+    pub place: Place,
+    /// How the code is run.
+    pub mode: ExecuteMode,
     /// Globals in addition to Python's own.
     pub globals: Globals,
-    /// Sender for the code's input requests; `None` gives the code EOF.
-    pub input_requests: Option<InputRequests>,
-    /// Principal that the run belongs to.
+    /// Principal that the code runs for.
     pub principal: String,
-    /// Wall-clock time limit of this run; `None` leaves that of [`RunnerSettings::limits`].
+    /// Sender for the code's input requests; `None` gives the code EOF, and raises an error in a cell.
+    pub input_requests: Option<InputRequests>,
+    /// Wall-clock time limit; `None` leaves that of the machine's limits.
     pub time_limit: Option<Duration>,
-    /// Records when the run is admitted and when its code starts; `None` records nothing.
+    /// Records when the code is admitted and when it starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
+
+    /// `sys.argv` of a program.
+    pub argv: Vec<String>,
+    /// Environment variables.
+    pub env: Vec<(String, String)>,
+    /// Working directory; empty: the user's home in the sandbox.
+    pub directory: String,
+    /// Standard input; `None` means empty.
+    pub stdin: Option<OwnedFd>,
+    /// Host directories that a program may use. Other code has those of its principal.
+    pub mounts: Vec<Mount>,
+    /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded.
+    pub source_bytes: bool,
+    /// Modules that lie beside the program. They are not taken for packages, and their imports count as the code's.
+    pub local: LocalModules,
+    /// Modules that the program cannot import, with the reasons; an error about one of them gets its reason as a note.
+    pub absent_modules: BTreeMap<String, String>,
+    /// Requirements of this program, besides those of every run.
+    pub requirements: Vec<String>,
+    /// Whether the program belongs to a project that states its requirements; see [`Execute::states_requirements`].
+    pub states_requirements: bool,
+    /// Image to run in, if it is built; else the one that suits the imports.
+    pub image: Option<Image>,
+    /// Pipes of the messages of a server, in [`ExecuteMode::Server`].
+    pub messages: Option<MessagePipes>,
+    /// Names the server in the code, in [`ExecuteMode::Server`].
+    pub server: ServerTarget,
+    /// Gets the machine's handle and packages when the program is about to run.
+    pub start: Option<oneshot::Sender<ScriptStart>>,
+    /// Receives copies of the files that the program wrote; `None` discards them with the sandbox.
+    pub sink: Option<Box<dyn FileSink>>,
 }
 
-/// Times at which a run was admitted and its code started. Only the first call of each method counts.
-#[derive(Debug, Default)]
-pub struct Phases {
-    admitted: OnceLock<Instant>,
-    started: OnceLock<Instant>,
+/// Interpreter that runs the code of a [`Request`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Place {
+    /// A fresh one, which ends with the code.
+    #[default]
+    Fresh,
+    /// A new session.
+    NewSession,
+    /// The session with this id.
+    Session(String),
 }
 
-impl Phases {
-    /// Records the admission.
-    pub(crate) fn admit(this: Option<&Arc<Self>>) {
-        if let Some(this) = this {
-            let _ = this.admitted.set(Instant::now());
-        }
-    }
-
-    /// Records the start of the code.
-    pub(crate) fn start(this: Option<&Arc<Self>>) {
-        if let Some(this) = this {
-            let _ = this.started.set(Instant::now());
-        }
-    }
-
-    /// Returns the time of the admission.
-    pub fn admitted(&self) -> Option<Instant> {
-        self.admitted.get().copied()
-    }
-
-    /// Returns the time at which the code started.
-    pub fn started(&self) -> Option<Instant> {
-        self.started.get().copied()
+impl std::fmt::Debug for Request {
+    // The code, its globals and its environment may have secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("Request");
+        debug.field("place", &self.place).field("mode", &self.mode).field("file_name", &self.file_name);
+        debug.finish_non_exhaustive()
     }
 }
 
-impl RunRequest {
-    /// Makes a request for code without globals, in `main.py`.
+impl Request {
+    /// Makes a request for code without globals in a fresh interpreter.
     pub fn new(code: impl Into<String>) -> Self {
         Self { code: code.into(), ..Self::default() }
+    }
+
+    /// Makes a request for a cell of a session; of a new one, if `session` is `None`.
+    pub fn cell(session: Option<&str>, code: impl Into<String>) -> Self {
+        Self::new(code).in_session(session)
+    }
+
+    /// Makes a request for a script whose `argv` is the file name alone.
+    pub fn script(code: impl Into<String>, file_name: impl Into<String>) -> Self {
+        let file_name = file_name.into();
+        let argv = vec![file_name.clone()];
+        Self { file_name, argv, mode: ExecuteMode::Script, ..Self::new(code) }
+    }
+
+    /// Makes a request for the module of this name, without arguments. Its package is installed if it is missing.
+    pub fn module(name: impl Into<String>) -> Self {
+        let name = name.into();
+        // As in CPython, until the module is found.
+        let argv = vec!["-m".to_owned()];
+        // The name itself is no code that can be parsed for imports.
+        let imports = name.split('.').next().filter(|top| is_identifier(top)).map(|top| format!("import {top}"));
+        let local = LocalModules { sources: imports.into_iter().collect(), ..LocalModules::default() };
+        Self { argv, local, mode: ExecuteMode::Module, ..Self::new(name) }
+    }
+
+    /// Runs the code as a cell of this session; of a new one, if it is `None`.
+    #[must_use]
+    pub fn in_session(mut self, session: Option<&str>) -> Self {
+        self.place = session.map_or(Place::NewSession, |id| Place::Session(id.to_owned()));
+        self.mode = ExecuteMode::NotebookCell;
+        self
+    }
+
+    /// Runs a cell as plain Python rather than through IPython's shell: without magics and shell lines, and with the
+    /// value of the last expression in the report.
+    #[must_use]
+    pub fn without_shell(mut self) -> Self {
+        self.mode = ExecuteMode::Cell;
+        self
     }
 
     /// Sets the globals.
@@ -158,6 +228,68 @@ impl RunRequest {
     }
 }
 
+/// Modules that lie beside a script.
+#[derive(Debug, Clone, Default)]
+pub struct LocalModules {
+    /// Their top-level names.
+    pub names: BTreeSet<String>,
+    /// Their source texts.
+    pub sources: Vec<String>,
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.chars().next().is_some_and(|first| first == '_' || first.is_alphabetic())
+        && text.chars().all(|character| character == '_' || character.is_alphanumeric())
+}
+
+/// Times at which a run was admitted and its code started. Only the first call of each method counts.
+#[derive(Debug, Default)]
+pub struct Phases {
+    admitted: OnceLock<Instant>,
+    started: OnceLock<Instant>,
+}
+
+impl Phases {
+    /// Records the admission.
+    pub(crate) fn admit(this: Option<&Arc<Self>>) {
+        if let Some(this) = this {
+            let _ = this.admitted.set(Instant::now());
+        }
+    }
+
+    /// Records the start of the code.
+    pub(crate) fn start(this: Option<&Arc<Self>>) {
+        if let Some(this) = this {
+            let _ = this.started.set(Instant::now());
+        }
+    }
+
+    /// Returns the time of the admission.
+    pub fn admitted(&self) -> Option<Instant> {
+        self.admitted.get().copied()
+    }
+
+    /// Returns the time at which the code started.
+    pub fn started(&self) -> Option<Instant> {
+        self.started.get().copied()
+    }
+}
+
+/// The machine's handle and the packages of a script that is about to run.
+#[non_exhaustive]
+pub struct ScriptStart {
+    /// Handle of the machine.
+    pub handle: Arc<dyn InterruptHandle>,
+    /// Packages that were installed for the script.
+    pub installation: Arc<Installation>,
+}
+
+impl std::fmt::Debug for ScriptStart {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ScriptStart").field("installation", &self.installation).finish_non_exhaustive()
+    }
+}
+
 /// Event of a run that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -180,11 +312,6 @@ pub enum RunEvent {
         name: StreamName,
         /// The text.
         text: String,
-    },
-    /// Picture that the guest shows: PNG, JPEG or GIF, not validated. The output has its text as well.
-    Figure {
-        /// The file's bytes.
-        bytes: Vec<u8>,
     },
 }
 

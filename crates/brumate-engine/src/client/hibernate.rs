@@ -197,7 +197,8 @@ pub(super) async fn layers_of(path: &Path) -> Result<Vec<LayerId>, EngineError> 
 /// came with it (`private_image`), or may still be built. Reads all of it, and writes nothing.
 ///
 /// # Errors
-/// [`EngineError::Image`] when it is damaged, [`EngineError::Outdated`] when this version cannot resume it, [`EngineError::Io`] when it cannot be read.
+/// [`EngineError::Image`] when it is damaged, [`EngineError::Outdated`] when this version cannot resume it,
+/// [`EngineError::Io`] when it cannot be read.
 pub fn check_session_file(path: &Path, private_image: Option<&Path>, cache_dir: &Path) -> Result<(), EngineError> {
     let mut file = File::open(path)?;
     let header = Header::read(&mut file)?;

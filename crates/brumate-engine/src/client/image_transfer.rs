@@ -65,7 +65,8 @@ pub fn copy_image(session: &Path, cache_dir: &Path, to: &Path) -> Result<bool, E
 /// Returns whether a cache has the base image of the session hibernated in `session`.
 ///
 /// # Errors
-/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format, [`EngineError::Io`] when it cannot be read.
+/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format,
+/// [`EngineError::Io`] when it cannot be read.
 pub fn has_base(session: &Path, cache_dir: &Path) -> Result<bool, EngineError> {
     let base = session_file::base_of(session)?;
     Ok(Images::are_in(cache_dir) && Images::open(cache_dir)?.find(&base).is_some())

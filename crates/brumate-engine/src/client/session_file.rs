@@ -228,7 +228,8 @@ pub(super) fn load(mut file: File) -> Result<(File, u64), EngineError> {
 /// Returns the id of the base image of the session hibernated in `path`.
 ///
 /// # Errors
-/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format, [`EngineError::Io`] when it cannot be read.
+/// [`EngineError::Image`] when the file is damaged, [`EngineError::Outdated`] when it is of another format,
+/// [`EngineError::Io`] when it cannot be read.
 pub(super) fn base_of(path: &Path) -> Result<[u8; 32], EngineError> {
     Ok(Header::read(&mut File::open(path)?)?.base)
 }

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brumate_mcp::{Resource, ToolResult};
-use brumate_session::sessions::{CellReport, CellRequest, FileName, SessionError, SessionFile, SessionId, Upload};
-use brumate_session::{CancellationToken, RunEvent};
+use brumate_session::sessions::{CellReport, FileName, SessionError, SessionFile, SessionId, Upload};
+use brumate_session::{CancellationToken, Request, RunEvent};
 use serde_json::{Value, json};
 
 use super::{Interpreter, results};
@@ -16,7 +16,7 @@ pub(super) const MAX_COPIES: u64 = 16;
 /// A call of one of the interpreter's tools, with valid arguments.
 #[derive(Debug)]
 pub(crate) enum InterpreterCall {
-    Execute(CellRequest),
+    Execute(Box<Request>),
     List(String),
     Clear(String),
     Upload(Option<String>, Upload),
@@ -36,7 +36,7 @@ pub(crate) enum InterpreterCall {
 pub(super) fn execute(mut reader: ArgumentReader) -> Result<InterpreterCall, String> {
     let code = reader.code("code", "the Python code to execute");
     let session = reader.session();
-    reader.finish(InterpreterCall::Execute(CellRequest::new(session.as_deref(), code)))
+    reader.finish(InterpreterCall::Execute(Box::new(Request::cell(session.as_deref(), code))))
 }
 
 /// Parses the arguments of a tool that takes a session only.
@@ -169,7 +169,7 @@ impl Interpreter {
         let principal = self.principal();
         match call {
             InterpreterCall::Execute(request) => {
-                match self.sessions().execute(principal, request, cancel, event_sink).await {
+                match self.sessions().execute(request.with_principal(principal), cancel, event_sink).await {
                     Ok(report) => {
                         self.record_cell(&report);
                         results::execute_result(report, self.sessions().limits(), self.sessions().timeout_in_words())
@@ -233,11 +233,11 @@ impl Interpreter {
     /// A text for the model.
     pub(crate) async fn run(
         &self,
-        request: CellRequest,
+        request: Request,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, String> {
-        let ran = self.sessions().execute(self.principal(), request, cancel, event_sink).await;
+        let ran = self.sessions().execute(request.with_principal(self.principal()), cancel, event_sink).await;
         let report = ran.map_err(|error| error_text(&error))?;
         self.record_cell(&report);
         Ok(report)

@@ -2,6 +2,7 @@
 
 use brumate_engine_api::Limits;
 use brumate_mcp::{Content, Image, Resource, ToolResult};
+use brumate_session::ShownImage;
 use brumate_session::explain;
 use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionFile};
 use brumate_session::units::format_size;
@@ -61,20 +62,20 @@ pub(crate) fn execute_error(error: &str) -> ToolResult {
 pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout: Option<String>) -> ToolResult {
     let id = report.id.as_str();
     let (output, value) = bounded_text(&report, limits);
-    let traceback = shortened(&report.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
+    let traceback = shortened(&report.run.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
     let traceback: Vec<&str> = if traceback.is_empty() { Vec::new() } else { traceback.split('\n').collect() };
     let content = json!({
-        "success": report.success,
+        "success": report.run.is_success(),
         "output": output,
         "result": value,
-        "error": report.error.as_ref().map(|error| shortened(error, MAX_ERROR_BYTES, None)),
+        "error": report.run.error.as_ref().map(|error| shortened(error, MAX_ERROR_BYTES, None)),
         "traceback": traceback,
         "files": report.files.iter().map(|listed| file(id, listed)).collect::<Vec<_>>(),
         "session_info": report.created.then(|| session_info(id, timeout)),
     });
     let mut result = structured(content);
     let links: Vec<Resource> = report.files.iter().map(|listed| resource(id, listed)).collect();
-    result.extend(image_blocks(report.images.into_iter().map(|image| image.bytes).collect()).await);
+    result.extend(image_blocks(report.run.images).await);
     result.extend(links);
     result
 }
@@ -86,7 +87,8 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
         FullText::InFile(name) => Some(format!("all of it: {}", uri::file_uri(report.id.as_str(), name))),
         FullText::Unavailable(reason) => Some(format!("it could not be kept: {reason}")),
     };
-    let (mut output, mut value) = (report.output.clone(), report.result.clone());
+    let mut output: Vec<String> = report.run.output.iter().map(|chunk| chunk.text.clone()).collect();
+    let mut value = report.run.result.clone();
     if let Some(pointer) = &pointer {
         let room = ANSWER_BYTES / 2;
         if output.iter().map(String::len).sum::<usize>() > room {
@@ -94,8 +96,8 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
         }
         value = value.map(|value| shortened(&value, room, Some(pointer)));
     }
-    if report.output_dropped > 0 {
-        output.push(explain::output_dropped(report.output_dropped, limits));
+    if report.run.output_dropped > 0 {
+        output.push(explain::output_dropped(report.run.output_dropped, limits));
     }
     output.extend(
         report.files.iter().map(|file| format!("📊 File created: {} ({}, {} bytes)", file.name, file.mime, file.size)),
@@ -129,12 +131,12 @@ fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
 }
 
 /// Returns images as content blocks. Large ones are made smaller, on a blocking thread.
-pub(crate) async fn image_blocks(images: Vec<Vec<u8>>) -> Vec<Content> {
+pub(crate) async fn image_blocks(images: Vec<ShownImage>) -> Vec<Content> {
     if images.is_empty() {
         return Vec::new();
     }
     let fitted = tokio::task::spawn_blocking(move || {
-        let fitting = images.into_iter().filter_map(pictures::fit);
+        let fitting = images.into_iter().filter_map(|image| pictures::fit(image.bytes));
         fitting.take(MAX_IMAGES).map(|(bytes, mime)| Content::from(Image::new(bytes, mime))).collect()
     });
     // When the decoder panics, the result has no images.

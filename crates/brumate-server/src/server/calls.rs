@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brumate_mcp::ToolResult;
 use brumate_mcp::lowlevel::{self, CallDigest, ResumeResult, is_stateless_protocol};
-use brumate_session::{CancellationToken, RunError, RunEvent, RunReport, RunRequest};
+use brumate_session::{CancellationToken, Report, Request, RunError, RunEvent};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, LoggingLevel};
 use rmcp::service::RequestContext;
@@ -97,10 +97,10 @@ impl PythonServer {
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> ToolResult {
         match request {
-            ToolRequest::Run(request) => self.run(request, cancel, event_sink).await,
+            ToolRequest::Run(request) => self.run(*request, cancel, event_sink).await,
             ToolRequest::RunInSession(interpreter, request) => {
-                match interpreter.run(request, cancel, event_sink).await {
-                    Ok(report) => self.report_result(report.into_run_report()).await,
+                match interpreter.run(*request, cancel, event_sink).await {
+                    Ok(report) => self.report_result(report.run).await,
                     Err(message) => ToolResult::error(failure_text(&message, self.mode)),
                 }
             }
@@ -204,7 +204,7 @@ impl PythonServer {
 
     async fn run(
         &self,
-        request: RunRequest,
+        request: Request,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> ToolResult {
@@ -220,12 +220,12 @@ impl PythonServer {
         }
     }
 
-    async fn report_result(&self, mut report: RunReport) -> ToolResult {
+    async fn report_result(&self, report: Report) -> ToolResult {
         let limits = self.runner.limits();
         let text = result_text(&report, limits, self.mode);
         let mut result = ToolResult::text(text).structured(structured(&report, limits));
         if self.figures {
-            result.extend(results::image_blocks(std::mem::take(&mut report.figures)).await);
+            result.extend(results::image_blocks(report.images).await);
         }
         result
     }

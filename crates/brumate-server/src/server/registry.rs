@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brumate_mcp::Error;
 use brumate_mcp::lowlevel::ExactArguments;
-use brumate_session::sessions::{CellRequest, InputDirs};
+use brumate_session::sessions::InputDirs;
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerCapabilities, ServerConfig, Tool};
 use serde_json::{Map, Value};
 
@@ -107,10 +107,9 @@ impl PythonServer {
                 let (request, session) = tool.request(arguments, exact)?;
                 Ok(match (session, interpreter) {
                     (Some(session), Some(interpreter)) => {
-                        let cell = CellRequest::new(Some(&session), request.code).with_globals(request.globals);
-                        ToolRequest::RunInSession(interpreter, cell)
+                        ToolRequest::RunInSession(interpreter, Box::new(request.in_session(Some(&session))))
                     }
-                    _ => ToolRequest::Run(request),
+                    _ => ToolRequest::Run(Box::new(request)),
                 })
             }
             (Some(OfferedTool::Interpreter(tool)), Some(interpreter)) => {

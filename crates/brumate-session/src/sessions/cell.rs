@@ -10,22 +10,22 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
-use super::cell_request::CellRequest;
 use super::error::SessionError;
 use super::id::SessionId;
 use super::limits::WORKSPACE;
 use super::ownership::owned_elsewhere_error;
 use super::record::SessionState;
 use super::registry::{CommitSync, RecordParts};
-use super::report::{CellOutputCollector, CellReport};
+use super::report::CellReport;
 use super::slot::{MachineState, Slot, SlotGuard};
 use super::store::{RolledBackChange, Savepoint};
 use super::waiting::Waiting;
 use crate::admission::{AdmissionError, RunPermit};
-use crate::execution::{Deadline, Execution, ExecutionEnd, machine_events, run_events};
+use crate::execution::{Deadline, Execution, ExecutionEnd, execute_request, machine_events, run_events};
 use crate::input::InputForwarder;
 use crate::installs::MissingModules;
-use crate::request::{Phases, RunEvent};
+use crate::output::OutputCollector;
+use crate::request::{Phases, Place, Request, RunEvent};
 
 /// Time beyond its limits after which an engine that does not answer has its machine killed. The first import of a
 /// package compiles it, which does not count as the cell's time.
@@ -33,14 +33,14 @@ const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
 
 /// Receivers of a cell's output and input requests.
 struct CellReceivers<'a> {
-    collector: &'a mut CellOutputCollector,
+    collector: &'a mut OutputCollector,
     events: mpsc::Sender<RunEvent>,
     input: InputForwarder,
 }
 
 impl Sessions {
     /// Runs a cell and reports the result, also when the code failed. `event_sink` receives output at once and must
-    /// not block.
+    /// not block. A request for a fresh interpreter makes a new session.
     ///
     /// When `cancel` is cancelled, waiting ends at once and running code is interrupted. The report still comes, and
     /// the session keeps what was done. Dropping the future has the same effect.
@@ -50,8 +50,7 @@ impl Sessions {
     /// [`SessionError`] when the code was not run.
     pub async fn execute(
         &self,
-        principal: &str,
-        request: CellRequest,
+        request: Request,
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, SessionError> {
@@ -59,12 +58,17 @@ impl Sessions {
         let _lost_interest = call.clone().drop_guard();
         // Cancelled by an interrupt until the cell begins to run, also by one that comes while the registry is read.
         let interrupt = call.child_token();
-        let known = request.session.as_deref().and_then(SessionId::parse).and_then(|id| self.slots().get(&id).cloned());
+        let principal = request.principal.clone();
+        let session = match &request.place {
+            Place::Session(id) => Some(id.clone()),
+            Place::Fresh | Place::NewSession => None,
+        };
+        let known = session.as_deref().and_then(SessionId::parse).and_then(|id| self.slots().get(&id).cloned());
         let known = known.filter(|slot| slot.principal() == principal);
         let waiting = known.map(|slot| slot.upcoming().add(interrupt.clone()));
-        let (slot, created) = match &request.session {
-            Some(id) => (self.find(principal, id).await?, false),
-            None => (self.create(principal).await?, true),
+        let (slot, created) = match &session {
+            Some(id) => (self.find(&principal, id).await?, false),
+            None => (self.create(&principal).await?, true),
         };
         let upcoming = waiting.unwrap_or_else(|| slot.upcoming().add(interrupt.clone()));
         let (events, mut event_receiver) = run_events();
@@ -115,7 +119,7 @@ impl Sessions {
     async fn cell(
         &self,
         slot: &Arc<Slot>,
-        request: CellRequest,
+        request: Request,
         (interrupt, upcoming): (CancellationToken, Waiting<CancellationToken>),
         cancel: &CancellationToken,
         events: mpsc::Sender<RunEvent>,
@@ -136,7 +140,7 @@ impl Sessions {
             (record.id.clone(), record.executions.saturating_add(1))
         };
         let before = Savepoint::of(slot);
-        let mut collector = CellOutputCollector::new(self.limits());
+        let mut collector = OutputCollector::of_cell(self.limits());
         let begun = slot.cell_started(live.session.interrupt_handle(), &interrupt);
         drop(upcoming);
         if !begun {
@@ -149,11 +153,12 @@ impl Sessions {
         let input = InputForwarder::new(request.input_requests.take());
         let phases = request.phases.take();
         let allow_install = self.inner.settings.packages.is_some();
-        let execute = request.into_execute(number, &input, allow_install);
+        let execute = cell_execute(request, number, &input, allow_install);
         let receivers = CellReceivers { collector: &mut collector, events, input };
         permit.start(limits.cpu);
         Phases::start(phases.as_ref());
         let ended = self.run((&**slot, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers).await;
+        let (ended, missing) = ended;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
                 permit.record_cpu(outcome.cpu);
@@ -164,17 +169,18 @@ impl Sessions {
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
         slot.cell_ended(stopped);
         let mut report = CellReport::new(id.clone());
-        let kept = self.apply_outcome(slot, ended, (&limits, &collector.missing), &mut report);
-        report.output = std::mem::take(&mut collector.output);
-        report.output_dropped = report.output_dropped.saturating_add(collector.dropped);
-        report.result = collector.result.take();
+        let kept = self.apply_outcome(slot, ended, (&limits, &missing), &mut report);
+        report.run.output = collector.chunks;
+        report.run.output_dropped = report.run.output_dropped.saturating_add(collector.dropped);
+        report.run.result = collector.result;
         match kept {
             Ok(MachineAfterCell::Changed) => {
                 {
                     let mut record = slot.record();
                     record.packages = self.known_layers(&*live.session, &record.packages);
                 }
-                let parts = self.after_cell(slot, &*live.session, listed, collector, &mut report).await;
+                let parts =
+                    self.after_cell(slot, &*live.session, listed, collector.pictures.into_kept(), &mut report).await;
                 let concluded = self.commit_change(slot, &*live.session, before, parts).await;
                 if let Err(undone) = &concluded {
                     report.set_rolled_back(&undone.error, undone.lost.as_deref().filter(|_| slot.is_lost()));
@@ -230,14 +236,14 @@ impl Sessions {
     }
 
     /// Runs the code within its limits and lists the files afterwards. Output goes to the collector and to the event
-    /// sink.
+    /// sink. Returns the modules that could not be installed as well.
     async fn run(
         &self,
         (slot, session): (&Slot, &dyn Session),
         request: Execute,
         (limits, cancel, revoked): (&Limits, &CancellationToken, &CancellationToken),
         receivers: CellReceivers<'_>,
-    ) -> Result<CellAndFiles, EngineError> {
+    ) -> (Result<CellAndFiles, EngineError>, MissingModules) {
         let CellReceivers { collector, events, input } = receivers;
         let deadline = Deadline { limits, margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
         let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
@@ -248,13 +254,12 @@ impl Sessions {
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
-        let convert = |event| [collector.take(event).map(|(name, text)| RunEvent::Output { name, text }), None];
-        let (end, missing) = execution.run(&interrupt_handle, running, received, convert).await;
-        collector.missing = missing;
+        let collect = |event| collector.take(event);
+        let (end, missing) = execution.run(&interrupt_handle, running, received, collect).await;
         if let ExecutionEnd::Overdue(_) = end {
             slot.discard_cell();
         }
-        end.into_result()
+        (end.into_result(), missing)
     }
 
     /// Applies the end of a cell to the report and to the session's record.
@@ -302,7 +307,21 @@ impl Sessions {
     }
 }
 
-/// InterruptHandle of a cell that goes through the slot, which remembers interrupts.
+/// Returns the engine's request for the cell with this number.
+fn cell_execute(request: Request, number: u64, input: &InputForwarder, allow_install: bool) -> Execute {
+    Execute {
+        // A file name for each cell: functions of earlier cells keep their lines in tracebacks.
+        file_name: format!("cell_{number}.py"),
+        env: vec![("OUTPUT_DIR".to_owned(), WORKSPACE.to_owned())],
+        mode: request.mode,
+        rich: true,
+        figures: true,
+        wall: request.time_limit,
+        ..execute_request(request.code, request.globals, input, allow_install)
+    }
+}
+
+/// Handle of a cell that goes through the slot, which remembers interrupts.
 struct SlotInterrupter<'a> {
     slot: &'a Slot,
     session: &'a dyn Session,

@@ -14,7 +14,6 @@
 
 mod backup;
 mod cell;
-mod cell_request;
 mod changes;
 mod directory;
 mod disk;
@@ -53,7 +52,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use backup::{BACKUP_TIMEOUT, Backup, LeftOut};
-pub use cell_request::CellRequest;
 pub use directory::DataDirError;
 pub use error::SessionError;
 pub use examine::{DataDirProblem, Examination, FileCheck, FileFault, ProblemSubject};
@@ -63,7 +61,7 @@ pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
 pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};
 pub use record::{FileRecord, ImageFile, SessionRecord, SessionState};
-pub use report::{CellImage, CellReport, FullText, SessionFile};
+pub use report::{CellReport, FullText, SessionFile};
 pub use settings::{Durability, FreeSpace, SessionSettings, session_image};
 pub use snapshot::{SessionSnapshot, SnapshotFiles};
 pub use uploads::Upload;

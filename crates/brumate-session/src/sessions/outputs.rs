@@ -10,9 +10,10 @@ use super::file_access::{OUTPUTS, ReadAdmission, read_range};
 use super::files::{FileChanges, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of_content};
 use super::limits::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
 use super::registry::RecordParts;
-use super::report::{CellImage, CellOutputCollector, CellReport, FullText, SessionFile};
+use super::report::{CellReport, FullText, SessionFile};
 use super::slot::Slot;
 use super::uploads::write_all;
+use crate::report::ShownImage;
 
 /// Most saved pictures that are shown, if the cell showed none itself.
 const MAX_SAVED_SHOWN: usize = 4;
@@ -45,7 +46,7 @@ impl Sessions {
         slot: &Slot,
         session: &dyn Session,
         listed: Result<Vec<FileInfo>, EngineError>,
-        collector: CellOutputCollector,
+        figures: Figures,
         report: &mut CellReport,
     ) -> RecordParts {
         let mut changes = match listed {
@@ -56,8 +57,8 @@ impl Sessions {
                 FileChanges::default()
             }
         };
-        if !collector.figures.shown.is_empty() {
-            keep_figures(session, collector.figures, &changes, report).await;
+        if !figures.shown.is_empty() {
+            keep_figures(session, figures, &changes, report).await;
             // The cell's own files come before its pictures.
             if let Ok(more) = self.note_files(slot, session).await {
                 changes.written.extend(more.written.iter().cloned());
@@ -99,13 +100,13 @@ async fn keep_figures(session: &dyn Session, figures: Figures, changes: &FileCha
             let name = format!("figure_{}.{}", number - 1, format.ending);
             let kept = write_all(session, &name, 0, format.bytes.clone(), true).await;
             if let Err(error) = kept {
-                report.output.push(format!("{name} could not be kept: {error}\n"));
+                report.add_note(format!("{name} could not be kept: {error}\n"));
             }
             show(format, name, report);
         }
     }
     if figures.left_out > 0 {
-        report.output.push(format!("{} more figures were left out\n", figures.left_out));
+        report.add_note(format!("{} more figures were left out\n", figures.left_out));
     }
 }
 
@@ -114,7 +115,7 @@ fn show(format: FigureFormat, name: String, report: &mut CellReport) {
     let shown = matches!(format.mime, "image/png" | "image/jpeg" | "image/gif");
     let bytes = format.shown.unwrap_or(format.bytes);
     if shown && !bytes.is_empty() {
-        report.images.push(CellImage { name, mime: format.mime.to_owned(), bytes });
+        report.run.images.push(ShownImage { name: Some(name), mime: format.mime.to_owned(), bytes });
     }
 }
 
@@ -129,15 +130,15 @@ async fn show_saved(session: &dyn Session, changes: &FileChanges, report: &mut C
         let never = CancellationToken::new();
         let all = read_range(session, name, None, MAX_FIGURE_BYTES as u64, ReadAdmission::always(), &never).await;
         if let Ok((bytes, ..)) = all {
-            report.images.push(CellImage { name: name.clone(), mime: file.mime.clone(), bytes });
+            report.run.images.push(ShownImage { name: Some(name.clone()), mime: file.mime.clone(), bytes });
         }
     }
 }
 
 /// Writes the full text of a cell to a file, and removes the oldest of these files.
 async fn keep_text(session: &dyn Session, report: &CellReport, number: u64) -> FullText {
-    let mut text: String = report.output.concat();
-    if let Some(result) = &report.result {
+    let mut text: String = report.run.output.iter().map(|chunk| chunk.text.as_str()).collect();
+    if let Some(result) = &report.run.result {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use brumate_engine_api::{ExecuteMode, ExitReason, StopReason};
 use brumate_packages::Bundle;
 use brumate_session::testing::{FakeEngine, Script};
-use brumate_session::{CancellationToken, RunEvent, Runner, RunnerSettings, ScriptEnd, ScriptRequest};
+use brumate_session::{CancellationToken, Request, RunEvent, Runner, RunnerSettings, ScriptEnd};
 use tokio::sync::mpsc;
 
 async fn exec(script: Script, cancel: &CancellationToken) -> (ScriptEnd, String, Arc<FakeEngine>) {
     let engine = Arc::new(FakeEngine::default().on("code", script));
     let fake: Arc<FakeEngine> = Arc::clone(&engine);
     let runner = Runner::new(fake, Arc::new(Bundle::new([]).unwrap()), RunnerSettings::default());
-    let mut request = ScriptRequest::new("code", "tool.py");
+    let mut request = Request::script("code", "tool.py");
     request.argv.push("--fast".to_owned());
     // A queue of one: the script has to wait for its receiver.
     let (sender, mut events) = mpsc::channel(1);

@@ -7,7 +7,7 @@ use brumate_engine_api::{Ended, EngineError, Event, ExitReason, Limits, Outcome,
 use brumate_packages::{Bundle, Distribution};
 use brumate_session::testing::{FakeEngine, Script, outcome};
 use brumate_session::{
-    CancellationToken, OutputChunk, RunError, RunEvent, RunReport, RunRequest, RunStatus, Runner, RunnerSettings,
+    CancellationToken, OutputChunk, Report, Request, RunError, RunEvent, RunStatus, Runner, RunnerSettings,
 };
 
 const CODE: &str = "the code";
@@ -34,9 +34,9 @@ fn runner_with(script: Script, settings: RunnerSettings) -> (Runner, Arc<FakeEng
     (Runner::new(as_engine, bundle(), settings), engine)
 }
 
-async fn report(script: Script) -> RunReport {
+async fn report(script: Script) -> Report {
     let (runner, engine) = runner(script);
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert_eq!(engine.alive(), 0, "every run gives its machine back");
     report
 }
@@ -57,7 +57,7 @@ async fn success_has_output_in_order_and_the_value() {
         [chunk(StreamName::Stdout, "ab\n"), chunk(StreamName::Stderr, "c\n"), chunk(StreamName::Stdout, "d")]
     );
     assert_eq!(report.output_text(&Limits::default()), "ab\nc\nd");
-    assert_eq!(report.return_value.unwrap().json, "[\n  1\n]");
+    assert_eq!(report.value.unwrap().json, "[\n  1\n]");
     assert_eq!((report.error, report.stopped, report.output_dropped), (None, None, 0));
 }
 
@@ -65,9 +65,9 @@ async fn success_has_output_in_order_and_the_value() {
 async fn globals_and_file_name_reach_the_machine() {
     let (runner, engine) = runner(Script::silent());
     let globals = serde_json::json!({"a": [1, 2, 3]}).as_object().unwrap().clone();
-    let request = RunRequest::new(CODE).with_globals(globals);
+    let request = Request::new(CODE).with_globals(globals);
     runner.run(request, &CancellationToken::new(), &mut |_| {}).await.unwrap();
-    runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     let executed = engine.executed();
     assert_eq!((executed[0].globals_json.as_str(), executed[0].file_name.as_str()), ("{\"a\":[1,2,3]}", "main.py"));
     assert_eq!(executed[1].globals_json, "");
@@ -158,7 +158,7 @@ async fn output_is_cut_at_the_limit_whatever_the_machine_says() {
             seen.push_str(&text);
         }
     };
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut event_sink).await.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut event_sink).await.unwrap();
     assert_eq!(seen, "12345678é");
     assert_eq!(report.output_dropped, 4 + 1 + 5);
     assert_eq!(
@@ -172,13 +172,13 @@ async fn output_is_cut_at_the_limit_whatever_the_machine_says() {
 async fn large_values_and_tracebacks_are_cut_with_a_note() {
     let limits = limited(|limits| limits.output_bytes = 16);
     let (runner, _) = runner_with(Script::returning_str(&"é".repeat(20)), settings(limits));
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
-    let value = report.return_value.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let value = report.value.unwrap();
     let text: String = serde_json::from_str(&value.json).unwrap();
     assert!(value.is_str && text.starts_with("éééééééé\n[24 bytes more were cut"), "{text}");
 
     let (runner, _) = runner_with(Script::raising("ValueError", &"x".repeat(100)), settings(limits));
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     let error = report.error.unwrap();
     assert!(error.starts_with("Tracebac\n[") && error.ends_with("]\nxxxxxxxx"), "{error}");
 }
@@ -188,7 +188,7 @@ async fn a_value_that_is_not_json_is_not_passed_on() {
     let report = report(Script::returning("{oops")).await;
     assert_eq!(report.status, RunStatus::RunError);
     assert_eq!(report.error.unwrap(), "The code damaged its interpreter: the return value it sent is not JSON.");
-    assert_eq!(report.return_value, None);
+    assert_eq!(report.value, None);
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn imported_packages_are_prepared_and_reported() {
     let (runner, engine) = runner(Script::silent().imports(&["pandas"], &["nosuch"]).stdout("hi"));
     let mut events = Vec::new();
     let report =
-        runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |event| events.push(event)).await.unwrap();
+        runner.run(Request::new(CODE), &CancellationToken::new(), &mut |event| events.push(event)).await.unwrap();
     assert_eq!(report.dependencies, ["pandas"]);
     let wheels = vec!["numpy".to_owned(), "pandas".to_owned()];
     assert_eq!(engine.prepared(), wheels);
@@ -220,7 +220,7 @@ async fn imported_packages_are_prepared_and_reported() {
 #[tokio::test]
 async fn a_missing_package_is_an_install_error_and_nothing_runs() {
     let (runner, engine) = runner(Script::silent().imports(&["requests"], &[]));
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert_eq!(report.status, RunStatus::InstallError);
     assert!(report.error.unwrap().contains("`requests`"));
     assert!(engine.executed().is_empty());
@@ -232,7 +232,7 @@ async fn dependencies_given_at_start_that_cannot_be_had_fail_every_run() {
     settings.dependencies = vec!["nosuch".to_owned()];
     let (runner, _) = runner_with(Script::silent(), settings);
     for _ in 0..2 {
-        let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+        let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
         assert_eq!(report.status, RunStatus::InstallError);
     }
     assert!(runner.warm_up(&["nosuch".to_owned()], &|_| {}).await.unwrap().is_err());
@@ -246,8 +246,8 @@ async fn engine_failures_are_not_the_codes_fault() {
         name: "numpy".to_owned(),
         reason: "no memory".to_owned(),
     })));
-    let failure = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap_err();
-    assert_eq!(failure.to_string(), "the sandbox failed: could not compile: no memory");
+    let failure = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap_err();
+    assert_eq!(failure.to_string(), "the sandbox failed: could not compile: numpy: no memory");
 }
 
 #[tokio::test]
@@ -255,25 +255,25 @@ async fn cancelling_interrupts_and_still_reports() {
     let (runner, engine) = runner(Script::silent().stdout("started\n").endless());
     let cancel = CancellationToken::new();
     let on_output = cancel.clone();
-    let report = runner.run(RunRequest::new(CODE), &cancel, &mut |_| on_output.cancel()).await.unwrap();
+    let report = runner.run(Request::new(CODE), &cancel, &mut |_| on_output.cancel()).await.unwrap();
     assert_eq!((report.status, report.stopped), (RunStatus::RunError, Some(StopReason::Cancelled)));
     assert_eq!(report.output[0].text, "started\n");
     assert_eq!(engine.alive(), 0);
 
-    let failure = runner.run(RunRequest::new(CODE), &cancel, &mut |_| {}).await.unwrap_err();
+    let failure = runner.run(Request::new(CODE), &cancel, &mut |_| {}).await.unwrap_err();
     assert_eq!(failure, RunError::Cancelled, "a call that is cancelled already does not start");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_forgets_its_limits_is_cut_off() {
     let (runner, engine) = runner(Script::silent().stubborn());
-    let report = runner.run(RunRequest::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert_eq!(report.stopped, Some(StopReason::TimeLimit));
     assert_eq!(engine.alive(), 0);
 
     let cancel = CancellationToken::new();
     cancel_later(&cancel);
-    let report = runner.run(RunRequest::new(CODE), &cancel, &mut |_| {}).await.unwrap();
+    let report = runner.run(Request::new(CODE), &cancel, &mut |_| {}).await.unwrap();
     assert_eq!(report.stopped, Some(StopReason::Cancelled));
 }
 
@@ -296,14 +296,14 @@ async fn other_calls_are_answered_while_endless_loops_run() {
     let loops: Vec<_> = (0..2)
         .map(|_| {
             let (runner, cancel) = (runner.clone(), cancel.clone());
-            tokio::spawn(async move { runner.run(RunRequest::new(CODE), &cancel, &mut |_| {}).await })
+            tokio::spawn(async move { runner.run(Request::new(CODE), &cancel, &mut |_| {}).await })
         })
         .collect();
     while engine.executed().len() < 2 {
         tokio::task::yield_now().await;
     }
     for _ in 0..10 {
-        let report = runner.run(RunRequest::new("1"), &CancellationToken::new(), &mut |_| {}).await.unwrap();
+        let report = runner.run(Request::new("1"), &CancellationToken::new(), &mut |_| {}).await.unwrap();
         assert_eq!(report.status, RunStatus::Success);
     }
     cancel.cancel();
@@ -320,7 +320,7 @@ async fn runs_of_a_principal_whose_access_is_revoked_end() {
     let begin = |principal: &'static str| {
         let runner = runner.clone();
         tokio::spawn(async move {
-            let request = RunRequest::new(CODE).with_principal(principal);
+            let request = Request::new(CODE).with_principal(principal);
             runner.run(request, &CancellationToken::new(), &mut |_| {}).await
         })
     };

@@ -1,7 +1,7 @@
 //! `brumate example`: runs the numpy script of the documentation, and prints the text of the tool's result.
 
 use brumate_server::result_text;
-use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner};
+use brumate_session::{CancellationToken, Report, Request, RunStatus, Runner};
 
 use super::{print, print_error};
 use crate::exit_status;
@@ -30,7 +30,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
 }
 
 /// Runs the example's code.
-pub(crate) async fn report(runner: &Runner, cancel: &CancellationToken) -> anyhow::Result<RunReport> {
-    let request = RunRequest::new(CODE).with_file_name("example.py");
+pub(crate) async fn report(runner: &Runner, cancel: &CancellationToken) -> anyhow::Result<Report> {
+    let request = Request::new(CODE).with_file_name("example.py");
     Ok(runner.run(request, cancel, &mut |_| {}).await?)
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use brumate_engine::client::Sandbox as Engine;
 use brumate_engine_api::{COMMAND_NAME, Image, StreamName};
 use brumate_session::explain::join_paths;
-use brumate_session::{CancellationToken, CopyReport, NewFiles, RunEvent, ScriptEnd, ScriptReport, ScriptRequest};
+use brumate_session::{CancellationToken, CopyReport, NewFiles, Request, RunEvent, ScriptEnd, ScriptReport};
 use tokio::sync::mpsc;
 
 use super::output_directory::OutputDirectory;
@@ -71,11 +71,7 @@ pub(super) enum Performed {
 }
 
 /// Runs a program, passes its output on, and says why it ended. A signal interrupts it.
-pub(super) async fn perform(
-    sandbox: &Sandbox,
-    settings: &Settings,
-    request: ScriptRequest,
-) -> anyhow::Result<Performed> {
+pub(super) async fn perform(sandbox: &Sandbox, settings: &Settings, request: Request) -> anyhow::Result<Performed> {
     let cancel = CancellationToken::new();
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
     // Writing may block, so it runs on a thread of its own.
@@ -154,16 +150,16 @@ fn report_files(directory: Option<&Path>, new_files: &NewFiles, copied: &CopyRep
 }
 
 /// Makes the request of a script from the command line.
-fn request(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<ScriptRequest> {
+fn request(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<Request> {
     let (mounts, env) = (settings.mounts.clone(), variables(&arguments.env)?);
     let (program, words) = arguments.program();
     // Directories of the host where the program looks for modules.
     let mut places = Vec::new();
     let mut absent_modules = BTreeMap::new();
     let mut request = match program {
-        Program::Module(name) => ScriptRequest::module(name.to_string_lossy()),
+        Program::Module(name) => Request::module(name.to_string_lossy()),
         Program::Code(code) => {
-            let mut request = ScriptRequest::new(dedented(&code.to_string_lossy()), COMMAND_NAME);
+            let mut request = Request::script(dedented(&code.to_string_lossy()), COMMAND_NAME);
             request.argv = vec!["-c".to_owned()];
             request
         }
@@ -222,9 +218,9 @@ pub(super) fn variables(env: &[String]) -> anyhow::Result<Vec<(String, String)>>
 }
 
 /// Makes the request of a script, at this path in the sandbox if it is `granted`.
-fn script(file: SourceFile, granted: Option<String>) -> ScriptRequest {
+fn script(file: SourceFile, granted: Option<String>) -> Request {
     let SourceFile { code, is_bytes, name } = file;
-    let mut request = ScriptRequest::new(code, granted.unwrap_or(name));
+    let mut request = Request::script(code, granted.unwrap_or(name));
     request.source_bytes = is_bytes;
     request
 }

@@ -1,8 +1,8 @@
 //! The result of a run.
 
 use brumate_engine_api::{self as api, ReturnValue, StreamName};
-use brumate_session::sessions::{CellReport, SessionFile, mime_of_content};
-use brumate_session::{RunReport, RunStatus, strict_json};
+use brumate_session::sessions::{CellReport, SessionFile};
+use brumate_session::{Report, strict_json};
 use serde::de::DeserializeOwned;
 
 use super::error::Error;
@@ -13,7 +13,8 @@ use super::error::Error;
 pub struct RunResult {
     /// Whether the code ran to its end without an exception.
     pub success: bool,
-    /// The value of the last expression as JSON, in which NaN and infinities are written as in Python. `None` for Python's `None`, and for values that JSON cannot represent.
+    /// The value of the last expression as JSON, in which NaN and infinities are written as in Python. `None` for
+    /// Python's `None`, and for values that JSON cannot represent.
     pub json: Option<String>,
     /// The same value as text: a string unchanged, other values as Python or JSON writes them.
     pub text: Option<String>,
@@ -99,38 +100,34 @@ impl RunResult {
     }
 
     /// Makes the result of a run in a fresh interpreter.
-    pub(super) fn from_run(report: RunReport) -> Self {
-        let mut result = RunResult {
-            success: report.status == RunStatus::Success,
-            text: report.return_value.as_ref().map(ReturnValue::text),
-            json: report.return_value.map(|value| value.json),
-            error: report.error,
-            stopped: report.stopped.map(StopReason::from),
-            packages: report.dependencies,
-            output_dropped: report.output_dropped,
-            ..RunResult::default()
-        };
-        for chunk in report.output {
+    pub(super) fn from_run(mut report: Report) -> Self {
+        let mut result = RunResult { packages: std::mem::take(&mut report.dependencies), ..RunResult::default() };
+        for chunk in std::mem::take(&mut report.output) {
             result.append_output(chunk.name, &chunk.text);
         }
-        let figure = |bytes: Vec<u8>| Figure { mime: mime_of_content(&bytes).to_owned(), bytes };
-        result.figures = report.figures.into_iter().map(figure).collect();
-        result
+        result.with_report(report)
     }
 
-    /// Makes the result of a run in a session. `partial` has the output by streams, and the packages; the report lacks them.
+    /// Makes the result of a run in a session. `partial` has the output by streams, and the packages.
     pub(super) fn from_cell(report: CellReport, partial: RunResult) -> Self {
         RunResult {
-            success: report.success,
+            files: report.files.into_iter().map(File::from).collect(),
+            rolled_back: report.rolled_back,
+            ..partial.with_report(report.run)
+        }
+    }
+
+    /// Sets the fields that are the same in a fresh interpreter and in a session.
+    fn with_report(self, report: Report) -> Self {
+        RunResult {
+            success: report.is_success(),
             error: report.failure(),
             text: report.result.or_else(|| report.value.as_ref().map(ReturnValue::text)),
             json: report.value.map(|value| value.json),
             stopped: report.stopped.map(StopReason::from),
             figures: report.images.into_iter().map(|image| Figure { mime: image.mime, bytes: image.bytes }).collect(),
-            files: report.files.into_iter().map(File::from).collect(),
             output_dropped: report.output_dropped,
-            rolled_back: report.rolled_back,
-            ..partial
+            ..self
         }
     }
 

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use brumate_engine_api::StreamName;
-use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL};
-use brumate_session::{CancellationToken, Globals, InputReply, InputRequests, RunEvent, RunRequest, input_requests};
+use brumate_session::sessions::LOCAL_PRINCIPAL;
+use brumate_session::{CancellationToken, Globals, InputReply, InputRequests, Request, RunEvent, input_requests};
 use serde::Serialize;
 
 use super::error::Error;
@@ -135,22 +135,18 @@ impl<'a> RunBuilder<'a> {
         let cancel = CancellationToken::new();
         let _cancel_when_dropped = cancel.clone().drop_guard();
         let questions = on_input.map(input_channel);
+        let request = Request::new(code)
+            .with_globals(globals)
+            .with_file_name(file_name)
+            .with_input_requests(questions)
+            .with_time_limit(timeout)
+            .with_principal(LOCAL_PRINCIPAL);
         let Some(session) = session else {
-            let request = RunRequest::new(code)
-                .with_globals(globals)
-                .with_file_name(file_name)
-                .with_input_requests(questions)
-                .with_time_limit(timeout)
-                .with_principal(LOCAL_PRINCIPAL);
             let mut event_sink = |event| forward(&mut *on_event, event);
             let report = core.runner.run(request, &cancel, &mut event_sink).await?;
             return Ok(RunResult::from_run(report));
         };
-        let request = CellRequest::new(Some(session), code)
-            .with_globals(globals)
-            .with_input_requests(questions)
-            .with_time_limit(timeout)
-            .without_shell();
+        let request = request.in_session(Some(session)).without_shell();
         let mut partial = RunResult::default();
         let mut event_sink = |event| {
             match &event {
@@ -160,7 +156,7 @@ impl<'a> RunBuilder<'a> {
             }
             forward(&mut *on_event, event);
         };
-        let report = core.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut event_sink).await?;
+        let report = core.sessions().await?.execute(request, &cancel, &mut event_sink).await?;
         Ok(RunResult::from_cell(report, partial))
     }
 }

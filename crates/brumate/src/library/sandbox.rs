@@ -80,9 +80,9 @@ impl Sandbox {
     ///
     /// There are too many sessions, or the data directory cannot be used.
     pub async fn session(&self) -> Result<Session, Error> {
-        let request = brumate_session::sessions::CellRequest::new(None, "");
+        let request = brumate_session::Request::cell(None, "").with_principal(LOCAL_PRINCIPAL);
         let cancel = CancellationToken::new();
-        let made = self.core.sessions().await?.execute(LOCAL_PRINCIPAL, request, &cancel, &mut |_| {}).await?;
+        let made = self.core.sessions().await?.execute(request, &cancel, &mut |_| {}).await?;
         Ok(Session::new(Arc::clone(&self.core), made.id.as_str().to_owned()))
     }
 

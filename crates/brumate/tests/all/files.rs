@@ -63,7 +63,7 @@ async fn what_cannot_be_is_refused_and_the_session_goes_on() {
     assert!(refused(session.read_file("/none", 0, 9).await).contains("no such file"));
     assert!(refused(session.read_file("/dev/zero", 0, 9).await).contains("not a regular file"));
     assert!(refused(session.read_file("relative", 0, 9).await).contains("absolute"));
-    assert!(refused(session.list_files("/none").await).contains("no such file"));
+    assert_eq!(session.list_files("/none").await, Ok(Vec::new()));
     assert!(refused(session.list_files("/home\0").await).contains("null"));
     assert!(refused(session.write_file("/lib/python3.14/os.py", 0, piece(), true).await).contains("EROFS"));
     assert!(refused(session.write_file("/f", 0, vec![0; MAX_FILE_CHUNK + 1], true).await).contains("at once"));

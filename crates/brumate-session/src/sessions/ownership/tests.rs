@@ -1,8 +1,9 @@
 use std::path::Path;
 
+use crate::request::Request;
+use crate::sessions::CellReport;
 use crate::sessions::limits::LOCAL_PRINCIPAL;
 use crate::sessions::settings::SessionSettings;
-use crate::sessions::{CellReport, CellRequest};
 use crate::testing::{FakeEngine, Script};
 
 use super::*;
@@ -40,10 +41,10 @@ async fn server(directory: &Path) -> Sessions {
 
 /// Begins an endless cell.
 fn begin(sessions: &Sessions, id: &str) -> tokio::task::JoinHandle<Result<CellReport, SessionError>> {
-    let (sessions, request) = (sessions.clone(), CellRequest::new(Some(id), "loop"));
-    tokio::spawn(
-        async move { sessions.execute(LOCAL_PRINCIPAL, request, &CancellationToken::new(), &mut |_| {}).await },
-    )
+    let (sessions, request) = (sessions.clone(), Request::cell(Some(id), "loop"));
+    tokio::spawn(async move {
+        sessions.execute(request.with_principal(LOCAL_PRINCIPAL), &CancellationToken::new(), &mut |_| {}).await
+    })
 }
 
 async fn until(condition: impl Fn() -> bool) {
@@ -57,7 +58,7 @@ async fn stop(sessions: &Sessions, slot: &Arc<Slot>, cell: tokio::task::JoinHand
     until(|| slot.is_running()).await;
     let id = slot.record().id.clone();
     assert!(sessions.interrupt(LOCAL_PRINCIPAL, id.as_str()).await.unwrap());
-    assert!(!cell.await.unwrap().unwrap().success);
+    assert!(!cell.await.unwrap().unwrap().run.is_success());
 }
 
 /// A server that has just given a session up waits behind those that have waited before.
@@ -66,8 +67,9 @@ async fn servers_take_turns_in_the_order_in_which_they_began_to_wait() {
     let directory = tempfile::tempdir().unwrap();
     let (one, two, three) =
         (server(directory.path()).await, server(directory.path()).await, server(directory.path()).await);
-    let request = CellRequest::new(None, "x = 1");
-    let made = one.execute(LOCAL_PRINCIPAL, request, &CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let request = Request::cell(None, "x = 1");
+    let made =
+        one.execute(request.with_principal(LOCAL_PRINCIPAL), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     let id = made.id.as_str();
     let mut slots = Vec::new();
     for sessions in [&one, &two, &three] {

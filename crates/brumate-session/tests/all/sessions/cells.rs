@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use brumate_engine_api::{Ended, EngineError, Event, ExitReason, Outcome, StopReason};
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, SessionError, SessionState};
+use brumate_session::Request;
+use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionState};
 use brumate_session::testing::{Script, outcome};
 
-use super::support::{Host, engine};
+use super::support::{Host, engine, texts};
 
 #[tokio::test]
 async fn state_stays_from_cell_to_cell_and_sessions_are_apart() {
@@ -27,9 +28,9 @@ async fn state_stays_from_cell_to_cell_and_sessions_are_apart() {
 async fn an_exception_is_a_report_and_the_session_stays_even_when_it_was_the_first_cell() {
     let host = Host::new().await;
     let report = host.cell(None, "1/0").await.unwrap();
-    assert!(report.created && !report.success);
-    assert_eq!(report.error.as_deref(), Some("ZeroDivisionError: division by zero"));
-    assert_eq!(report.traceback.last().map(String::as_str), Some("ZeroDivisionError: division by zero"));
+    assert!(report.created && !report.run.is_success());
+    assert_eq!(report.run.error.as_deref(), Some("ZeroDivisionError: division by zero"));
+    assert_eq!(report.run.traceback.last().map(String::as_str), Some("ZeroDivisionError: division by zero"));
     let id = report.id.to_string();
     host.cell(Some(&id), "x = 1").await.unwrap();
     assert_eq!(host.x(&id).await, "1");
@@ -41,7 +42,7 @@ async fn output_is_in_order_with_displays_between() {
     let script = Script::silent().stdout("a").stdout("b\n").stderr("e\n").event(display("table")).stdout("c\n");
     let host = Host::with(engine().on("talk", script), |_| {}).await;
     let report = host.cell(None, "talk").await.unwrap();
-    assert_eq!(report.output, ["ab\n", "e\n", "table\n", "c\n"]);
+    assert_eq!(texts(&report), ["ab\n", "e\n", "table\n", "c\n"]);
 }
 
 #[tokio::test]
@@ -49,10 +50,10 @@ async fn a_cell_that_kills_its_machine_is_rolled_back_with_its_output_kept() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
     let report = host.cell(Some(&id), "crash").await.unwrap();
-    assert!(!report.success && report.rolled_back);
-    assert_eq!(report.output, ["half\n"]);
+    assert!(!report.run.is_success() && report.rolled_back);
+    assert_eq!(texts(&report), ["half\n"]);
     assert_eq!(
-        report.error.unwrap(),
+        report.run.error.unwrap(),
         "SessionRolledBackError: The code was killed: the code may use at most 1 GiB of memory (set by --memory or \
          BRUMATE_MEMORY). The session is as it was before this cell."
     );
@@ -65,7 +66,7 @@ async fn a_session_that_is_lost_says_so_until_it_is_cleared() {
     let host = Host::with(engine().on("lose", script), |_| {}).await;
     let id = host.open("x = 1").await;
     let report = host.cell(Some(&id), "lose").await.unwrap();
-    assert!(report.error.unwrap().starts_with("SessionLostError: The machine was ended from outside (SIGKILL)"));
+    assert!(report.run.error.unwrap().starts_with("SessionLostError: The machine was ended from outside (SIGKILL)"));
     let error = host.cell(Some(&id), "x").await.unwrap_err();
     assert!(matches!(&error, SessionError::Lost { .. }), "{error}");
     assert!(error.to_string().contains("use session_id=\"\" or session_id=\"0\""), "{error}");
@@ -95,16 +96,16 @@ async fn limits_are_told_and_the_session_goes_on() {
     let report = host.cell(None, "slow").await.unwrap();
     let id = report.id.to_string();
     assert_eq!(
-        report.error.unwrap(),
+        report.run.error.as_deref().unwrap(),
         "KeyboardInterrupt: The code was stopped: it ran longer than the time limit of 60 s (set by --timeout or \
          BRUMATE_TIMEOUT). The session keeps what was done until then."
     );
-    assert_eq!((report.output, report.stopped), (vec!["partial\n".to_owned()], Some(StopReason::TimeLimit)));
+    assert_eq!((texts(&report), report.run.stopped), (vec!["partial\n"], Some(StopReason::TimeLimit)));
     assert_eq!(host.x(&id).await, "1");
-    assert!(host.cell(Some(&id), "swallows").await.unwrap().error.unwrap().contains("CPU time"));
-    let greedy = host.cell(Some(&id), "greedy").await.unwrap().error.unwrap();
+    assert!(host.cell(Some(&id), "swallows").await.unwrap().run.error.unwrap().contains("CPU time"));
+    let greedy = host.cell(Some(&id), "greedy").await.unwrap().run.error.unwrap();
     assert!(greedy.starts_with("MemoryError") && greedy.contains("900 MiB of memory at its peak"), "{greedy}");
-    assert_eq!(host.cell(Some(&id), "exit").await.unwrap().error.unwrap(), "SystemExit: 3");
+    assert_eq!(host.cell(Some(&id), "exit").await.unwrap().run.error.unwrap(), "SystemExit: 3");
     assert_eq!(host.x(&id).await, "1");
 }
 
@@ -126,10 +127,10 @@ async fn cells_of_a_session_run_one_at_a_time_in_the_order_they_came() {
     assert_eq!(host.engine.executed().len(), 2);
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
     let interrupted = first.await.unwrap().unwrap();
-    assert_eq!(interrupted.stopped, Some(StopReason::Cancelled));
-    assert_eq!(interrupted.output, ["begun\n"]);
+    assert_eq!(interrupted.run.stopped, Some(StopReason::Cancelled));
+    assert_eq!(texts(&interrupted), ["begun\n"]);
     for cell in waiting {
-        assert!(cell.await.unwrap().unwrap().success);
+        assert!(cell.await.unwrap().unwrap().run.is_success());
     }
     let order: Vec<String> = host.engine.executed().into_iter().skip(2).map(|execute| execute.code).collect();
     assert_eq!(order, (0..8).map(|n| format!("n{n}")).collect::<Vec<_>>());
@@ -162,19 +163,20 @@ async fn cancelling_and_losing_interest_stop_the_cell_and_keep_the_session() {
     let cancel = CancellationToken::new();
     let sessions = host.sessions.clone();
     let mut event_sink = |_| {};
-    let run = sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(Some(&id), "loop"), &cancel, &mut event_sink);
+    let run =
+        sessions.execute(Request::cell(Some(&id), "loop").with_principal(LOCAL_PRINCIPAL), &cancel, &mut event_sink);
     let stop = async {
         host.until_executed(2).await;
         // A waiting call that is cancelled returns at once.
         let impatient = CancellationToken::new();
         impatient.cancel();
-        let request = CellRequest::new(Some(&id), "x");
-        let waiting = host.sessions.execute(LOCAL_PRINCIPAL, request, &impatient, &mut |_| {}).await;
+        let request = Request::cell(Some(&id), "x");
+        let waiting = host.sessions.execute(request.with_principal(LOCAL_PRINCIPAL), &impatient, &mut |_| {}).await;
         assert_eq!(waiting.unwrap_err(), SessionError::Cancelled);
         cancel.cancel();
     };
     let (report, ()) = tokio::join!(run, stop);
-    assert_eq!(report.unwrap().stopped, Some(StopReason::Cancelled));
+    assert_eq!(report.unwrap().run.stopped, Some(StopReason::Cancelled));
     assert_eq!(host.x(&id).await, "1");
 
     // A dropped call counts as cancelled.
@@ -192,7 +194,7 @@ async fn an_interrupt_that_came_too_late_does_not_hit_the_next_cell() {
     host.until_executed(2).await;
     // The script ignores interrupts.
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
-    assert!(cell.await.unwrap().unwrap().success);
+    assert!(cell.await.unwrap().unwrap().run.is_success());
     let next = host.begin(&id, "loop");
     host.until_executed(3).await;
     for _ in 0..200 {

@@ -5,7 +5,7 @@ use brumate_session::CancellationToken;
 use brumate_session::sessions::{ANSWER_BYTES, FileName, FullText, LOCAL_PRINCIPAL, SessionError, SessionFile, Upload};
 use brumate_session::testing::Script;
 
-use super::support::{Host, engine};
+use super::support::{Host, engine, texts};
 
 fn file(name: &str, mime: &str, size: u64) -> SessionFile {
     SessionFile { name: name.to_owned(), mime: mime.to_owned(), size }
@@ -57,16 +57,16 @@ async fn figures_become_files_and_pictures() {
     let report = host.cell(None, "show").await.unwrap();
     let id = report.id.to_string();
     assert_eq!(report.files, [file("figure_1.png", "image/png", 5), file("figure_2.png", "image/png", 5)]);
-    assert_eq!(report.output, ["a\n"], "a picture is not shown as text as well");
-    assert_eq!((report.images.len(), report.images[1].bytes.as_slice()), (2, &b"hello"[..]));
+    assert_eq!(texts(&report), ["a\n"], "a picture is not shown as text as well");
+    assert_eq!((report.run.images.len(), report.run.images[1].bytes.as_slice()), (2, &b"hello"[..]));
     assert_eq!(read(&host, &id, "figure_1.png").await.unwrap(), (b"hello".to_vec(), "image/png".to_owned()));
     let plotly = host.cell(Some(&id), "plotly").await.unwrap();
     assert_eq!(plotly.files, [file("figure_3.html", "text/html", 5), file("figure_3.json", "application/json", 2)]);
     let both = host.cell(Some(&id), "both").await.unwrap();
     assert_eq!(both.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["mine.png", "figure_4.png"]);
-    assert_eq!(both.images.len(), 1, "what was shown is not shown twice");
+    assert_eq!(both.run.images.len(), 1, "what was shown is not shown twice");
     let saved = host.cell(Some(&id), "save").await.unwrap();
-    assert_eq!((saved.images.len(), saved.images[0].name.as_str()), (1, "saved.png"));
+    assert_eq!((saved.run.images.len(), saved.run.images[0].name.as_deref()), (1, Some("saved.png")));
 }
 
 #[tokio::test]

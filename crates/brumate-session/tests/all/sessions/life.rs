@@ -2,7 +2,8 @@
 
 use brumate_engine_api::ExitReason;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{CellRequest, Durability, LOCAL_PRINCIPAL, SessionError, SessionState, Sessions};
+use brumate_session::Request;
+use brumate_session::sessions::{Durability, LOCAL_PRINCIPAL, SessionError, SessionState, Sessions};
 use brumate_session::testing::Script;
 
 use super::support::{Host, engine};
@@ -174,7 +175,7 @@ async fn with_durable_cells_a_server_that_is_killed_loses_nothing() {
     assert_eq!(host.x(&id).await, "2");
     // A session whose machine and checkpoint are gone continues from its file.
     let report = host.cell(Some(&id), "lose").await.unwrap();
-    assert!(report.rolled_back && report.error.unwrap().ends_with("The session is as it was before this cell."));
+    assert!(report.rolled_back && report.run.error.unwrap().ends_with("The session is as it was before this cell."));
     assert_eq!(host.x(&id).await, "2");
 }
 
@@ -278,8 +279,8 @@ async fn reset_keeps_the_name_and_nothing_else() {
     host.until_executed(2).await;
     host.sessions.reset(LOCAL_PRINCIPAL, &id).await.unwrap();
     let killed = running.await.unwrap().unwrap();
-    assert!(!killed.success && !killed.rolled_back, "what runs is killed");
-    assert!(killed.error.unwrap().starts_with("SessionResetError: The session was reset or cleared"));
+    assert!(!killed.run.is_success() && !killed.rolled_back, "what runs is killed");
+    assert!(killed.run.error.unwrap().starts_with("SessionResetError: The session was reset or cleared"));
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().is_empty());
     let host = host.restart(false).await;
     assert_eq!(host.x(&id).await, "NameError: name 'x' is not defined");
@@ -295,7 +296,7 @@ async fn clearing_ends_what_runs_and_whoever_waits() {
         tokio::task::yield_now().await;
     }
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
-    assert!(!running.await.unwrap().unwrap().success);
+    assert!(!running.await.unwrap().unwrap().run.is_success());
     assert!(matches!(waiting.await.unwrap(), Err(SessionError::NotFound { .. })));
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
     assert!(!host.sessions.clear(LOCAL_PRINCIPAL, "nonsense").await.unwrap());
@@ -308,7 +309,8 @@ async fn a_session_is_its_principals_alone() {
     let host = Host::new().await;
     let id = host.open("x = 1").await;
     let cancel = CancellationToken::new();
-    let stranger = host.sessions.execute("mallory", CellRequest::new(Some(&id), "x"), &cancel, &mut |_| {}).await;
+    let stranger =
+        host.sessions.execute(Request::cell(Some(&id), "x").with_principal("mallory"), &cancel, &mut |_| {}).await;
     assert!(matches!(stranger, Err(SessionError::NotFound { .. })));
     assert!(!host.sessions.clear("mallory", &id).await.unwrap());
     assert!(host.sessions.list("mallory").await.is_empty());

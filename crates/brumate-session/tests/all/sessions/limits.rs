@@ -1,8 +1,8 @@
 //! Limits on sessions, live sessions, and their disk space.
 
-use brumate_session::sessions::{CellRequest, LOCAL_PRINCIPAL, SessionError, SessionState};
+use brumate_session::sessions::{LOCAL_PRINCIPAL, SessionError, SessionState};
 use brumate_session::testing::Script;
-use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
+use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit, Request};
 
 use super::support::{Host, engine};
 
@@ -37,7 +37,7 @@ async fn who_finds_all_places_busy_waits_for_the_first_that_is_free() {
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &busy).await.unwrap());
     running.await.unwrap().unwrap();
     for cell in waiting {
-        assert_eq!(cell.await.unwrap().unwrap().result.as_deref(), Some("2"));
+        assert_eq!(cell.await.unwrap().unwrap().run.result.as_deref(), Some("2"));
     }
     assert_eq!(host.x(&busy).await, "1");
     assert_eq!(host.engine.most_alive(), 1);
@@ -64,7 +64,7 @@ async fn many_sessions_used_at_random_never_mix_and_never_exceed_the_limit() {
             .collect();
         host.pass(1);
         for (n, cell) in cells {
-            assert_eq!(cell.await.unwrap().unwrap().result, Some(format!("{n}0")));
+            assert_eq!(cell.await.unwrap().unwrap().run.result, Some(format!("{n}0")));
         }
     }
     assert!(host.engine.most_alive() <= 5, "{}", host.engine.most_alive());
@@ -121,7 +121,7 @@ async fn code_that_runs_at_the_same_time_is_bounded() {
     assert_eq!(host.engine.executed().len(), 3);
     host.sessions.interrupt(LOCAL_PRINCIPAL, &ids[0]).await.unwrap();
     running.await.unwrap().unwrap();
-    assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("2"));
+    assert_eq!(waiting.await.unwrap().unwrap().run.result.as_deref(), Some("2"));
 }
 
 #[tokio::test]
@@ -141,8 +141,8 @@ async fn a_principal_has_limits_of_its_own_and_no_more_than_these() {
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &second).await.unwrap());
     host.open("x = 1").await;
     // A principal without disk space cannot make a session.
-    let cell = CellRequest::new(None, "x = 1");
-    let ran = host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await;
+    let cell = Request::cell(None, "x = 1");
+    let ran = host.sessions.execute(cell.with_principal("other"), &CancellationToken::new(), &mut |_| {}).await;
     assert_eq!(ran.unwrap_err(), SessionError::OverLimit(OverLimit::Disk { limit: 0 }));
 }
 
@@ -157,10 +157,10 @@ async fn runs_of_a_principal_wait_for_each_other_and_for_nobody_else() {
     let running = host.begin(&busy, "loop");
     host.until_executed(3).await;
     let waiting = host.begin(&other, "x");
-    let cell = CellRequest::new(None, "x = 1");
-    assert!(host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await.is_ok());
+    let cell = Request::cell(None, "x = 1");
+    assert!(host.sessions.execute(cell.with_principal("other"), &CancellationToken::new(), &mut |_| {}).await.is_ok());
     assert!(!waiting.is_finished());
     assert!(host.sessions.interrupt(LOCAL_PRINCIPAL, &busy).await.unwrap());
     running.await.unwrap().unwrap();
-    assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("2"));
+    assert_eq!(waiting.await.unwrap().unwrap().run.result.as_deref(), Some("2"));
 }

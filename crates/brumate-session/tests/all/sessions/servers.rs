@@ -43,8 +43,8 @@ async fn a_cell_that_runs_in_another_server_is_waited_for_and_can_be_stopped() {
     one.until_executed(2).await;
     let waiting = two.begin(&id, "x");
     assert!(two.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
-    assert!(!running.await.unwrap().unwrap().success);
-    assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("1"));
+    assert!(!running.await.unwrap().unwrap().run.is_success());
+    assert_eq!(waiting.await.unwrap().unwrap().run.result.as_deref(), Some("1"));
 }
 
 #[tokio::test]
@@ -60,9 +60,9 @@ async fn a_cell_that_waits_is_interrupted_before_it_runs() {
         tokio::task::yield_now().await;
     }
     assert!(two.sessions.interrupt(LOCAL_PRINCIPAL, &id).await.unwrap());
-    assert!(!running.await.unwrap().unwrap().success);
+    assert!(!running.await.unwrap().unwrap().run.is_success());
     for waiting in waiting {
-        assert_eq!(waiting.await.unwrap().unwrap().result.as_deref(), Some("1"), "one interrupt stops one cell");
+        assert_eq!(waiting.await.unwrap().unwrap().run.result.as_deref(), Some("1"), "one interrupt stops one cell");
     }
     // A cell that waits for a run slot or a place is the session's only one.
     let busy = Host::with(engine(), |settings| settings.max_concurrent = 1).await;
@@ -139,7 +139,7 @@ async fn what_one_server_empties_or_removes_is_so_for_all() {
     assert!(two.sessions.clear(LOCAL_PRINCIPAL, &removed).await.unwrap());
     for running in running {
         let killed = running.await.unwrap().unwrap();
-        assert!(!killed.success && killed.error.unwrap().starts_with("SessionResetError"));
+        assert!(!killed.run.is_success() && killed.run.error.unwrap().starts_with("SessionResetError"));
     }
     assert_eq!(one.x(&emptied).await, "NameError: name 'x' is not defined");
     assert!(matches!(one.cell(Some(&removed), "x").await, Err(SessionError::NotFound { .. })));
@@ -212,9 +212,13 @@ async fn the_disk_is_that_of_all_servers() {
     let two = one.beside_with(engine()).await;
     let id = one.open("big").await;
     let report = two.cell(None, "big").await.unwrap();
-    assert!(!report.success && report.error.as_deref().unwrap().contains("SessionLimitError"), "{:?}", report.error);
+    assert!(
+        !report.run.is_success() && report.run.error.as_deref().unwrap().contains("SessionLimitError"),
+        "{:?}",
+        report.run.error
+    );
     assert!(one.sessions.clear(LOCAL_PRINCIPAL, &id).await.unwrap());
-    assert!(two.cell(None, "big").await.unwrap().success);
+    assert!(two.cell(None, "big").await.unwrap().run.is_success());
 }
 
 #[tokio::test]
@@ -281,7 +285,7 @@ async fn used_at_random_by_servers_that_come_and_go_no_session_is_lost() {
                 let (one, number) = (random.below(expected.len() as u64) as usize, random.below(10));
                 let (id, value) = &mut expected[one];
                 *value = number;
-                assert!(server.cell(Some(id), &set(*value)).await.unwrap().success, "{what}");
+                assert!(server.cell(Some(id), &set(*value)).await.unwrap().run.is_success(), "{what}");
             }
             _ if !expected.is_empty() => {
                 let (id, value) = random.pick(&expected);

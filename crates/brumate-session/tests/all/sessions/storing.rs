@@ -8,7 +8,7 @@ use brumate_session::sessions::{Durability, FileName, LOCAL_PRINCIPAL, SessionEr
 use brumate_session::testing::Script;
 use brumate_session::{Allowance, Allowances, CancellationToken, OverLimit};
 
-use super::support::{Host, engine};
+use super::support::{Host, engine, texts};
 
 /// Returns the engine of [`engine`] with a cell that needs about 16 kB.
 pub(crate) fn engine_with_big() -> brumate_session::testing::FakeEngine {
@@ -19,14 +19,14 @@ pub(crate) fn engine_with_big() -> brumate_session::testing::FakeEngine {
 async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
     let host = Host::with(engine_with_big(), |settings| settings.max_disk_bytes = 30_000).await;
     let (first, second) = (host.open("x = 1").await, host.open("x = 1").await);
-    assert!(host.cell(Some(&first), "big").await.unwrap().success);
+    assert!(host.cell(Some(&first), "big").await.unwrap().run.is_success());
     for _ in 0..2 {
         let report = host.cell(Some(&second), "big").await.unwrap();
-        let error = report.error.unwrap();
+        let error = report.run.error.as_deref().unwrap();
         assert!(error.starts_with("SessionLimitError: sessions may take 29.2 KiB of the disk"), "{error}");
         assert!(error.contains("--sessions-disk") && error.ends_with("as it was before this cell."), "{error}");
-        assert_eq!((report.success, report.rolled_back, report.files.len()), (false, true, 0));
-        assert_eq!(report.output, ["written\n"], "what it said is told");
+        assert_eq!((report.run.is_success(), report.rolled_back, report.files.len()), (false, true, 0));
+        assert_eq!(texts(&report), ["written\n"], "what it said is told");
         assert_eq!(host.x(&second).await, "1");
         assert!(host.sessions.files(LOCAL_PRINCIPAL, &second).await.unwrap().is_empty());
     }
@@ -37,7 +37,7 @@ async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
     let host = host.restart(true).await;
     assert_eq!((host.x(&first).await, host.x(&second).await), ("big".to_owned(), "1".to_owned()));
     assert!(host.sessions.clear(LOCAL_PRINCIPAL, &first).await.unwrap());
-    assert!(host.cell(Some(&second), "big").await.unwrap().success);
+    assert!(host.cell(Some(&second), "big").await.unwrap().run.is_success());
     host.upload(&second, "a", 10).await.unwrap();
 }
 
@@ -47,7 +47,7 @@ async fn live_sessions_count() {
     let first = host.open("big").await;
     assert!(host.images().is_empty(), "it is awake");
     let report = host.cell(None, "big").await.unwrap();
-    assert!(!report.success && report.created, "{report:?}");
+    assert!(!report.run.is_success() && report.created, "{report:?}");
     // A fork would need as much.
     let fork = host.sessions.fork(LOCAL_PRINCIPAL, &first, &CancellationToken::new()).await;
     assert_eq!(fork.unwrap_err(), SessionError::DiskFull { limit: 30_000 });
@@ -62,8 +62,8 @@ async fn estimates_that_are_too_large_refuse_nobody() {
         for _ in 0..5 {
             ids.push(host.open("x = 1").await);
         }
-        assert!(host.cell(Some(&ids[0]), "big").await.unwrap().success);
-        assert!(!host.cell(Some(&ids[1]), "big").await.unwrap().success);
+        assert!(host.cell(Some(&ids[0]), "big").await.unwrap().run.is_success());
+        assert!(!host.cell(Some(&ids[1]), "big").await.unwrap().run.is_success());
         for id in &ids[1..] {
             assert_eq!(host.x(id).await, "1");
         }
@@ -85,7 +85,10 @@ async fn an_end_in_order_writes_everything_whatever_the_limits_say() {
     let ids = [host.open("big").await, host.open("big").await, host.open("x = 1").await];
     LIMIT.store(10, Ordering::SeqCst);
     let report = host.cell(Some(&ids[2]), "x = 2").await.unwrap();
-    assert!(report.error.unwrap().contains("your sessions may take 10 bytes of the disk"), "the next cell feels it");
+    assert!(
+        report.run.error.unwrap().contains("your sessions may take 10 bytes of the disk"),
+        "the next cell feels it"
+    );
     let host = host.restart(true).await;
     assert_eq!(host.states(&ids.each_ref().map(String::as_str)).await, [SessionState::Hibernated; 3]);
     LIMIT.store(1 << 20, Ordering::SeqCst);
@@ -102,12 +105,12 @@ async fn a_principals_disk_is_felt_by_its_own_cells_only() {
     })
     .await;
     let (first, second) = (host.open("big").await, host.open("x = 1").await);
-    let error = host.cell(Some(&second), "big").await.unwrap().error.unwrap();
+    let error = host.cell(Some(&second), "big").await.unwrap().run.error.unwrap();
     let limit = SessionError::OverLimit(OverLimit::Disk { limit: 20_000 });
     assert!(error.starts_with(&limit.to_string()), "{error}");
-    let cell = brumate_session::sessions::CellRequest::new(None, "big");
-    let other = host.sessions.execute("other", cell, &CancellationToken::new(), &mut |_| {}).await;
-    assert!(other.unwrap().success);
+    let cell = brumate_session::Request::cell(None, "big");
+    let other = host.sessions.execute(cell.with_principal("other"), &CancellationToken::new(), &mut |_| {}).await;
+    assert!(other.unwrap().run.is_success());
     assert_eq!(host.x(&first).await, "big");
 }
 
@@ -121,9 +124,9 @@ async fn what_would_not_fit_on_the_disk_is_refused_before_it_is_full() {
     let (first, second) = (host.open("big").await, host.open("x = 1").await);
     // A session that does not fit by its estimate is written to know its size.
     FREE.store((1 << 20) + 20_000, Ordering::SeqCst);
-    assert!(host.cell(Some(&second), "1 + 1").await.unwrap().success);
+    assert!(host.cell(Some(&second), "1 + 1").await.unwrap().run.is_success());
     host.engine.set_max_session_bytes(1000);
-    let error = host.cell(Some(&second), "big").await.unwrap().error.unwrap();
+    let error = host.cell(Some(&second), "big").await.unwrap().run.error.unwrap();
     assert!(error.contains("No space left on device") && error.ends_with("as it was before this cell."), "{error}");
     assert_eq!((host.x(&first).await, host.x(&second).await), ("big".to_owned(), "1".to_owned()));
     FREE.store(1 << 20, Ordering::SeqCst);
@@ -161,11 +164,11 @@ async fn a_small_change_needs_no_room_for_the_file_that_it_replaces() {
     assert_eq!(host.state(&id).await, SessionState::Hibernated);
     FREE.store((1 << 20) + 5_000, Ordering::SeqCst);
     host.engine.set_max_session_bytes(5_000);
-    assert!(host.cell(Some(&id), "x = 1").await.unwrap().success);
+    assert!(host.cell(Some(&id), "x = 1").await.unwrap().run.is_success());
     // A state that is larger than the old file and the free space together is refused.
     FREE.store((1 << 20) + 100, Ordering::SeqCst);
     let report = host.cell(Some(&id), "big").await.unwrap();
-    assert!(!report.success && report.rolled_back, "{report:?}");
+    assert!(!report.run.is_success() && report.rolled_back, "{report:?}");
     FREE.store(u64::MAX, Ordering::SeqCst);
     assert_eq!(host.x(&id).await, "1");
 }
@@ -178,8 +181,8 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
     host.engine.set_max_session_bytes(1000);
     for code in ["big", "unkeepable"] {
         let report = host.cell(Some(&id), code).await.unwrap();
-        assert!(!report.success && report.rolled_back);
-        let (error, reason) = (report.error.unwrap(), ["No space left on device", "an open connection"]);
+        assert!(!report.run.is_success() && report.rolled_back);
+        let (error, reason) = (report.run.error.unwrap(), ["No space left on device", "an open connection"]);
         assert!(
             error.starts_with("SessionStorageError: ") && error.contains(reason[usize::from(code != "big")]),
             "{error}"
@@ -193,7 +196,7 @@ async fn a_durable_cell_that_cannot_be_stored_is_told_and_undone() {
     assert_eq!(host.x(&id).await, "1");
     assert!(host.sessions.files(LOCAL_PRINCIPAL, &id).await.unwrap().is_empty());
     host.engine.set_max_session_bytes(u64::MAX);
-    assert!(host.cell(Some(&id), "big").await.unwrap().success);
+    assert!(host.cell(Some(&id), "big").await.unwrap().run.is_success());
     assert_eq!(host.restart(false).await.x(&id).await, "big");
 }
 
@@ -225,7 +228,7 @@ async fn a_registry_that_cannot_be_written_loses_nothing() {
         refuse(&host, true);
         for id in [&awake, &asleep] {
             let report = host.cell(Some(id), "big").await.unwrap();
-            let error = report.error.unwrap();
+            let error = report.run.error.unwrap();
             assert!(error.contains("the disk is full") && report.rolled_back, "{error}");
             assert!(matches!(host.upload(id, "a", 10).await, Err(SessionError::Storage(_))));
             let crashed = host.cell(Some(id), "crash").await.unwrap();
@@ -256,7 +259,7 @@ async fn who_is_revoked_loses_what_runs_and_keeps_its_sessions() {
     assert!(!running.is_finished());
     host.sessions.revoke(LOCAL_PRINCIPAL);
     let report = running.await.unwrap().unwrap();
-    let error = report.error.unwrap();
+    let error = report.run.error.unwrap();
     assert!(error.starts_with("AccessRevokedError: the access to this server was revoked"), "{error}");
     assert_eq!((report.rolled_back, waiting.await.unwrap().unwrap_err()), (true, SessionError::Revoked));
     assert_eq!((host.x(&busy).await, host.x(&other).await), ("1".to_owned(), "2".to_owned()));

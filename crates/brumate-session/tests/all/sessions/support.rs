@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_session::CancellationToken;
+use brumate_session::Request;
 use brumate_session::sessions::{
-    CellReport, CellRequest, FileName, LOCAL_PRINCIPAL, ReadAdmission, SessionError, SessionSettings, SessionState,
-    Sessions, Upload,
+    CellReport, FileName, LOCAL_PRINCIPAL, ReadAdmission, SessionError, SessionSettings, SessionState, Sessions, Upload,
 };
 use brumate_session::testing::{FakeEngine, Script};
 
@@ -144,7 +144,8 @@ impl Host {
     pub(crate) async fn cell(&self, id: Option<&str>, code: &str) -> Result<CellReport, SessionError> {
         let cancel = CancellationToken::new();
         let mut event_sink = |_| {};
-        let run = self.sessions.execute(LOCAL_PRINCIPAL, CellRequest::new(id, code), &cancel, &mut event_sink);
+        let run =
+            self.sessions.execute(Request::cell(id, code).with_principal(LOCAL_PRINCIPAL), &cancel, &mut event_sink);
         tokio::time::timeout(PATIENCE, run).await.expect("a report in time")
     }
 
@@ -165,15 +166,15 @@ impl Host {
     /// Returns the value of `x` in a session.
     pub(crate) async fn x(&self, id: &str) -> String {
         let report = self.cell(Some(id), "x").await.unwrap();
-        report.result.or(report.error).unwrap()
+        report.run.result.or(report.run.error).unwrap()
     }
 
     /// Starts a cell in the background.
     pub(crate) fn begin(&self, id: &str, code: &str) -> tokio::task::JoinHandle<Result<CellReport, SessionError>> {
         let (sessions, id, code) = (self.sessions.clone(), id.to_owned(), code.to_owned());
         tokio::spawn(async move {
-            let request = CellRequest::new(Some(&id), code);
-            sessions.execute(LOCAL_PRINCIPAL, request, &CancellationToken::new(), &mut |_| {}).await
+            let request = Request::cell(Some(&id), code);
+            sessions.execute(request.with_principal(LOCAL_PRINCIPAL), &CancellationToken::new(), &mut |_| {}).await
         })
     }
 
@@ -209,4 +210,9 @@ impl Host {
         let record = self.sessions.list(LOCAL_PRINCIPAL).await.into_iter().find(|record| record.id.as_str() == id);
         record.expect("a session of that name").state
     }
+}
+
+/// Returns the texts of a cell's output.
+pub(super) fn texts(report: &CellReport) -> Vec<&str> {
+    report.run.output.iter().map(|chunk| chunk.text.as_str()).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brumate_engine::client::LocalEngine;
 use brumate_engine_api::{Limits, StopReason};
-use brumate_session::{CancellationToken, RunReport, RunRequest, RunStatus, Runner, RunnerSettings};
+use brumate_session::{CancellationToken, Report, Request, RunStatus, Runner, RunnerSettings};
 
 use super::{Check, CheckState};
 use crate::bundle::bundle;
@@ -21,7 +21,7 @@ pub(super) struct LimitTest {
     code: &'static str,
     limits: Limits,
     /// Returns whether the limit held.
-    held: fn(&RunReport) -> bool,
+    held: fn(&Report) -> bool,
 }
 
 impl LimitTest {
@@ -30,7 +30,7 @@ impl LimitTest {
         let mut settings = RunnerSettings::default();
         settings.limits = self.limits;
         let runner = Runner::new(Arc::new(engine.clone()), Arc::new(bundle()?), settings);
-        let request = RunRequest::new(self.code);
+        let request = Request::new(self.code);
         Ok(match runner.run(request, &CancellationToken::new(), &mut |_| {}).await {
             Ok(report) if (self.held)(&report) => Check::new(self.name, CheckState::Ok, "holds"),
             Ok(report) => Check::new(self.name, CheckState::Failed, failure(&report)),
@@ -40,7 +40,7 @@ impl LimitTest {
 }
 
 /// Returns the reason of a failed test.
-fn failure(report: &RunReport) -> String {
+fn failure(report: &Report) -> String {
     match &report.error {
         Some(error) => format!("the code ended in another way: {}", error.lines().last().unwrap_or_default()),
         None => "the code was not stopped".to_owned(),
@@ -48,7 +48,7 @@ fn failure(report: &RunReport) -> String {
 }
 
 /// Returns whether the code succeeded. Such code checks itself that it was refused, and raises if not.
-fn succeeded(report: &RunReport) -> bool {
+fn succeeded(report: &Report) -> bool {
     report.status == RunStatus::Success
 }
 

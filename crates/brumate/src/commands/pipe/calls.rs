@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brumate::ranges::check_time;
 use brumate::{Error, snapshot};
-use brumate_session::sessions::{CellRequest, FileName, LOCAL_PRINCIPAL, SessionError, Upload, mime_of_content};
-use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, RunError, RunRequest, input_requests};
+use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, SessionError, Upload};
+use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, Request, RunError, input_requests};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -112,7 +112,7 @@ impl PipeServer {
                 return Ok(Frame { json: json!({"result": {"size": chunk.size}}), bytes: chunk.bytes });
             }
             "session.new" => {
-                let new = sessions.execute(who, CellRequest::new(None, ""), cancel, &mut |_| {}).await?;
+                let new = sessions.execute(Request::cell(None, "").with_principal(who), cancel, &mut |_| {}).await?;
                 json!({"session": new.id.as_str()})
             }
             "session.fork" => json!({"session": sessions.fork(who, session, cancel).await?.as_str()}),
@@ -158,7 +158,7 @@ impl PipeServer {
         fields: CallFields,
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
-        let request = RunRequest::new(fields.code)
+        let request = Request::new(fields.code)
             .with_globals(globals(fields.globals)?)
             .with_file_name(fields.file_name)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
@@ -174,9 +174,9 @@ impl PipeServer {
             self.send_events(id, &queue),
         );
         let report = report?;
-        for bytes in &report.figures {
-            let mime = mime_of_content(bytes);
-            self.event(id, Frame { json: json!({"event": "figure", "mime": mime}), bytes: bytes.clone() }).await;
+        for image in &report.images {
+            let json = json!({"event": "figure", "mime": image.mime});
+            self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
         }
         Ok(json!({"result": results::run_result(&report)}).into())
     }
@@ -187,22 +187,23 @@ impl PipeServer {
         fields: CallFields,
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
-        let request = CellRequest::new(Some(&fields.session), fields.code)
+        let request = Request::cell(Some(&fields.session), fields.code)
             .with_globals(globals(fields.globals)?)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .with_time_limit(time_limit(fields.timeout)?)
-            .without_shell();
+            .without_shell()
+            .with_principal(LOCAL_PRINCIPAL);
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
             async {
-                let ran = self.sessions.execute(LOCAL_PRINCIPAL, request, cancel, &mut |event| queue.add(event)).await;
+                let ran = self.sessions.execute(request, cancel, &mut |event| queue.add(event)).await;
                 queue.close();
                 ran
             },
             self.send_events(id, &queue),
         );
         let report = report?;
-        for image in &report.images {
+        for image in &report.run.images {
             let json = json!({"event": "figure", "mime": image.mime, "name": image.name});
             self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
         }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
-use brumate_engine_api::{Image, MessagePipes, Mount, ServerTarget};
-use brumate_session::{ScriptRequest, imports_of};
+use brumate_engine_api::{ExecuteMode, Image, MessagePipes, Mount, ServerTarget};
+use brumate_session::{Request, imports_of};
 
 use super::local_files::LocalFiles;
 use super::watch::{Stamp, stamp};
@@ -100,13 +100,14 @@ impl ServerProgram {
     /// # Errors
     ///
     /// The file, or a module beside it, cannot be read.
-    pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<(ScriptRequest, LocalFiles)> {
+    pub(super) fn request(&self, pipes: MessagePipes) -> anyhow::Result<(Request, LocalFiles)> {
         let SourceFile { code, name, is_bytes } = read_file(&self.file)?;
         let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
         let files = std::iter::once(&self.file).chain(&local.originals).cloned().collect();
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
-        let mut request = ScriptRequest::new(code, name);
+        let mut request = Request::script(code, name);
         request.source_bytes = is_bytes;
+        request.mode = ExecuteMode::Server;
         request.messages = Some(pipes);
         request.argv.extend(self.arguments.iter().cloned());
         request.env = self.env.clone();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use brumate_engine_api::Mount;
-use brumate_session::{ScriptEnd, ScriptRequest};
+use brumate_session::{Request, ScriptEnd};
 use tempfile::TempDir;
 
 use self::copy::copy_of;
@@ -76,7 +76,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &TestArgs) -> anyhow::Re
 
 /// The tests of a project, and the directories of the host that last as long as they run.
 struct Tests {
-    request: ScriptRequest,
+    request: Request,
     wanted: Wanted,
     results: Option<Results>,
     _copies: Vec<TempDir>,
@@ -103,7 +103,7 @@ impl Tests {
         if let Some(mount) = mounts.iter().find(|mount| is_taken(&mount.guest)) {
             bail!("`--mount`: {} belongs to the project; choose another path, such as /data", mount.guest);
         }
-        let mut request = ScriptRequest::module("pytest");
+        let mut request = Request::module("pytest");
         request.directory = PROJECT.to_owned();
         request.states_requirements = wanted.is_stated;
         let mut copies = Vec::new();
