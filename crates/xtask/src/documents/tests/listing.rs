@@ -74,6 +74,14 @@ fn ignored_tests_count_in_the_long_tier_alone() {
 }
 
 #[test]
+fn the_modules_of_the_long_tier_are_part_of_no_name() {
+    let mut tests = all();
+    tests[3] = ("all", "test", "mcp::session_cases::long_tier::restart", true);
+    assert_eq!(faults("`session_cases.py`: `restart`, long tier", &tests), [""; 0]);
+    assert_eq!(faults("`session_cases.py`: `restart`", &tests).len(), 2);
+}
+
+#[test]
 fn a_list_of_nothing_is_refused() {
     assert!(Listing::read(r#"{"rust-suites": {}}"#).is_err());
     assert!(Listing::read("nothing").is_err());
