@@ -65,7 +65,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Layer`] when the wheel cannot be mounted, and those of [`Engine::machine`].
+    /// [`EngineError::Layer`] when the wheel cannot be mounted, and the errors of [`Engine::machine`].
     async fn bytecode(&self, _layer: &Layer) -> Result<Vec<u8>, EngineError> {
         Err(EngineError::Unavailable("this engine makes no bytecode".to_owned()))
     }
@@ -83,7 +83,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Engine::machine`].
+    /// The errors of [`Engine::machine`].
     async fn session(&self, spec: MachineSpec) -> Result<Box<dyn Session>, EngineError>;
 
     /// Resumes the session that is hibernated in the file `path`, which stays. `spec.image` is ignored: a session resumes from the image
@@ -92,7 +92,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// [`EngineError::Outdated`] when what it began with cannot be had any more, [`EngineError::Image`] when the file is damaged,
-    /// [`EngineError::Io`] when it cannot be read; those of [`Engine::machine`].
+    /// [`EngineError::Io`] when it cannot be read; the errors of [`Engine::machine`].
     async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<Box<dyn Session>, EngineError>;
 
     /// Checks whether [`Engine::resume`] would find what the session in the file `path` began with, with this
@@ -110,7 +110,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Outdated`] when its files cannot be read either; those of [`Engine::resume`].
+    /// [`EngineError::Outdated`] when its files cannot be read either; the errors of [`Engine::resume`].
     async fn recover(&self, _path: &Path, _spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
         Err(EngineError::Unavailable("this engine recovers no files".to_owned()))
     }

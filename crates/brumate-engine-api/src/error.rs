@@ -153,12 +153,13 @@ pub enum EngineError {
     Unavailable(String),
 }
 
-/// Most names in one message.
-const MAX_NAMES: usize = 5;
+/// Most wheels that one message names.
+const MAX_NAMED_LAYERS: usize = 5;
 
+/// Names the first wheels, and counts the others.
 fn names(layers: &[LayerId]) -> String {
-    let named: Vec<&str> = layers.iter().take(MAX_NAMES).map(|layer| &layer.name[..]).collect();
-    match layers.len().saturating_sub(MAX_NAMES) {
+    let named: Vec<&str> = layers.iter().take(MAX_NAMED_LAYERS).map(|layer| &layer.name[..]).collect();
+    match layers.len().saturating_sub(MAX_NAMED_LAYERS) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }

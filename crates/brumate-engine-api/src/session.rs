@@ -29,7 +29,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::execute`].
+    /// The errors of [`Session::execute`].
     async fn execute_and_list(
         &self,
         request: Execute,
@@ -51,7 +51,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Layer`] when one cannot be mounted, and those of [`Session::execute`].
+    /// [`EngineError::Layer`] when one cannot be mounted, and the errors of [`Session::execute`].
     async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError>;
 
     /// Lists the layers that are mounted at present; waits for nothing.
@@ -61,7 +61,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     ///
     /// # Errors
     ///
-    /// When there is no process left; those of [`Session::execute`].
+    /// When there is no process left; the errors of [`Session::execute`].
     async fn fork(&self) -> Result<Box<dyn Session>, EngineError>;
 
     /// Writes the session to the file `path`, which appears whole and durable or not at all; returns its size in bytes.
@@ -70,7 +70,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     /// # Errors
     ///
     /// [`EngineError::Image`] when it holds something that cannot be kept, [`EngineError::Io`] when the disk refuses;
-    /// those of [`Session::execute`].
+    /// the errors of [`Session::execute`].
     async fn hibernate(&self, path: &Path) -> Result<u64, EngineError>;
 
     /// Makes the session survive the end of its server. When the server vanishes, however it ends, the last acknowledged state,
@@ -80,7 +80,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     /// # Errors
     ///
     /// [`EngineError::Io`] when the disk refuses, [`EngineError::Image`] when another session still has its crash snapshot there;
-    /// those of [`Session::execute`].
+    /// the errors of [`Session::execute`].
     async fn enable_crash_recovery(&self, path: &Path) -> Result<(), EngineError>;
 
     /// Makes a handle that stops the cell that runs at present. It is good for one cell: a roll-back replaces the machine.
@@ -96,7 +96,7 @@ pub trait SessionTransaction: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::execute`].
+    /// The errors of [`Session::execute`].
     async fn begin(&self) -> Result<(), EngineError>;
 
     /// Ends a transaction: what was done counts. Without one it does nothing.
@@ -123,14 +123,14 @@ pub trait SessionFiles: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::execute`]; [`EngineError::Unavailable`] when this engine has no access to files.
+    /// The errors of [`Session::execute`]; [`EngineError::Unavailable`] when this engine has no access to files.
     async fn list_files(&self, directory: &str) -> Result<Vec<FileInfo>, EngineError>;
 
     /// Reads at most `length` bytes of a file from `offset` on. An engine may give less; it gives nothing at the end only.
     ///
     /// # Errors
     ///
-    /// [`EngineError::File`], and those of [`SessionFiles::list_files`].
+    /// [`EngineError::File`], and the errors of [`SessionFiles::list_files`].
     async fn read_file(&self, path: &str, offset: u64, length: u64) -> Result<FileChunk, EngineError>;
 
     /// Writes `bytes` at `offset`, and makes the file and the directories above it when they are missing. `truncate` ends

@@ -1,5 +1,7 @@
 //! Results of runs.
 
+use std::borrow::Cow;
+
 use brumate_engine_api::{Ended, ExitReason, Limits, Outcome, ReturnValue, StopReason};
 use serde::Serialize;
 use serde::de::IgnoredAny;
@@ -55,7 +57,7 @@ pub struct Report {
     pub traceback: Vec<String>,
     /// Limit or cancellation that ended the code.
     pub stopped: Option<StopReason>,
-    /// Pictures to show, not validated, the earliest first. Those of a run: at most [`MAX_RUN_FIGURES`](crate::MAX_RUN_FIGURES),
+    /// Pictures to show, not validated, the earliest first. A run has at most [`MAX_RUN_FIGURES`](crate::MAX_RUN_FIGURES),
     /// with [`MAX_RUN_FIGURE_BYTES`](crate::MAX_RUN_FIGURE_BYTES) in total.
     pub images: Vec<ShownImage>,
 }
@@ -105,23 +107,28 @@ impl Report {
 
     /// Returns the traceback and the reason why the code ended, if the traceback does not have it; `None` for code
     /// that ran to its end.
-    pub fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<Cow<'_, str>> {
         let error = self.error.as_ref()?;
+        if self.traceback.is_empty() {
+            return Some(Cow::Borrowed(error));
+        }
         let traceback = self.traceback.join("\n");
         // The last line of the traceback has the error, unless a limit adds to it.
-        Some(match traceback.is_empty() {
-            true => error.clone(),
-            false if traceback.ends_with(error) || self.traceback.contains(error) => traceback,
+        Some(Cow::Owned(match traceback.ends_with(error) || self.traceback.contains(error) {
+            true => traceback,
             false => format!("{traceback}\n{error}"),
-        })
+        }))
     }
 
     /// Returns the value of the last expression, or its text as a string if it has no JSON; `None` after an error.
-    pub fn shown_value(&self) -> Option<ReturnValue> {
+    pub fn shown_value(&self) -> Option<Cow<'_, ReturnValue>> {
         let shown =
             |text: &String| ReturnValue { json: serde_json::Value::from(text.as_str()).to_string(), is_str: true };
-        let value = self.value.clone().or_else(|| self.result.as_ref().map(shown));
-        value.filter(|_| self.error.is_none())
+        match (&self.error, &self.value) {
+            (Some(_), _) => None,
+            (None, Some(value)) => Some(Cow::Borrowed(value)),
+            (None, None) => self.result.as_ref().map(shown).map(Cow::Owned),
+        }
     }
 
     /// Makes the report of a run.

@@ -95,7 +95,7 @@ pub struct Request {
     pub directory: String,
     /// Standard input; `None` means empty.
     pub stdin: Option<OwnedFd>,
-    /// Host directories that a program may use. Other code has those of its principal.
+    /// Host directories that a program may use. Other code uses the directories of its principal.
     pub mounts: Vec<Mount>,
     /// Whether each character of `code` stands for a byte of a file. Python then finds out how the file is encoded.
     pub source_bytes: bool,
@@ -103,7 +103,7 @@ pub struct Request {
     pub local: LocalModules,
     /// Modules that the program cannot import, with the reasons; an error about one of them gets its reason as a note.
     pub absent_modules: BTreeMap<String, String>,
-    /// Requirements of this program, besides those of every run.
+    /// Requirements of this program, added to the requirements of every run.
     pub requirements: Vec<String>,
     /// Whether the program belongs to a project that states its requirements; see [`Execute::states_requirements`].
     pub states_requirements: bool,

@@ -280,7 +280,7 @@ pub(crate) struct Job {
     pub(crate) execute: Execute,
     /// Top-level modules that an image may be built of.
     pub(crate) imports: BTreeSet<String>,
-    /// Requirements besides those of every run.
+    /// Requirements that are added to the requirements of every run.
     pub(crate) requirements: Vec<String>,
     pub(crate) inference: Inference,
     pub(crate) input: InputForwarder,

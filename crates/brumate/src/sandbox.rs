@@ -95,7 +95,8 @@ pub(crate) async fn warm_dependencies(
     }
     let image = own_image(dependencies, &installation);
     // A package whose import fails here is still installed.
-    match sandbox.engine.sandbox().await?.warm(&image).await {
+    let built = async { sandbox.engine.sandbox().await?.warm(&image).await };
+    match built.await {
         Ok(()) => sandbox.runner.set_own_image(image),
         Err(error) => tracing::warn!(%error, "no image was built of the packages of --deps"),
     }

@@ -30,7 +30,7 @@ impl Sandbox {
     /// left out.
     ///
     /// # Errors
-    /// [`EngineError::Layer`] when the wheel cannot be mounted, or compiling it takes too long; those of [`Sandbox::machine`].
+    /// [`EngineError::Layer`] when the wheel cannot be mounted, or compiling it takes too long; the errors of [`Sandbox::machine`].
     pub async fn bytecode(&self, layer: &Layer) -> Result<Vec<u8>, EngineError> {
         let limits = Limits { wall: TIME, cpu: TIME, file_bytes: 2 * MAX_BYTECODE, ..Limits::default() };
         let alone = Layer { bytecode: None, ..layer.clone() };

@@ -240,7 +240,7 @@ impl Compilers {
     /// waits.
     ///
     /// # Errors
-    /// Those of [`Compilers::bundled`].
+    /// The errors of [`Compilers::bundled`].
     pub(crate) async fn on_demand(&self, bytes: &[u8], name: &str, urgency: Urgency) -> Result<Arc<File>, EngineError> {
         let shown = self.progress.as_ref().filter(|_| urgency == Urgency::Needed);
         report_to(shown, 0, 1, name);

@@ -39,7 +39,7 @@ impl Session {
     ///
     /// # Errors
     /// [`EngineError::Image`] if another session has its crash snapshot there and still runs, [`EngineError::Io`] if the files
-    /// cannot be made, those of [`Session::execute`](crate::api::Session::execute) if the machine has ended.
+    /// cannot be made, the errors of [`Session::execute`](crate::api::Session::execute) if the machine has ended.
     pub async fn enable_crash_recovery(&self, path: &Path) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         if state.crash_snapshot.as_ref().is_some_and(|files| files.path == path) {

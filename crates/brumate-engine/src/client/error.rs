@@ -1,4 +1,4 @@
-//! Errors between the server and a machine, as those of the interface.
+//! Converts errors of the server's own parts to [`EngineError`], and bounds texts of jailed processes.
 
 use std::time::Duration;
 

@@ -75,7 +75,7 @@ impl Sandbox {
     /// # Errors
     /// [`EngineError::MissingLayers`] if one of these is missing; [`EngineError::Outdated`] if the image that it began with is not
     /// available; [`EngineError::Image`] if the file is damaged, or of a session that still runs; [`EngineError::Io`] if it cannot
-    /// be read; those of [`Sandbox::machine`].
+    /// be read; the errors of [`Sandbox::machine`].
     pub async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<ResumedMachine, EngineError> {
         crash_snapshot::adopt(path).await?;
         let path = path.to_owned();
@@ -146,7 +146,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`EngineError::Outdated`] if its files cannot be read either, [`EngineError::Image`] if the file is damaged, [`EngineError::Io`]
-    /// if it cannot be read; those of [`Sandbox::machine`].
+    /// if it cannot be read; the errors of [`Sandbox::machine`].
     pub async fn recover(&self, path: &Path, spec: MachineSpec) -> Result<Session, EngineError> {
         crash_snapshot::adopt(path).await?;
         let (_, file) = open(path.to_owned()).await?;
@@ -161,7 +161,7 @@ impl Sandbox {
     /// granted.
     ///
     /// # Errors
-    /// Those of [`Sandbox::resume`].
+    /// The errors of [`Sandbox::resume`].
     pub async fn resume_session(&self, path: &Path, spec: MachineSpec) -> Result<(Session, Vec<String>), EngineError> {
         let ResumedMachine { machine, revoked } = self.resume(path, spec).await?;
         Ok((Session::new(machine), revoked))

@@ -99,7 +99,7 @@ impl Session {
     /// As [`Machine::mount`]; the checkpoint is updated with these layers, as after a cell.
     ///
     /// # Errors
-    /// Those of [`Machine::mount`], or of [`Session::execute`](crate::api::Session::execute) when the machine has ended.
+    /// The errors of [`Machine::mount`], or of [`Session::execute`](crate::api::Session::execute) when the machine has ended.
     pub async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.mount(layers).await;
@@ -109,7 +109,7 @@ impl Session {
     /// As [`Machine::unmount`], while no cell runs.
     ///
     /// # Errors
-    /// Those of [`Session::execute`](crate::api::Session::execute).
+    /// The errors of [`Session::execute`](crate::api::Session::execute).
     pub async fn unmount(&self, packages: &[String]) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.unmount(packages).await;

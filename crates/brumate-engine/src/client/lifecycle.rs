@@ -40,7 +40,7 @@ impl Machine {
     /// with the same limits, directories and crash snapshot, and without standard input.
     ///
     /// # Errors
-    /// Those of [`Machine::start`].
+    /// The errors of [`Machine::start`].
     pub(super) async fn replacement(
         &self,
         crash_snapshot: Option<&CrashSnapshotFiles>,
@@ -71,7 +71,7 @@ impl Machine {
     /// the session is `idle`, the two share as much memory as possible.
     ///
     /// # Errors
-    /// Those of [`Machine::fork`].
+    /// The errors of [`Machine::fork`].
     pub(super) async fn checkpoint(&mut self, idle: bool) -> Result<PausedMachine, EngineError> {
         self.fork_as(true, idle).await
     }

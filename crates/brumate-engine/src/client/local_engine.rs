@@ -39,7 +39,7 @@ impl LocalEngine {
     /// Returns the sandbox. Starts it if necessary.
     ///
     /// # Errors
-    /// Those of [`Sandbox::start`].
+    /// The errors of [`Sandbox::start`].
     pub async fn sandbox(&self) -> Result<&Sandbox, EngineError> {
         self.sandbox.get_or_try_init(|| Sandbox::start(self.config.clone())).await
     }
@@ -52,7 +52,7 @@ impl LocalEngine {
     /// Compiles `wheels` and builds an image ahead of runs. Work that runs wait for has priority.
     ///
     /// # Errors
-    /// Those of [`Sandbox::start`], [`Sandbox::prepare_ahead`] and [`Sandbox::prewarm`].
+    /// The errors of [`Sandbox::start`], [`Sandbox::prepare_ahead`] and [`Sandbox::prewarm`].
     pub async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
         let sandbox = self.sandbox().await?;
         sandbox.prepare_ahead(wheels).await?;
@@ -82,13 +82,13 @@ impl Engine for LocalEngine {
 
     async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError> {
         let sandbox = self.sandbox().await?.clone();
-        let wheels = wheels.to_vec();
+        let (wheels, name) = (wheels.to_vec(), wheels.join(", "));
         // A task of its own: a cancelled caller must not abort the compilation.
         let preparing = tokio::spawn(async move {
             let names: Vec<&str> = wheels.iter().map(String::as_str).collect();
             sandbox.prepare(&names).await
         });
-        preparing.await.unwrap_or_else(|error| Err(EngineError::Unavailable(error.to_string())))
+        preparing.await.unwrap_or_else(|error| Err(EngineError::Compile { name, reason: error.to_string() }))
     }
 
     async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {

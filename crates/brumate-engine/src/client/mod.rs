@@ -250,7 +250,7 @@ impl Sandbox {
     /// As [`Sandbox::warm`], before a run needs it: work that runs wait for goes first.
     ///
     /// # Errors
-    /// Those of [`Sandbox::warm`].
+    /// The errors of [`Sandbox::warm`].
     pub async fn prewarm(&self, image: &Image) -> Result<(), EngineError> {
         self.shared.compilers.until_free().await;
         self.warm_as(image, Urgency::Ahead).await

@@ -397,7 +397,7 @@ impl Sandbox {
     /// Makes a new session.
     ///
     /// # Errors
-    /// Those of [`Sandbox::machine`].
+    /// The errors of [`Sandbox::machine`].
     pub async fn session(&self, spec: MachineSpec) -> Result<Session, EngineError> {
         // Input that was read cannot be provided again.
         let fresh = spec.stdin.is_none() && spec.messages.is_none();

@@ -11,7 +11,7 @@ impl Session {
     /// As [`Machine::remove_tree`], while no cell runs.
     ///
     /// # Errors
-    /// Those of [`Machine::remove_tree`] and [`Session::analyze`].
+    /// The errors of [`Machine::remove_tree`] and [`Session::analyze`].
     pub async fn remove_tree(&self, directory: &str) -> Result<(), EngineError> {
         let mut state = self.ready().await?;
         let result = state.machine.remove_tree(directory).await;

@@ -1,8 +1,8 @@
 //! Transactions of sessions: changes that the caller commits or rolls back.
 //!
 //! The caller may have to store the results of a cell before it commits, and storing may fail. Between
-//! [`SessionTransaction::begin`] and [`SessionTransaction::commit`] the checkpoint keeps the state from before the transaction;
-//! [`SessionTransaction::roll_back`] restores it.
+//! [`SessionTransaction::begin`] and [`SessionTransaction::commit`] the checkpoint keeps the state from before the
+//! transaction; [`SessionTransaction::roll_back`] restores it.
 
 use async_trait::async_trait;
 

@@ -157,8 +157,8 @@ impl Sessions {
         let receivers = CellReceivers { collector: &mut collector, events, input };
         permit.start(limits.cpu);
         Phases::start(phases.as_ref());
-        let ended = self.run((&**slot, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers).await;
-        let (ended, missing) = ended;
+        let running = self.run((&**slot, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers);
+        let (ended, missing) = running.await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
                 permit.record_cpu(outcome.cpu);

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brumate_engine::client::Sandbox as Engine;
 use brumate_engine_api::{COMMAND_NAME, Image, StreamName};
 use brumate_session::explain::join_paths;
 use brumate_session::{CancellationToken, CopyReport, NewFiles, Request, RunEvent, ScriptEnd, ScriptReport};
@@ -101,7 +100,7 @@ pub(super) async fn perform(sandbox: &Sandbox, settings: &Settings, request: Req
         other => bail!("unknown end of the script: {other:?}"),
     }
     let image = sandbox.runner.image_to_build();
-    if image.is_some() || sandbox.engine.started().is_some_and(Engine::uses_baseline_code) {
+    if image.is_some() || sandbox.engine.started().is_some_and(|engine| engine.uses_baseline_code()) {
         prepare_in_background(image.as_ref(), settings);
     }
     Signals::listen()?.guard(&cancel, sandbox.runner.settle(&cancel)).await;

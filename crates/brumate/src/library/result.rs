@@ -1,5 +1,7 @@
 //! The result of a run.
 
+use std::borrow::Cow;
+
 use brumate_engine_api::{self as api, ReturnValue, StreamName};
 use brumate_session::sessions::{CellReport, SessionFile};
 use brumate_session::{Report, strict_json};
@@ -121,7 +123,7 @@ impl RunResult {
     fn with_report(self, report: Report) -> Self {
         RunResult {
             success: report.is_success(),
-            error: report.failure(),
+            error: report.failure().map(Cow::into_owned),
             text: report.result.or_else(|| report.value.as_ref().map(ReturnValue::text)),
             json: report.value.map(|value| value.json),
             stopped: report.stopped.map(StopReason::from),
