@@ -91,7 +91,8 @@ impl Handler {
         context.enter_task(handle.clone());
         task.run(async move {
             let outcome = run(&context, work).await;
-            if matches!(outcome, RunOutcome::Cancelled) && handle.is_cancelled_by_client() {
+            // A handler that watches its cancellation may return before it is dropped. The end is the same.
+            if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
                 return TaskOutcome::Cancelled(None);
             }
             match handler.outcome(&served, outcome, "") {
