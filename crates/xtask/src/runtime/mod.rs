@@ -3,7 +3,6 @@
 mod bundle;
 mod lock;
 mod lock_file;
-mod marker;
 mod pyc;
 mod verify;
 mod wheel;

@@ -1,8 +1,9 @@
 //! Wheels: file name, metadata, record, top-level modules.
 
-use super::{bundle, marker, pyc};
+use super::{bundle, pyc};
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
+use brumate_packages::{MarkerEnvironment, Requirement};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -131,17 +132,11 @@ impl Wheel {
     pub(crate) fn requires(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for requirement in self.headers("Requires-Dist") {
-            let (requirement, wanted) = match requirement.split_once(';') {
-                Some((requirement, marker)) => (requirement, marker::holds(marker)?),
-                None => (requirement, true),
-            };
-            let end = requirement
-                .find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c))
-                .unwrap_or(requirement.len());
-            let name = normalized(&requirement[..end]);
+            let requirement: Requirement = requirement.parse()?;
+            let name = requirement.name.as_str();
             let left_out = LEFT_OUT.iter().any(|(by, project, _)| self.header("Name") == Some(by) && name == *project);
-            if wanted && !left_out {
-                names.insert(name);
+            if requirement.applies_in(&MarkerEnvironment::default()) && !left_out {
+                names.insert(name.to_owned());
             }
         }
         Ok(names.into_iter().collect())

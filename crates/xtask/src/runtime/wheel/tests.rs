@@ -80,6 +80,50 @@ fn names_and_requirements_come_from_files_and_metadata() {
     assert_eq!(wheel.header("license"), Some("a text\nthat goes on"));
 }
 
+/// Returns what a wheel requires whose one requirement has the marker.
+fn required_if(marker: &str) -> Result<Vec<String>> {
+    let mut members = sound();
+    let metadata = format!("Name: Demo.Package\nVersion: 1.0\nRequires-Dist: other ; {marker}\n");
+    members[8].1 = &metadata;
+    wheel_with(&members, "").requires()
+}
+
+#[test]
+fn markers_seen_in_wheels_decide_what_is_required() {
+    for (marker, expected) in [
+        ("sys_platform == \"emscripten\"", true),
+        ("sys_platform == \"win32\"", false),
+        ("python_version >= '3.14'", true),
+        ("python_version < \"3.14\"", false),
+        ("python_version > '3.9'", true),
+        ("python_version >= '3.14rc1'", true),
+        ("python_version ~= '3.9'", true),
+        ("python_full_version >= '3.14.2' and python_full_version < '3.15'", true),
+        ("extra == 'test'", false),
+        ("(os_name == 'nt' or sys_platform != 'win32') and extra != 'test'", true),
+        ("'linux' in sys_platform", false),
+        ("platform_machine not in 'x86_64 aarch64'", true),
+    ] {
+        let names = required_if(marker).expect(marker);
+        assert_eq!(names, if expected { vec!["other"] } else { vec![] }, "{marker}");
+    }
+}
+
+#[test]
+fn a_marker_that_is_not_understood_is_an_error() {
+    for marker in [
+        "",
+        "python_version",
+        "python_version >=",
+        "colour == 'red'",
+        "os_name == 'posix' junk",
+        "(os_name == 'posix'",
+        "os_name === 'posix",
+    ] {
+        assert!(required_if(marker).is_err(), "{marker}");
+    }
+}
+
 #[test]
 fn declared_import_names_are_preferred() {
     let mut members = sound();
