@@ -3,8 +3,9 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -36,7 +37,7 @@ impl Channel {
 
     /// The socket.
     pub(crate) fn socket(&self) -> Arc<OwnedFd> {
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.socket.lock().clone()
     }
 
     /// Whether something has come that was not received yet, or the peer is gone.
@@ -48,7 +49,7 @@ impl Channel {
 
     /// Closes the socket and goes on with another: what a fork does with its zygote's connection.
     pub(crate) fn replace(&self, socket: OwnedFd) {
-        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(socket);
+        *self.socket.lock() = Arc::new(socket);
     }
 
     /// Sends one message.
@@ -71,7 +72,7 @@ impl Channel {
     }
 
     fn held(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     fn hold<T: Serialize>(&self, message: &T) -> Result<(), WireError> {

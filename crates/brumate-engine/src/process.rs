@@ -13,7 +13,7 @@ use rustix::process::Pid;
 /// The kernel's: `EAGAIN`, `ENOMEM`.
 pub(crate) fn fork() -> Result<Option<Pid>, rustix::io::Errno> {
     // SAFETY: this process is single-threaded (a zygote's engine compiles nothing and starts no thread), so the child has
-    // every lock in a consistent state and may go on running ordinary code.
+    // every lock, and parking_lot's queues of waiting threads, in a consistent state and may go on running ordinary code.
     let pid = unsafe { libc::fork() };
     match pid {
         0 => Ok(None),

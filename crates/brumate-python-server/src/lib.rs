@@ -18,7 +18,6 @@ mod machine;
 mod reports;
 mod start;
 pub mod stdio;
-mod sync;
 
 pub use announcement::{Announcement, AnnouncementError};
 pub use backoff::{CRASH_WINDOW, FIRST_RESTART_DELAY, MAX_FAILED_STARTS, MAX_RESTART_DELAY};

@@ -1,8 +1,8 @@
 //! Reports of machines that have ended, for the log and for clients. Their texts are guests', so they are cut and counted.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::machine::MachineEnd;
@@ -50,7 +50,7 @@ impl ReportLog {
 
     /// Returns whether a report of this length may be written, and how many were left out in the window before.
     fn admit(&self, length: usize) -> (bool, usize) {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         let over = window.as_ref().is_none_or(|window| window.begun.elapsed() >= REPORT_WINDOW);
         let before = if over { window.take() } else { None };
         let left_out = before.map_or(0, |before| before.left_out);

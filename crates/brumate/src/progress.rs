@@ -1,11 +1,12 @@
 //! Progress of compilation and packages on a terminal, in one line that is overwritten and finally removed.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use brumate_engine::client::Progress;
 use brumate_session::packages::PackageEvent;
+use parking_lot::Mutex;
 
 use crate::guest_text::quoted;
 
@@ -28,13 +29,13 @@ pub(crate) fn one_message() -> Arc<dyn Fn(Progress) + Send + Sync> {
     let modules = Arc::new(Mutex::new((0, 0)));
     let begun = Once::new();
     Arc::new(move |progress| {
-        *modules.lock().unwrap_or_else(PoisonError::into_inner) = (progress.done, progress.total);
+        *modules.lock() = (progress.done, progress.total);
         let modules = Arc::clone(&modules);
         begun.call_once(|| {
             // The thread is detached, and ends soon. If it cannot be started, only the message is missing.
             let _ = std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
                 std::thread::sleep(MESSAGE_DELAY);
-                let (done, total) = *modules.lock().unwrap_or_else(PoisonError::into_inner);
+                let (done, total) = *modules.lock();
                 if done < total {
                     // The reader may be gone.
                     let _ = writeln!(std::io::stderr().lock(), "{}", compiling(done, total, MESSAGE_DELAY));

@@ -231,7 +231,9 @@ fn complete_prefix(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -242,7 +244,7 @@ mod tests {
         output.begin(
             Box::new(move |event| {
                 if let Event::Stream { text, .. } = event {
-                    copy.lock().unwrap().push_str(&text);
+                    copy.lock().push_str(&text);
                 }
             }),
             limit,
@@ -251,7 +253,7 @@ mod tests {
             output.write(StreamName::Stdout, bytes);
         }
         let dropped = output.end();
-        let text = text.lock().unwrap().clone();
+        let text = text.lock().clone();
         (text, dropped)
     }
 
@@ -280,12 +282,12 @@ mod tests {
         let frames = Arc::new(Mutex::new(Vec::new()));
         let copy = frames.clone();
         let mut output = GuestOutput::new();
-        output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
+        output.begin(Box::new(move |event| copy.lock().push(event)), 5);
         output.write_frames(b"{\"Stream\":{\"name\":\"stdout\",\"text\":\"forged\"}}\nnonsense\n");
         output.write_frames(b"{\"DisplayData\":{\"data\":{\"text/plain\":\"12345678\"}}}\n");
         assert_eq!(output.end(), 3);
         let data = [("text/plain".to_owned(), "12345".to_owned())].into();
-        assert_eq!(*frames.lock().unwrap(), [Event::OutputDropped { bytes: 3 }, Event::DisplayData { data }]);
+        assert_eq!(*frames.lock(), [Event::OutputDropped { bytes: 3 }, Event::DisplayData { data }]);
     }
 
     #[test]
@@ -296,7 +298,7 @@ mod tests {
         output.begin(
             Box::new(move |event| {
                 if let Event::OutputDropped { bytes } = event {
-                    copy.lock().unwrap().push(bytes);
+                    copy.lock().push(bytes);
                 }
             }),
             10,
@@ -307,7 +309,7 @@ mod tests {
         }
         let dropped = output.end();
         assert_eq!(dropped, WRITES * 100 - 10);
-        let reports = reports.lock().unwrap();
+        let reports = reports.lock();
         assert_eq!(reports[0], 90);
         assert!(reports.is_sorted() && reports.len() < 150, "{reports:?}");
         let last = reports[reports.len() - 1];
@@ -319,14 +321,14 @@ mod tests {
         let frames = Arc::new(Mutex::new(Vec::new()));
         let copy = frames.clone();
         let mut output = GuestOutput::new();
-        output.begin(Box::new(move |event| copy.lock().unwrap().push(event)), 5);
+        output.begin(Box::new(move |event| copy.lock().push(event)), 5);
         let bundle = |count: usize| {
             let data: crate::api::MimeBundle = (0..count).map(|number| (number.to_string(), String::new())).collect();
             serde_json::to_vec(&Event::DisplayData { data }).unwrap()
         };
         output.write_frames(&[&bundle(crate::api::MAX_MIME_TYPES + 1), &b"\n"[..]].concat());
-        assert!(frames.lock().unwrap().is_empty());
+        assert!(frames.lock().is_empty());
         output.write_frames(&[&bundle(crate::api::MAX_MIME_TYPES), &b"\n"[..]].concat());
-        assert_eq!(frames.lock().unwrap().len(), 1);
+        assert_eq!(frames.lock().len(), 1);
     }
 }

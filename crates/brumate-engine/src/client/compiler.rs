@@ -10,9 +10,10 @@
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::channel::pair;
@@ -223,7 +224,7 @@ impl Compilers {
         };
         let mut output = File::from(memory_file("module")?);
         process.compile(&CompileOrder { kind, trust: Trust::Bundle, tier, bytes }, &output, name).await?;
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((urgency, process));
+        self.idle.lock().push((urgency, process));
         if let Some(unoptimized) = baseline {
             let file = self.store(&compile::baseline_key(&key), &mut output).await?;
             unoptimized.add(key);
@@ -317,11 +318,11 @@ impl Compilers {
 
     /// Ends the idle compilers.
     pub(crate) fn rest(&self) {
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
+        self.idle.lock().clear();
     }
 
     fn take_idle(&self, urgency: Urgency) -> Option<Process> {
-        let mut idle = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let found = idle.iter().position(|(of, _)| *of == urgency)?;
         Some(idle.swap_remove(found).1)
     }

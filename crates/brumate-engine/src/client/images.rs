@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use sha2::{Digest, Sha256};
 
@@ -72,7 +73,7 @@ impl Images {
     /// Returns the image if it is there and complete. Reads all of it the first time.
     pub(crate) fn get(&self, image: &Image) -> Option<Verified> {
         let key = key(image);
-        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verified = self.verified.lock();
         if let Some(found) = verified.get(&key) {
             return Some(found.clone());
         }
@@ -96,7 +97,7 @@ impl Images {
     /// Returns the image with this id that this version can load, whichever version made it. Reads the headers of all
     /// images, and all of that one.
     pub(crate) fn find(&self, id: &[u8; 32]) -> Option<Verified> {
-        let mut known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.found.lock();
         if let Some(found) = known.get(id) {
             return Some(found.clone());
         }
@@ -136,7 +137,7 @@ impl Images {
     /// Removes an image's file. Processes that have mapped it keep it.
     pub(crate) fn remove(&self, image: &Image) {
         let key = key(image);
-        self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.verified.lock().remove(&key);
         let _ = rustix::fs::unlinkat(&self.directory, name(&key), AtFlags::empty());
     }
 

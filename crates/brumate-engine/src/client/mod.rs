@@ -48,8 +48,8 @@ mod zygote;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -114,7 +114,7 @@ pub(crate) struct SandboxShared {
     walls_reported: AtomicBool,
     oom_kills: OomKills,
     /// Zygotes by image. The first caller that needs one starts it, and the others wait.
-    pools: std::sync::Mutex<HashMap<PoolKey, Slot>>,
+    pools: parking_lot::Mutex<HashMap<PoolKey, Slot>>,
 }
 
 impl std::fmt::Debug for SandboxShared {
@@ -162,7 +162,7 @@ impl Sandbox {
             building: AtomicBool::new(false),
             walls_reported: AtomicBool::new(false),
             oom_kills: OomKills::of_this_process(),
-            pools: std::sync::Mutex::default(),
+            pools: parking_lot::Mutex::default(),
         };
         let sandbox = Sandbox { shared: Arc::new(shared) };
         if let Some(keys) = keys.filter(|_| config.tiers == Tiers::Background) {
@@ -262,7 +262,7 @@ impl Sandbox {
 
     /// Removes an image, and ends its zygote. Machines that are in use continue.
     pub async fn remove_image(&self, image: &Image) {
-        let slot = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner).remove(&(image.clone(), None));
+        let slot = self.shared.pools.lock().remove(&(image.clone(), None));
         if let Some(slot) = slot
             && let Some(pool) = slot.lock().await.take()
         {

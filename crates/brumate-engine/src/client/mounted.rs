@@ -1,9 +1,10 @@
 //! The wheels of a machine, and the plan for changing them.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::api::{
@@ -30,7 +31,7 @@ impl Mounted {
     }
 
     fn layers(&self) -> MutexGuard<'_, Vec<Layer>> {
-        self.0.layers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.layers.lock()
     }
 
     /// Marks that the crash snapshot names other layers as well.

@@ -5,8 +5,9 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::api::ExitReason;
 
@@ -51,7 +52,7 @@ impl OomKills {
 
     fn has_grown_at(&self, now: Instant) -> bool {
         let Some(count) = self.file.as_deref().and_then(count) else { return false };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if std::mem::replace(&mut seen.count, count) < count {
             seen.grown = Some(now);
         }

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::unassigned::UnassignedMachine;
 use super::zygote::Zygote;
@@ -71,13 +73,13 @@ impl Pool {
 
     /// Returns the time since a machine was taken last.
     pub(crate) fn unused_for(&self) -> Duration {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.used.lock().elapsed()
     }
 
     /// Ends the ready machines, and makes no others. Requested machines are forked as before.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.ready.lock().clear();
     }
 
     /// Returns a ready machine, or forks a new one.
@@ -85,7 +87,7 @@ impl Pool {
     /// # Errors
     /// When none can be forked.
     pub(crate) async fn take(self: &Arc<Self>) -> Result<UnassignedMachine, EngineError> {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
         let unassigned = self.take_any().await?;
         // All are forks of the same zygote, so one measurement is enough.
         self.footprint.get_or_init(|| unassigned.process.anonymous_bytes().unwrap_or(0));
@@ -94,7 +96,7 @@ impl Pool {
 
     async fn take_any(self: &Arc<Self>) -> Result<UnassignedMachine, EngineError> {
         loop {
-            let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let ready = self.ready.lock().pop_front();
             match ready {
                 Some(unassigned) if unassigned.is_alive() => {
                     self.refill();
@@ -123,7 +125,7 @@ impl Pool {
             tokio::time::sleep(REFILL_DELAY).await;
             while let Some(pool) = pool.upgrade() {
                 let missing = {
-                    let ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                    let ready = pool.ready.lock();
                     ready.len() < pool.target && !pool.is_retired() && pool.zygote.is_alive()
                 };
                 if !missing {
@@ -132,7 +134,7 @@ impl Pool {
                 }
                 match UnassignedMachine::fork(&pool.zygote).await {
                     Ok(unassigned) => {
-                        let mut ready = pool.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut ready = pool.ready.lock();
                         // Under the lock: a caller that retires the pool has cleared the list before, or clears it
                         // afterwards.
                         if !pool.is_retired() {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::compiler::Urgency;
@@ -16,7 +16,7 @@ use crate::api::{EngineError, Image};
 impl SandboxShared {
     /// Takes no more machines from `pool`. Machines that are in use continue.
     pub(super) async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
-        let slot = self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(image).cloned();
+        let slot = self.pools.lock().get(image).cloned();
         if let Some(slot) = slot {
             slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
         }
@@ -26,7 +26,7 @@ impl SandboxShared {
     /// ones have started.
     pub(super) async fn replace_zygotes(&self) {
         let slots: Vec<(PoolKey, Slot)> = {
-            let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            let pools = self.pools.lock();
             // The plain image is included: it has the modules that the driver loads.
             pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
         };
@@ -55,7 +55,7 @@ impl SandboxShared {
     /// As [`SandboxShared::pool`], also for images that other versions have made.
     pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, EngineError> {
         let slot = {
-            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pools = self.pools.lock();
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 // Entries without a zygote, which nobody uses at present.
                 pools.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|pool| pool.is_some()));

@@ -6,10 +6,11 @@
 //! is not updated until the caller commits.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::{MutexGuard, mpsc, watch};
 
 use super::Sandbox;
@@ -284,7 +285,7 @@ impl Session {
         let Ok(machine) = machine else { return false };
         // The crash snapshot may name the layers that the cell had installed.
         machine.mounted.mark_wide();
-        *self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner) = machine.interrupt_handle();
+        *self.interrupt_handle.lock() = machine.interrupt_handle();
         state.machine = machine;
         // Fork once to verify that the resumed machine responds.
         !matches!(state.checkpoint().await, Err(EngineError::MachineExited { .. }))
@@ -306,7 +307,7 @@ impl Session {
 
     /// Returns a handle that stops the current cell, or the next one: KeyboardInterrupt, then SIGKILL and a rollback.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        self.interrupt_handle.lock().unwrap_or_else(PoisonError::into_inner).present()
+        self.interrupt_handle.lock().present()
     }
 
     /// Starts the task that updates the checkpoint in the background, until the session has not been used for a while.

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
@@ -50,7 +50,7 @@ fn without_path(error: io::Error) -> io::Error {
 
 /// Returns whether this process has cleaned the directory before, and marks it as clean.
 fn is_clean(directory: &Path) -> bool {
-    let mut clean = CLEAN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut clean = CLEAN.lock();
     let clean = clean.get_or_insert_default();
     if clean.len() >= MAX_CLEAN {
         clean.clear();

@@ -5,8 +5,9 @@
 //! thing at a time.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// The places. Clones share them.
@@ -67,7 +68,7 @@ impl Turns {
 
 impl TurnQueue {
     fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn ask(self: &Arc<Self>, principal: &str, sender: oneshot::Sender<TurnGuard>) {
@@ -149,7 +150,7 @@ mod tests {
             let (turns, order) = (turns.clone(), order.clone());
             tasks.push(tokio::spawn(async move {
                 let place = turns.enter(principal).await;
-                order.lock().unwrap().push(principal);
+                order.lock().push(principal);
                 tokio::task::yield_now().await;
                 drop(place);
             }));
@@ -159,7 +160,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        Arc::into_inner(order).unwrap().into_inner().unwrap()
+        Arc::into_inner(order).unwrap().into_inner()
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! Modules whose baseline code is in use.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::wire::ModuleKey;
@@ -27,12 +27,12 @@ impl Unoptimized {
 
     /// Whether no baseline code is in use.
     pub(super) fn is_empty(&self) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.known.lock().is_empty()
     }
 
     /// Adds a module whose baseline code is used. It is sent once.
     pub(super) fn add(&self, key: ModuleKey) {
-        if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+        if self.known.lock().insert(key) {
             // The receiver ends with the sandbox.
             let _ = self.keys.try_send(key);
         }

@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::cache_dir::{CacheError, hex, lock, private_directory, publish};
@@ -41,7 +42,7 @@ impl ModuleCache {
 
     /// The compiled module of `key`, verified once in this process.
     pub(crate) fn get(&self, key: &ModuleKey) -> Option<Arc<File>> {
-        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verified = self.verified.lock();
         if let Some(file) = verified.get(key) {
             return Some(file.clone());
         }
@@ -62,7 +63,7 @@ impl ModuleCache {
 
     /// Removes the compiled module of `key`. Processes that have mapped it keep it.
     pub(crate) fn remove(&self, key: &ModuleKey) {
-        self.verified.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.verified.lock().remove(key);
         for name in self.names(key) {
             let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
         }
@@ -100,7 +101,7 @@ impl ModuleCache {
         let name = content_name(key, &mut reader).map_err(io)?;
         publish(file, &self.path.join(&name), &self.directory).map_err(io)?;
         let reader = Arc::new(reader);
-        self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert(*key, reader.clone());
+        self.verified.lock().insert(*key, reader.clone());
         Ok(reader)
     }
 

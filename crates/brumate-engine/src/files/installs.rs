@@ -1,8 +1,9 @@
 //! Installs during an execution: the layers from the server are mounted before the guest reads the answer.
 
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 use super::layers::{self, GivenLayer};
@@ -35,7 +36,7 @@ impl Installs {
     }
 
     fn output(&self) -> MutexGuard<'_, GuestOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.lock()
     }
 
     /// If the guest waits for packages, waits for the answer, interruptibly, and mounts or unmounts its layers. After

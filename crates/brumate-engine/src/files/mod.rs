@@ -6,7 +6,9 @@ pub(crate) mod layers;
 mod messages;
 mod streams;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 pub(crate) use granted::{Quota, join_host_directories, mount_host_directories};
 pub(crate) use installs::Installs;

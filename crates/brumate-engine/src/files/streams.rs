@@ -1,7 +1,9 @@
 //! Standard input, output and error, and the driver's event channel.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::api::{Event, StreamName};
 use crate::caps::output::{EventSink, GuestOutput, GuestRequest};
@@ -48,7 +50,7 @@ fn sinks(output: &Arc<Mutex<GuestOutput>>) -> [(i32, &'static [u8], Box<dyn Devi
     let stream = |stream: StreamName| {
         let output = output.clone();
         Box::new(Sink(move |bytes: &[u8]| {
-            output.lock().unwrap_or_else(PoisonError::into_inner).write(stream, bytes);
+            output.lock().write(stream, bytes);
             Ok(bytes.len())
         }))
     };
@@ -68,7 +70,7 @@ impl Events {
     }
 
     fn output(&self) -> MutexGuard<'_, GuestOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.lock()
     }
 }
 

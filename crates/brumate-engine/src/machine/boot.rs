@@ -1,8 +1,9 @@
 //! Boots an interpreter.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
 use super::non_memory_state::Globals;
@@ -201,14 +202,10 @@ fn capture(output: &Arc<Mutex<GuestOutput>>) -> impl Fn() -> String + use<> {
     let text = Arc::new(Mutex::new(String::new()));
     let copy = text.clone();
     let sink = Box::new(move |event| {
-        if let crate::api::Event::Stream { text, .. } = event
-            && let Ok(mut collected) = copy.lock()
-        {
-            collected.push_str(&text);
+        if let crate::api::Event::Stream { text, .. } = event {
+            copy.lock().push_str(&text);
         }
     });
-    if let Ok(mut output) = output.lock() {
-        output.begin(sink, BOOT_TEXT);
-    }
-    move || text.lock().map(|text| text.clone()).unwrap_or_default()
+    output.lock().begin(sink, BOOT_TEXT);
+    move || text.lock().clone()
 }

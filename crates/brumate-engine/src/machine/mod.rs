@@ -6,8 +6,9 @@ mod non_memory_state;
 mod python;
 mod restore;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use wasmtime::{AsContextMut, Func, Instance, Memory, Store, Val};
 
 pub(crate) use boot::Prelude;
@@ -127,7 +128,7 @@ impl Machine {
     }
 
     fn end_output(&self) {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).end();
+        self.output.lock().end();
     }
 
     /// Calls an exported C function of integers.

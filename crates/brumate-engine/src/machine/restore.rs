@@ -1,8 +1,9 @@
 //! Restores a machine from an image, and saves an image of a machine.
 
 use std::fs::File;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use wasmtime::{AsContextMut, Engine};
 
 use super::boot::instantiate;

@@ -1,7 +1,8 @@
 //! Tests with an interpreter in this process.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use wasmtime::{Engine, Module};
 
 use super::*;
@@ -91,19 +92,19 @@ impl MachineKit {
 fn run(machine: &mut Machine, code: &str) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let copy = text.clone();
-    machine.output().lock().unwrap().begin(
+    machine.output().lock().begin(
         Box::new(move |event| {
             if let Event::Stream { text, .. } = event {
-                copy.lock().unwrap().push_str(&text);
+                copy.lock().push_str(&text);
             }
         }),
         1 << 20,
     );
     let request = serde_json::json!({"code": code, "mode": "cell"}).to_string();
     let answer = machine.call_driver("execute", &request).unwrap();
-    machine.output().lock().unwrap().end();
+    machine.output().lock().end();
     assert!(answer.contains("Returned"), "{answer}");
-    std::mem::take(&mut text.lock().unwrap())
+    std::mem::take(&mut text.lock())
 }
 
 /// Runs on a thread with the stack a guest needs.

@@ -356,8 +356,8 @@ impl Worker {
         files::serve(&mut self.machine.host().vfs, request)
     }
 
-    fn lock_output(&self) -> std::sync::MutexGuard<'_, crate::caps::output::GuestOutput> {
-        self.machine.output().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock_output(&self) -> parking_lot::MutexGuard<'_, crate::caps::output::GuestOutput> {
+        self.machine.output().lock()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::token::{Identity, Tokens};
 use crate::oauth::sha256_hex;
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::HashMap;
@@ -10,8 +11,8 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 use zeroize::Zeroizing;
@@ -107,16 +108,16 @@ pub struct MemoryTokenStore {
 #[async_trait]
 impl TokenStore for MemoryTokenStore {
     async fn load(&self, server: &str) -> Result<Option<StoredTokens>, TokenStoreError> {
-        Ok(self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
+        Ok(self.kept.lock().get(server).cloned())
     }
 
     async fn save(&self, server: &str, stored: &StoredTokens) -> Result<(), TokenStoreError> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), stored.clone());
+        self.kept.lock().insert(server.to_owned(), stored.clone());
         Ok(())
     }
 
     async fn remove(&self, server: &str) -> Result<(), TokenStoreError> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        self.kept.lock().remove(server);
         Ok(())
     }
 

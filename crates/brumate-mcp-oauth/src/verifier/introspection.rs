@@ -6,12 +6,12 @@ use crate::access::Access;
 use crate::client::Secret;
 use crate::oauth::basic;
 use crate::outbound::{AddressPolicy, Outbound};
-use crate::sync::lock;
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -144,7 +144,7 @@ impl Introspection {
     pub async fn check_token(&self, token: &str) -> Result<Option<Access>, VerifyError> {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some(known) = lock(&self.cached).get(&key).filter(|known| known.until > Instant::now()) {
+        if let Some(known) = self.cached.lock().get(&key).filter(|known| known.until > Instant::now()) {
             return Ok(known.access.clone());
         }
         let access = {
@@ -152,7 +152,7 @@ impl Introspection {
             self.ask(token).await?
         };
         let time = if access.is_some() { self.cache_for } else { CACHE_INVALID_FOR.min(self.cache_for) };
-        let mut cached = lock(&self.cached);
+        let mut cached = self.cached.lock();
         if cached.len() >= MAX_CACHED {
             let now = Instant::now();
             cached.retain(|_, known| known.until > now);
@@ -212,7 +212,7 @@ mod tests {
         let noted = asked.clone();
         let answer = move |headers: http::HeaderMap, body: String| async move {
             let authorization = headers["authorization"].to_str().unwrap().to_owned();
-            lock(&noted).push((authorization, body.clone()));
+            noted.lock().push((authorization, body.clone()));
             if body.contains("token=away") {
                 return (http::StatusCode::INTERNAL_SERVER_ERROR, String::new());
             }
@@ -227,15 +227,15 @@ mod tests {
         }
         let expected = format!("Basic {}", STANDARD.encode("server:p%26ss"));
         let body = |token: &str| (expected.clone(), format!("token={token}&token_type_hint=access_token"));
-        assert_eq!(*lock(&asked), [body("good"), body("bad")]);
+        assert_eq!(*asked.lock(), [body("good"), body("bad")]);
         for _ in 0..2 {
             verifier.check_token("away").await.unwrap_err();
         }
-        assert_eq!(lock(&asked).len(), 4, "failures are not cached");
+        assert_eq!(asked.lock().len(), 4, "failures are not cached");
         let forgetful = Introspection::new(&url).client("server", Secret::new("p&ss")).cache_for(Duration::ZERO);
         for _ in 0..2 {
             assert!(forgetful.check_token("good").await.unwrap().is_some());
         }
-        assert_eq!(lock(&asked).len(), 6);
+        assert_eq!(asked.lock().len(), 6);
     }
 }

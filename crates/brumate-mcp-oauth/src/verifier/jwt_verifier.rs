@@ -6,11 +6,11 @@ use super::jwt::Jwt;
 use crate::access::Access;
 use crate::client::metadata::authorization_server;
 use crate::outbound::{AddressPolicy, Outbound};
-use crate::sync::lock;
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex as StdMutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 use url::Url;
 
 /// The interval at which keys are fetched again, so that withdrawn keys are not used for long.
@@ -50,9 +50,9 @@ pub struct JwtVerifier {
 struct KeySource {
     issuer: String,
     keys_url: Option<String>,
-    fetched: StdMutex<KeyCache>,
+    fetched: Mutex<KeyCache>,
     /// Held by the fetch that runs.
-    connection: Mutex<KeyEndpoint>,
+    connection: AsyncMutex<KeyEndpoint>,
 }
 
 /// The issuer's keys, as they were last fetched.
@@ -89,14 +89,14 @@ impl JwtVerifier {
     }
 
     fn new(issuer: String, keys_url: Option<String>) -> Self {
-        let (fetched, connection) = (StdMutex::default(), Mutex::default());
+        let (fetched, connection) = (Mutex::default(), AsyncMutex::default());
         let source = Arc::new(KeySource { issuer, keys_url, fetched, connection });
         Self { source, pause: PAUSE, refresh_every: REFRESH_EVERY }
     }
 
     /// Returns keys that are young enough and include the key `id`, if the issuer has it.
     async fn keys(&self, id: Option<&str>) -> Result<Arc<VerificationKeys>, VerifyError> {
-        let known = lock(&self.source.fetched).clone();
+        let known = self.source.fetched.lock().clone();
         if let Some(keys) = self.usable(&known, id) {
             return Ok(keys);
         }
@@ -109,7 +109,7 @@ impl JwtVerifier {
         }
         // Concurrent callers wait for one fetch and use its result.
         let mut connection = self.source.connection.lock().await;
-        let known = lock(&self.source.fetched).clone();
+        let known = self.source.fetched.lock().clone();
         match self.usable(&known, id) {
             Some(keys) => Ok(keys),
             None if known.keys.is_none() && recent(&known, RETRY_AFTER) => {
@@ -153,7 +153,7 @@ impl KeySource {
     /// Fetches the keys and notes the result. If the fetch fails, keys of at most [`MAX_AGE`] are returned.
     async fn update(&self, connection: &mut KeyEndpoint) -> Result<Arc<VerificationKeys>, VerifyError> {
         let result = self.fetch(connection).await;
-        let mut fetched = lock(&self.fetched);
+        let mut fetched = self.fetched.lock();
         fetched.last = Some((Instant::now(), result.is_ok()));
         match (result, fetched.keys.clone()) {
             (Ok(keys), _) => {
@@ -239,14 +239,14 @@ mod tests {
     /// An authorization server that publishes keys, and how often they were asked for.
     struct JwkSet {
         url: String,
-        keys: Arc<std::sync::Mutex<Vec<Value>>>,
+        keys: Arc<parking_lot::Mutex<Vec<Value>>>,
         asked: Arc<AtomicUsize>,
     }
 
     async fn publish(keys: Vec<Value>) -> JwkSet {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let keys = Arc::new(std::sync::Mutex::new(keys));
+        let keys = Arc::new(parking_lot::Mutex::new(keys));
         let asked = Arc::new(AtomicUsize::new(0));
         let metadata =
             json!({"issuer": url, "token_endpoint": format!("{url}/token"), "jwks_uri": format!("{url}/keys")});
@@ -257,7 +257,7 @@ mod tests {
                 "/keys",
                 get(move || async move {
                     counted.fetch_add(1, Ordering::SeqCst);
-                    json!({"keys": *published.lock().unwrap()}).to_string()
+                    json!({"keys": *published.lock()}).to_string()
                 }),
             );
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -278,7 +278,7 @@ mod tests {
             async |verifier: &JwtVerifier, token: String| verifier.check_token(&token).await.unwrap().is_some();
         assert!(verify(&verifier, token(&one, &server.url, "one")).await);
         assert!(verify(&verifier, token(&one, &server.url, "one")).await);
-        server.keys.lock().unwrap().push(two.public("two"));
+        server.keys.lock().push(two.public("two"));
         // Strangers do not make the server ask.
         for _ in 0..5 {
             assert!(!verify(&verifier, token(&two, &server.url, "two")).await);

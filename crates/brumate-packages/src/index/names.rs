@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Time for which a result is reused.
@@ -29,7 +30,7 @@ pub(crate) struct SharedResolver {
 
 impl SharedResolver {
     fn lookup_once(&self, host: &str, lookup: impl FnOnce(String) -> BoxFuture<'static, LookupResult>) -> SharedLookup {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         // A failed lookup is repeated by the next request.
         let serves = |since: &Instant, question: &SharedLookup| match question.peek() {
             Some(answer) => answer.is_ok() && since.elapsed() < MAX_RESULT_AGE,

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pep440_rs::Version;
 use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, watch};
@@ -52,15 +53,15 @@ impl<K: Eq + Hash, T> FetchMemo<K, T> {
     }
 
     fn cell(&self, key: K) -> SharedFetch<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
+        self.0.lock().entry(key).or_default().clone()
     }
 
     fn contains(&self, key: &K) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+        self.0.lock().contains_key(key)
     }
 
     fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.0.lock().len()
     }
 }
 
@@ -286,7 +287,7 @@ impl Fetcher {
     }
 
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks.lock();
         tasks.spawn_on(future, &self.handle);
         while tasks.try_join_next().is_some() {}
     }
@@ -299,6 +300,6 @@ impl Fetcher {
     /// Ends the search and its prefetches: nobody waits for the resolution any more.
     pub(crate) fn stop(&self) {
         self.stopped.send_replace(true);
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.tasks.lock().abort_all();
     }
 }

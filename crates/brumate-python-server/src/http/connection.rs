@@ -1,9 +1,10 @@
 //! The connection to one machine: it is read, written and watched by a task of its own, which ends the machine.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Notify, watch};
@@ -13,7 +14,6 @@ use super::frames::{ProtocolError, decode};
 use super::heartbeat;
 use super::limits::HttpLimits;
 use super::stream_table::{StartProgress, StreamTable};
-use crate::sync::lock;
 use crate::{Announcement, MachineEnd, StartedMachine};
 
 /// Most bytes that are read of a machine at once.
@@ -91,7 +91,7 @@ impl Connection {
         let is_http = matches!(machine.announcement, Announcement::Http { .. });
         let writer = Arc::new(Notify::new());
         let table = Arc::new(Mutex::new(StreamTable::new(Arc::clone(&writer))));
-        let mut start = lock(&table).start();
+        let mut start = table.lock().start();
         let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
         let inner = Arc::new(ConnectionInner { table, stop, kill, ended: watch::Sender::new(None) });
         // Ends the machine when this future is dropped, or returns an error.
@@ -123,7 +123,7 @@ impl Connection {
 
     /// Returns the requests.
     pub(super) fn table(&self) -> MutexGuard<'_, StreamTable> {
-        lock(&self.0.table)
+        self.0.table.lock()
     }
 
     /// Returns whether requests can be opened.
@@ -177,7 +177,7 @@ async fn drive(inner: Arc<ConnectionInner>, machine: StartedMachine, writer: Arc
         }
     };
     let is_crash = !inner.stop.is_cancelled() && !inner.kill.is_cancelled();
-    lock(table).end();
+    table.lock().end();
     if reason != EndReason::Ended {
         control.kill();
     }
@@ -210,7 +210,7 @@ async fn read_frames(table: &Mutex<StreamTable>, mut output: BufReader<Receiver>
             Err(error) => return EndReason::Read(error.to_string()),
         }
         loop {
-            match decode(&mut received).and_then(|frame| frame.map(|frame| lock(table).take(frame)).transpose()) {
+            match decode(&mut received).and_then(|frame| frame.map(|frame| table.lock().take(frame)).transpose()) {
                 Ok(Some(())) => {}
                 Ok(None) => break,
                 Err(error) => return error.into(),
@@ -223,7 +223,7 @@ async fn read_frames(table: &Mutex<StreamTable>, mut output: BufReader<Receiver>
 async fn write_frames(table: &Mutex<StreamTable>, writer: &Notify, mut input: Sender) -> EndReason {
     let mut to_write = BytesMut::new();
     loop {
-        lock(table).write_frames(&mut to_write);
+        table.lock().write_frames(&mut to_write);
         if to_write.is_empty() {
             writer.notified().await;
             continue;

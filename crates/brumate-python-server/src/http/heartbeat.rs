@@ -1,14 +1,13 @@
 //! The heartbeat of a machine: finds the request that keeps its loop busy beyond the time limit.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::HttpLimits;
 use super::stream_table::StreamTable;
 use crate::MachineControl;
-use crate::sync::lock;
 
 /// Longest time between an answer and the next question.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
@@ -33,13 +32,13 @@ pub(super) async fn watch(
 }
 
 async fn watch_requests(table: &Mutex<StreamTable>, control: &dyn MachineControl, limits: &HttpLimits) {
-    let mut busy = lock(table).busy();
+    let mut busy = table.lock().busy();
     let interval = (limits.request_time_limit / QUESTIONS_EACH_LIMIT).min(MAX_INTERVAL);
     loop {
         if busy.wait_for(|busy| *busy).await.is_err() {
             return std::future::pending().await;
         }
-        let mut unanswered = lock(table).ping();
+        let mut unanswered = table.lock().ping();
         let mut answered = async |time| {
             let answer = unanswered.wait_for(|unanswered| !unanswered);
             tokio::time::timeout(time, answer).await.is_ok()

@@ -1,11 +1,10 @@
 //! Places for machines: their number is bounded, in all and for each principal.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brumate_mcp::Principal;
-
-use crate::sync::lock;
+use parking_lot::Mutex;
 
 /// Places for machines. Clones share them.
 #[derive(Debug, Clone)]
@@ -29,12 +28,12 @@ impl MachinePlaces {
 
     /// Returns whether not all places are taken.
     pub(super) fn has_room(&self) -> bool {
-        lock(&self.taken).all < self.all
+        self.taken.lock().all < self.all
     }
 
     /// Takes a place; `None` if there is none for this principal.
     pub(super) fn take(&self, principal: Option<&Principal>) -> Option<MachinePlace> {
-        let mut taken = lock(&self.taken);
+        let mut taken = self.taken.lock();
         if taken.all >= self.all {
             return None;
         }
@@ -59,7 +58,7 @@ pub(super) struct MachinePlace {
 
 impl Drop for MachinePlace {
     fn drop(&mut self) {
-        let mut taken = lock(&self.places.taken);
+        let mut taken = self.places.taken.lock();
         taken.all -= 1;
         if let Some(principal) = &self.principal
             && let Some(own) = taken.each.get_mut(principal)
@@ -91,6 +90,6 @@ mod tests {
         let anybody = places.take(None);
         assert!(anybody.is_some());
         drop((second, third, anybody));
-        assert!(lock(&places.taken).each.is_empty() && lock(&places.taken).all == 0);
+        assert!(places.taken.lock().each.is_empty() && places.taken.lock().all == 0);
     }
 }

@@ -1,10 +1,11 @@
 //! Machines of sessions: which session has which machine. One more is kept ready for the next session.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_mcp::Principal;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,7 +15,6 @@ use super::owned_machine::{OwnedMachine, hold_place};
 use super::spare_machine::SpareMachine;
 use super::starting::MachineStarter;
 use crate::backoff::Backoff;
-use crate::sync::lock;
 
 /// Longest id of a session, in bytes. A response with a longer one begins no session.
 const MAX_SESSION_ID_BYTES: usize = 256;
@@ -78,19 +78,19 @@ impl Sessions {
     ///
     /// [`NoSessionMachine`].
     pub(super) async fn start(&self, principal: Option<&Principal>) -> Result<OwnedMachine, NoSessionMachine> {
-        let delay = lock(&self.crashes).get(&principal.cloned()).map_or(Duration::ZERO, Backoff::delay);
+        let delay = self.crashes.lock().get(&principal.cloned()).map_or(Duration::ZERO, Backoff::delay);
         tokio::time::sleep(delay).await;
         let place = self.places.take(principal).ok_or(NoSessionMachine::NoPlace)?;
         let machine = match self.spare.take() {
             Some(machine) => machine,
-            None if !lock(&self.failures).delay().is_zero() => return Err(NoSessionMachine::NotStarted),
+            None if !self.failures.lock().delay().is_zero() => return Err(NoSessionMachine::NotStarted),
             None => match self.starter.start().await {
                 Ok(started) => {
-                    lock(&self.failures).started();
+                    self.failures.lock().started();
                     OwnedMachine::new(started)
                 }
                 Err(error) => {
-                    lock(&self.failures).start_failed();
+                    self.failures.lock().start_failed();
                     self.starter.reports().error("a machine for a session could not be started", &error.to_string());
                     return Err(NoSessionMachine::NotStarted);
                 }
@@ -115,13 +115,13 @@ impl Sessions {
             }
             if connection.has_crashed() {
                 starter.reports().error("the machine of a session has ended", &connection.closed_because());
-                let mut crashes = lock(&crashes);
+                let mut crashes = crashes.lock();
                 crashes.retain(|_, backoff| !backoff.is_over());
                 crashes.entry(principal).or_default().crashed();
             }
-            lock(&by_id).retain(|_, session| session.machine.connection().is_open());
+            by_id.lock().retain(|_, session| session.machine.connection().is_open());
             // A machine that is being started is locked, and stays.
-            lock(&by_principal).retain(|_, machine| {
+            by_principal.lock().retain(|_, machine| {
                 machine
                     .try_lock()
                     .map_or(true, |machine| machine.as_ref().is_some_and(|machine| machine.connection().is_open()))
@@ -138,7 +138,7 @@ impl Sessions {
         principal: Option<&Principal>,
         machine: OwnedMachine,
     ) -> Result<(), OwnedMachine> {
-        let mut by_id = lock(&self.by_id);
+        let mut by_id = self.by_id.lock();
         if id.is_empty() || id.len() > MAX_SESSION_ID_BYTES || by_id.contains_key(id) {
             return Err(machine);
         }
@@ -149,14 +149,14 @@ impl Sessions {
 
     /// Returns the machine of a session. Sessions of other principals are not found.
     pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<Connection> {
-        let by_id = lock(&self.by_id);
+        let by_id = self.by_id.lock();
         let session = by_id.get(id).filter(|session| session.principal.as_ref() == principal)?;
         Some(session.machine.connection().clone()).filter(Connection::is_open)
     }
 
     /// Ends a session and its machine.
     pub(super) fn end(&self, id: &str) {
-        let ended = lock(&self.by_id).remove(id);
+        let ended = self.by_id.lock().remove(id);
         drop(ended);
     }
 
@@ -166,7 +166,7 @@ impl Sessions {
     ///
     /// [`NoSessionMachine`].
     pub(super) async fn of_principal(&self, principal: Option<&Principal>) -> Result<Connection, NoSessionMachine> {
-        let machine = Arc::clone(lock(&self.by_principal).entry(principal.cloned()).or_default());
+        let machine = Arc::clone(self.by_principal.lock().entry(principal.cloned()).or_default());
         let mut machine = machine.lock().await;
         if let Some(running) = machine.as_ref().filter(|machine| machine.connection().is_open()) {
             return Ok(running.connection().clone());

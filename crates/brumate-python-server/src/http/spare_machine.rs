@@ -1,9 +1,10 @@
 //! A machine that is started ahead of the next session.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -11,7 +12,6 @@ use super::connection::Connection;
 use super::owned_machine::OwnedMachine;
 use super::starting::MachineStarter;
 use crate::backoff::Backoff;
-use crate::sync::lock;
 
 /// Time between the start of a session and the start of the next machine: the session has the processor first.
 const REFILL_DELAY: Duration = Duration::from_millis(20);
@@ -36,14 +36,14 @@ impl SpareMachine {
 
     /// Takes the machine. `None` if there is none, it has ended, or its program has changed since it was started.
     pub(super) fn take(&self) -> Option<OwnedMachine> {
-        let (machine, revision) = lock(&self.machine).take()?;
+        let (machine, revision) = self.machine.lock().take()?;
         (machine.connection().is_open() && revision == self.starter.revision()).then_some(machine)
     }
 
     /// Starts the next machine in the background, unless one is there, is being started, or `stop` is cancelled.
     pub(super) fn refill(&self, tasks: &TaskTracker, stop: CancellationToken) {
-        let waits = !lock(&self.failures).delay().is_zero();
-        if waits || lock(&self.machine).is_some() || self.starting.swap(true, Ordering::AcqRel) {
+        let waits = !self.failures.lock().delay().is_zero();
+        if waits || self.machine.lock().is_some() || self.starting.swap(true, Ordering::AcqRel) {
             return;
         }
         let (starter, slot, starting) = (self.starter.clone(), Arc::clone(&self.machine), Arc::clone(&self.starting));
@@ -61,11 +61,11 @@ impl SpareMachine {
             };
             match started {
                 (Ok(machine), revision) => {
-                    lock(&failures).started();
-                    *lock(&slot) = Some((OwnedMachine::new(machine), revision));
+                    failures.lock().started();
+                    *slot.lock() = Some((OwnedMachine::new(machine), revision));
                 }
                 (Err(error), _) => {
-                    lock(&failures).start_failed();
+                    failures.lock().start_failed();
                     starter.reports().error("no machine could be started for the next session", &error.to_string());
                 }
             }
@@ -75,7 +75,7 @@ impl SpareMachine {
 
     /// Ends the machine, and waits until it has ended.
     pub(super) async fn stop(&self) {
-        let machine = lock(&self.machine).take();
+        let machine = self.machine.lock().take();
         if let Some((machine, _)) = machine {
             machine.connection().stop();
             machine.connection().closed().await;

@@ -9,9 +9,9 @@ mod run;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use case::Case;
+use parking_lot::Mutex;
 
 /// Runs at a time: more would only measure how they wait for each other.
 const THREADS: usize = 3;
@@ -44,12 +44,12 @@ fn run_cases(wanted: impl Fn(&Case) -> bool) {
         .collect();
     assert!(!runs.is_empty(), "no case was selected");
     let (queue, failures) = (Mutex::new(runs), Mutex::new(Vec::new()));
-    let lock = |failures: &Mutex<Vec<String>>, text| failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    let lock = |failures: &Mutex<Vec<String>>, text| failures.lock().push(text);
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 loop {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let next = queue.lock().pop_front();
                     let Some((case, run)) = next else { break };
                     if let Err(text) = run::check(case, run) {
                         lock(&failures, text);
@@ -58,7 +58,7 @@ fn run_cases(wanted: impl Fn(&Case) -> bool) {
             });
         }
     });
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failures = failures.into_inner();
     assert!(failures.is_empty(), "{} runs failed:\n\n{}", failures.len(), failures.join("\n"));
 }
 

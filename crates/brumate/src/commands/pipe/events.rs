@@ -1,10 +1,10 @@
 //! The queue of events of one request, which are sent to the package.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use brumate_engine_api::StreamName;
 use brumate_session::RunEvent;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -32,7 +32,7 @@ enum QueuedEvent {
 impl EventQueue {
     /// Adds an event, if the package receives events of its kind.
     pub(super) fn add(&self, event: RunEvent) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         match event {
             RunEvent::Output { name, text } => match state.events.back_mut() {
                 Some(QueuedEvent::Text(last, earlier)) if *last == name => earlier.push_str(&text),
@@ -48,7 +48,7 @@ impl EventQueue {
 
     /// Says that no more events follow.
     pub(super) fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_one();
     }
 
@@ -56,7 +56,7 @@ impl EventQueue {
     pub(super) async fn next(&self) -> Option<Value> {
         loop {
             {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state.lock();
                 match state.events.pop_front() {
                     Some(event) => return Some(event.into_json()),
                     None if state.closed => return None,

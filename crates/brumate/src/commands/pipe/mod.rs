@@ -29,13 +29,14 @@ mod results;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use brumate_packages::Requirement;
 use brumate_session::explain::{Reader, set_reader};
 use brumate_session::sessions::Sessions;
 use brumate_session::{Allowances, CancellationToken, InputReply, Runner};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -162,8 +163,8 @@ async fn serve(
 }
 
 impl PipeServer {
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, RunningRequest>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> parking_lot::MutexGuard<'_, HashMap<u64, RunningRequest>> {
+        self.running.lock()
     }
 
     /// Handles a message about another request. Returns a frame that is a request, with its id.

@@ -1,12 +1,13 @@
 //! Starts machines with the server's program in them.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use brumate_engine_api::{Image, InterruptHandle, MessagePipes};
 use brumate_python_server::{LaunchError, Launcher, Machine, MachineControl, MachineEnd, MachinePipes};
 use brumate_session::packages::Installation;
 use brumate_session::{CancellationToken, Runner, ScriptEnd, ScriptStart};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::log::ServerLog;
@@ -38,7 +39,7 @@ impl ProgramLauncher {
 
     /// Sets the server's own image. Later machines start in it.
     pub(super) fn set_own_image(&self, image: Image) {
-        *self.own_image.lock().unwrap_or_else(PoisonError::into_inner) = Some(image);
+        *self.own_image.lock() = Some(image);
     }
 }
 
@@ -51,7 +52,7 @@ impl Launcher for ProgramLauncher {
         let (mut request, local_files) =
             self.program.request(pipes).map_err(|error| LaunchError { reason: format!("{error:#}") })?;
         let control = Arc::new(RunControl { cancel: CancellationToken::new(), handle: OnceLock::new() });
-        let own_image = self.own_image.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let own_image = self.own_image.lock().clone();
         request.image = own_image.or(request.image);
         let (sender, start) = oneshot::channel();
         request.start = Some(sender);

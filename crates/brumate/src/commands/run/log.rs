@@ -1,10 +1,10 @@
 //! Writes the output of a server to standard error, up to a limit.
 
 use std::io::Write as _;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brumate_session::RunEvent;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::commands::run_events::for_each_output;
@@ -74,7 +74,7 @@ impl ServerLog {
     }
 
     fn print(&self, text: &str, own: &mut LogWindow) {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         let now = Instant::now();
         let all = window.get_or_insert_with(|| LogWindow::new(now));
         let (left_out, left_out_own) = (all.renew(now), own.renew(now));

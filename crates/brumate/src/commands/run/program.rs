@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
 use brumate_engine_api::{ExecuteMode, Image, MessagePipes, Mount, ServerTarget};
 use brumate_session::{Request, imports_of};
+use parking_lot::Mutex;
 
 use super::local_files::LocalFiles;
 use super::watch::{Stamp, stamp};
@@ -88,7 +88,7 @@ impl ServerProgram {
 
     /// Returns a number that changes with the files that the last machine was made of.
     pub(super) fn revision(&self) -> u64 {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let files = self.files.lock().clone();
         let stamps: Vec<Option<Stamp>> = files.into_iter().map(stamp).collect();
         let mut hasher = DefaultHasher::new();
         stamps.hash(&mut hasher);
@@ -104,7 +104,7 @@ impl ServerProgram {
         let SourceFile { code, name, is_bytes } = read_file(&self.file)?;
         let local = LocalFiles::collect(&self.file, &code, &self.projects)?;
         let files = std::iter::once(&self.file).chain(&local.originals).cloned().collect();
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
+        *self.files.lock() = files;
         let mut request = Request::script(code, name);
         request.source_bytes = is_bytes;
         request.mode = ExecuteMode::Server;
