@@ -1,4 +1,7 @@
 //! Edits of objects, as pieces of text that are put in and cut out. Everything else stays as it is.
+//!
+//! The parser's own tree for edits (its feature `cst`) cannot be used: it puts the members of an object on lines of their own when it
+//! adds one, and it drops blank lines and comments beside a member that it removes. It also refuses escapes of lone surrogates.
 
 use std::ops::Range;
 
