@@ -25,11 +25,18 @@ pub(crate) enum ParameterSource {
 /// Attributes of parameters that are not Rust's.
 const OURS: [&str; 3] = ["doc", "arg", "from_request"];
 
+/// The value of a missing argument.
+pub(crate) enum DefaultValue {
+    /// `default`: the default of its type.
+    OfType,
+    /// `default = …`.
+    Expression(Expr),
+}
+
 /// The settings of `#[arg(…)]`.
 #[derive(Default)]
 pub(crate) struct ArgSettings {
-    /// `default = …` with its expression, or `default` with the type's own.
-    pub(crate) default: Option<Option<Expr>>,
+    pub(crate) default: Option<DefaultValue>,
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) header: Option<LitStr>,
@@ -85,8 +92,10 @@ impl Parameter {
             }
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("default") {
-                    let expression = if meta.input.peek(syn::Token![=]) { Some(meta.value()?.parse()?) } else { None };
-                    settings.default = Some(expression);
+                    settings.default = Some(match meta.input.peek(syn::Token![=]) {
+                        true => DefaultValue::Expression(meta.value()?.parse()?),
+                        false => DefaultValue::OfType,
+                    });
                 } else if meta.path.is_ident("name") {
                     settings.name = Some(meta.value()?.parse()?);
                 } else if meta.path.is_ident("description") {
@@ -130,10 +139,12 @@ impl Parameter {
 
     /// Returns the expression of the default.
     pub(crate) fn default(&self) -> Option<TokenStream> {
-        self.settings.default.as_ref().map(|expression| match expression {
-            None => quote!(::core::default::Default::default()),
-            Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => quote!(::core::convert::Into::into(#text)),
-            Some(expression) => quote!(#expression),
+        self.settings.default.as_ref().map(|default| match default {
+            DefaultValue::OfType => quote!(::core::default::Default::default()),
+            DefaultValue::Expression(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+                quote!(::core::convert::Into::into(#text))
+            }
+            DefaultValue::Expression(expression) => quote!(#expression),
         })
     }
 

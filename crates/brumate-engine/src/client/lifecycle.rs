@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::channel::{AsyncChannel, pair};
 use super::crash_snapshot::CrashSnapshotFiles;
 use super::error::cut;
-use super::machine::{Machine, Streams, take};
+use super::machine::{AfterExecution, Machine, Streams, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
 use super::stop::InterruptHandle;
@@ -105,7 +105,8 @@ impl Machine {
         directory: Option<&str>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
         let theirs = self.spare_socket()?;
-        self.execute_and(request, events, directory, Some(theirs.as_ref().map(AsFd::as_fd))).await
+        let checkpoint = AfterExecution::UpdateCheckpoint { next: theirs.as_ref().map(AsFd::as_fd) };
+        self.execute_and(request, events, directory, checkpoint).await
     }
 
     /// Makes the machine update its checkpoint, as after [`Machine::execute_and_keep`]: the report must be

@@ -63,6 +63,17 @@ pub struct Machine {
     pub(super) compiling: Compiling,
 }
 
+/// Says what a machine does with its checkpoint after an execution.
+pub(super) enum AfterExecution<'a> {
+    /// Keeps it as it is.
+    KeepCheckpoint,
+    /// Updates it after the answer.
+    UpdateCheckpoint {
+        /// Socket of the next checkpoint, which the machine may fork by itself.
+        next: Option<BorrowedFd<'a>>,
+    },
+}
+
 impl Machine {
     /// Takes a machine of `pool` and sends it its limits. May take as long as the zygote needs.
     ///
@@ -125,8 +136,8 @@ impl Machine {
         self.interrupt_handle.present()
     }
 
-    /// Runs code as [`api::Machine::execute`] does; also lists the files below `directory`, as [`Machine::list_files`] does. With
-    /// `checkpoint` the machine updates its checkpoint after the answer; a socket in it is for the next checkpoint.
+    /// Runs code as [`api::Machine::execute`] does; also lists the files below `directory`, as [`Machine::list_files`] does.
+    /// `checkpoint` says what the machine does with its checkpoint after the answer.
     ///
     /// # Errors
     /// As [`api::Machine::execute`]. A directory that cannot be listed is no error of the call.
@@ -135,14 +146,17 @@ impl Machine {
         request: Execute,
         events: mpsc::Sender<Event>,
         directory: Option<&str>,
-        checkpoint: Option<Option<BorrowedFd<'_>>>,
+        checkpoint: AfterExecution<'_>,
     ) -> Result<(Outcome, Result<Vec<FileInfo>, EngineError>), EngineError> {
         let list = directory.map(file_checks::checked).transpose()?;
         let number = self.interrupt_handle().number();
         let wall = request.wall.unwrap_or(self.limits.wall);
-        let question =
-            ToMachine::Execute { number, request: Box::new(request), list, checkpoint: checkpoint.is_some() };
-        let fds: Vec<_> = checkpoint.flatten().into_iter().collect();
+        let (checkpoint, socket) = match checkpoint {
+            AfterExecution::KeepCheckpoint => (false, None),
+            AfterExecution::UpdateCheckpoint { next } => (true, next),
+        };
+        let question = ToMachine::Execute { number, request: Box::new(request), list, checkpoint };
+        let fds: Vec<_> = socket.into_iter().collect();
         let answer = self.converse(&question, &fds, Some(events), wall).await;
         self.interrupt_handle.execution_ended();
         let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
@@ -354,7 +368,7 @@ impl api::Machine for Machine {
     }
 
     async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
-        Ok(self.execute_and(request, events, None, None).await?.0)
+        Ok(self.execute_and(request, events, None, AfterExecution::KeepCheckpoint).await?.0)
     }
 
     async fn read_file(&mut self, path: &str, offset: u64, length: usize) -> Result<FileChunk, EngineError> {

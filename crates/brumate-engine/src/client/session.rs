@@ -16,7 +16,7 @@ use tokio::sync::{MutexGuard, mpsc, watch};
 use super::Sandbox;
 use super::crash_snapshot::CrashSnapshotFiles;
 use super::lifecycle::PausedMachine;
-use super::machine::Machine;
+use super::machine::{AfterExecution, Machine};
 use super::session_files::listing;
 use super::stop::InterruptHandle;
 use super::transaction::Transaction;
@@ -171,7 +171,7 @@ impl Session {
         let mut state = self.ready().await?;
         let in_transaction = state.transaction.is_some();
         let ran = match in_transaction {
-            true => state.machine.execute_and(request, events, directory, None).await,
+            true => state.machine.execute_and(request, events, directory, AfterExecution::KeepCheckpoint).await,
             false => state.machine.execute_and_keep(request, events, directory).await,
         };
         match ran {

@@ -27,10 +27,20 @@ pub struct SandboxBuilder {
     pub(super) find_links: Vec<String>,
     pub(super) cache_dir: Option<PathBuf>,
     pub(super) data_dir: Option<PathBuf>,
-    pub(super) session_timeout: Option<Option<Duration>>,
+    pub(super) session_timeout: SessionTimeout,
     pub(super) max_concurrent: Option<usize>,
     pub(super) require_jail: bool,
     pub(super) program: Option<PathBuf>,
+}
+
+/// Idle time after which sessions are removed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum SessionTimeout {
+    /// That of [`SessionSettings`](brumate_session::sessions::SessionSettings).
+    #[default]
+    Default,
+    Never,
+    After(Duration),
 }
 
 impl SandboxBuilder {
@@ -116,7 +126,7 @@ impl SandboxBuilder {
 
     /// Sets the idle time after which sessions are removed: a second to ten years. Default: 30 minutes. `None`: never.
     pub fn session_timeout(mut self, time: Option<Duration>) -> Self {
-        self.session_timeout = Some(time);
+        self.session_timeout = time.map_or(SessionTimeout::Never, SessionTimeout::After);
         self
     }
 
@@ -176,9 +186,9 @@ impl SandboxBuilder {
         ranges::check_files("file_limit", self.limits.file_bytes)?;
         ranges::check_output("output_limit", self.limits.output_bytes)?;
         self.max_concurrent.map_or(Ok(0), |runs| ranges::check_concurrent("max_concurrent", runs))?;
-        self.session_timeout
-            .flatten()
-            .map_or(Ok(Duration::ZERO), |time| ranges::check_idle("session_timeout", time))?;
+        if let SessionTimeout::After(time) = self.session_timeout {
+            ranges::check_idle("session_timeout", time)?;
+        }
         Ok(())
     }
 }

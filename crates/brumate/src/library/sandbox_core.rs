@@ -11,7 +11,7 @@ use brumate_session::{Grants, Runner, RunnerSettings, WhenFull};
 use tokio::sync::OnceCell;
 
 use super::error::Error;
-use super::sandbox_builder::SandboxBuilder;
+use super::sandbox_builder::{SandboxBuilder, SessionTimeout};
 use crate::bundle::bundle;
 use crate::directories;
 
@@ -68,7 +68,11 @@ impl SandboxCore {
             sessions.packages = Some(packages.clone());
             sessions.max_concurrent = settings.max_concurrent;
             sessions.when_full = settings.when_full;
-            sessions.timeout = builder.session_timeout.unwrap_or(sessions.timeout);
+            match builder.session_timeout {
+                SessionTimeout::Default => {}
+                SessionTimeout::Never => sessions.timeout = None,
+                SessionTimeout::After(time) => sessions.timeout = Some(time),
+            }
         }
         let runner = Runner::new(Arc::new(engine.clone()), bundle, settings).with_packages(packages);
         if let Some(sessions) = &mut sessions {
