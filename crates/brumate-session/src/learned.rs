@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use brumate_engine_api::Image;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 /// Images that are kept; the least recently used one is removed.
@@ -81,7 +81,7 @@ impl LearnedImages {
     }
 
     fn counts(&self) -> MutexGuard<'_, ImportCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 
     /// Returns the images that were built.

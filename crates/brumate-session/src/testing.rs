@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use brumate_engine_api::{
     Ended, Engine, EngineError, Execute, Image, Layer, Machine, MachineSpec, Outcome, Preparing, Session, StopReason,
 };
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 mod machine;
@@ -153,12 +154,12 @@ impl FakeEngine {
 
     /// Returns everything that was executed so far.
     pub fn executed(&self) -> Vec<Execute> {
-        self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.executed.lock().clone()
     }
 
     /// Returns every wheel that was prepared so far.
     pub fn prepared(&self) -> Vec<String> {
-        self.state.prepared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.prepared.lock().clone()
     }
 }
 
@@ -203,7 +204,7 @@ impl Engine for FakeEngine {
     }
 
     async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError> {
-        let mut prepared = self.state.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = self.state.prepared.lock();
         prepared.extend_from_slice(wheels);
         Ok(())
     }

@@ -62,7 +62,7 @@ async fn principals_take_turns() {
         let (gate, order) = (gate.clone(), Arc::clone(&order));
         calls.push(tokio::spawn(async move {
             let _permit = gate.enter(name).await.unwrap();
-            order.lock().unwrap().push(name);
+            order.lock().push(name);
         }));
         settle().await;
     }
@@ -70,7 +70,7 @@ async fn principals_take_turns() {
     for call in calls {
         call.await.unwrap();
     }
-    assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "a", "b", "a"]);
+    assert_eq!(*order.lock(), ["a", "b", "c", "a", "b", "a"]);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -22,6 +22,7 @@ use brumate_packages::policy::{Candidate, RequestReason};
 use brumate_packages::resolver::{Resolution, SourceBuilder, SourceDistribution};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{BuildError, BuildProblem, MAX_SOURCE_BYTES, Requirement, RequirementSource};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
@@ -72,12 +73,12 @@ pub(super) struct FailedBuilds(Mutex<HashMap<[u8; 32], (Instant, BuildError)>>);
 
 impl FailedBuilds {
     fn get(&self, key: &Sha256Hash) -> Option<BuildError> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.get(&key.0).filter(|(since, _)| since.elapsed() < FAILED_AGE).map(|(_, error)| error.clone())
     }
 
     fn insert(&self, key: Sha256Hash, error: BuildError) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() >= MAX_FAILED {
             known.retain(|_, (since, _)| since.elapsed() < FAILED_AGE);
         }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::Layer;
 use brumate_packages::cache::{Cache, DerivedKind, Sha256Hash};
+use parking_lot::Mutex;
 
 use super::{Installation, Packages};
 
@@ -40,7 +41,7 @@ impl Packages {
     /// Compiles missing bytecode in the background, and adds it to the remembered set.
     pub(super) fn compile_in_background(&self, installation: &Arc<Installation>) {
         let missing: Vec<Layer> = {
-            let mut known = self.inner.compiling.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.inner.compiling.known.lock();
             if known.len() > MAX_KNOWN {
                 known.clear();
             }

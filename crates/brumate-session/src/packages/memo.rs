@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::MutexGuard;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -76,7 +77,7 @@ impl Memo {
 
 impl Packages {
     pub(super) fn memo(&self) -> MutexGuard<'_, Memo> {
-        self.inner.memo.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.memo.lock()
     }
 
     /// Returns a kept set, or joins the installation that is under way, or starts one.

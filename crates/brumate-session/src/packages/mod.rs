@@ -25,13 +25,14 @@ mod rules;
 mod settings;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use brumate_engine_api::{Engine, Layer};
 use brumate_packages::cache::{Cache, CacheSettings};
 use brumate_packages::resolver::{Resolution, Resolver};
 use brumate_packages::settings::Prerelease;
 use brumate_packages::{Bundle, DistributionName, Requirement};
+use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
 
 pub use error::PackageError;

@@ -1,6 +1,6 @@
 //! Layers of sessions that are resumed: read from the cache, or fetched again from their source.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use brumate_engine_api::{Layer, LayerId};
 use brumate_packages::cache::Sha256Hash;
@@ -19,12 +19,12 @@ use super::{PackageError, PackageRequest, Packages, RequirementSet};
 impl Packages {
     /// Returns the record of a layer that was returned before, while it is remembered.
     pub(crate) fn layer_record(&self, id: &LayerId) -> Option<LayerRecord> {
-        let layer_sources = self.inner.layer_sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let layer_sources = self.inner.layer_sources.lock();
         layer_sources.get(id)
     }
 
     pub(super) fn remember_source(&self, sha256: [u8; 32], known: &LayerRecord) {
-        self.inner.layer_sources.lock().unwrap_or_else(PoisonError::into_inner).insert(sha256, known.clone());
+        self.inner.layer_sources.lock().insert(sha256, known.clone());
     }
 
     /// Returns the layers of a session, from the cache or from their source. The policy is checked only for what has

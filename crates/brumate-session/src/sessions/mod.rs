@@ -43,11 +43,12 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use brumate_engine_api::{Engine, EngineError, Limits, MachineSpec};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -222,7 +223,7 @@ impl Sessions {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
-        self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.slots.lock()
     }
 
     /// Returns the session with that id, if it belongs to the principal and has not expired.

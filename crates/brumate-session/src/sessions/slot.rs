@@ -1,11 +1,12 @@
 //! Slot of a session in this process: its lock, its machine and its record.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brumate_engine_api::{InterruptHandle, Session};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
@@ -222,18 +223,18 @@ impl Slot {
 
     /// Returns the record. Do not hold the guard across an await.
     pub(crate) fn record(&self) -> MutexGuard<'_, SessionRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     /// Sets or releases this server's lease of the session.
     pub(crate) fn set_lease(&self, lease: Option<Lease>) {
         // The old lease is dropped outside of the lock.
-        let _before = std::mem::replace(&mut *self.lease.lock().unwrap_or_else(PoisonError::into_inner), lease);
+        let _before = std::mem::replace(&mut *self.lease.lock(), lease);
     }
 
     /// Reserves the session for the server whose turn is next. It gets the lease when this server releases it.
     pub(crate) fn reserve_for_next(&self) {
-        if let Some(lease) = self.lease.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        if let Some(lease) = self.lease.lock().as_mut()
             && let Some(next) = self.claims.next_server()
         {
             lease.reserve(next);
@@ -252,7 +253,7 @@ impl Slot {
 
     /// Returns whether this server has the lease of the session.
     pub(crate) fn has_lease(&self) -> bool {
-        self.lease.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.lease.lock().is_some()
     }
 
     /// Replaces the record of a session that this server does not own by the registry's.
@@ -392,24 +393,24 @@ impl Slot {
     }
 
     fn running(&self) -> MutexGuard<'_, Option<RunningCell>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     /// Notes that the present state cannot be stored.
     pub(crate) fn set_not_storable(&self, error: SessionError) {
         let generation = self.record().generation;
-        *self.not_storable.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, error));
+        *self.not_storable.lock() = Some((generation, error));
     }
 
     /// Forgets that a state cannot be stored, after a change to an earlier one.
     pub(crate) fn clear_not_storable(&self) {
-        *self.not_storable.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.not_storable.lock() = None;
     }
 
     /// Returns why the present state cannot be stored, if that is known.
     pub(crate) fn not_storable(&self) -> Option<SessionError> {
         let generation = self.record().generation;
-        let known = self.not_storable.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.not_storable.lock();
         known.as_ref().filter(|(of, _)| *of == generation).map(|(_, error)| error.clone())
     }
 }

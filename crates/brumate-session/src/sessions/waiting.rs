@@ -1,7 +1,8 @@
 //! Who waits for a session: claims of other servers, and cells that have not begun to run.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +72,7 @@ impl<T> Drop for Waiting<T> {
 }
 
 fn locked<T>(list: &Mutex<Numbered<T>>) -> MutexGuard<'_, Numbered<T>> {
-    list.lock().unwrap_or_else(PoisonError::into_inner)
+    list.lock()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Machines of the fake engine.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use brumate_engine_api::{
@@ -161,7 +161,7 @@ impl FakeMachine {
         state: &mut FakeSessionState,
     ) -> Result<Outcome, EngineError> {
         let script = self.script(&request.code)?;
-        self.state.executed.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        self.state.executed.lock().push(request);
         for step in script.steps {
             match step {
                 ScriptStep::Emit(event) => {

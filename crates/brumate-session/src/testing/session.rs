@@ -1,8 +1,8 @@
 //! Sessions of the fake engine: variables and files that scripts change, hibernated as JSON.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use brumate_engine_api::{
@@ -23,14 +23,14 @@ pub(super) struct FakeSession {
     machine: FakeMachine,
     state: Mutex<FakeSessionState>,
     /// State at the beginning of the transaction.
-    before: std::sync::Mutex<Option<FakeSessionState>>,
-    crash_snapshot: std::sync::Mutex<Option<PathBuf>>,
-    layers: std::sync::Mutex<Vec<Layer>>,
+    before: parking_lot::Mutex<Option<FakeSessionState>>,
+    crash_snapshot: parking_lot::Mutex<Option<PathBuf>>,
+    layers: parking_lot::Mutex<Vec<Layer>>,
 }
 
 impl Drop for FakeSession {
     fn drop(&mut self) {
-        let crash_snapshot = self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let crash_snapshot = self.crash_snapshot.lock().take();
         if let Some(crash_snapshot) = crash_snapshot
             && !self.machine.state.server_crashed.load(Ordering::SeqCst)
         {
@@ -41,13 +41,13 @@ impl Drop for FakeSession {
 
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, state: FakeSessionState) -> Self {
-        let (crash_snapshot, layers) = (std::sync::Mutex::new(None), std::sync::Mutex::default());
-        Self { machine, state: Mutex::new(state), before: std::sync::Mutex::default(), crash_snapshot, layers }
+        let (crash_snapshot, layers) = (parking_lot::Mutex::new(None), parking_lot::Mutex::default());
+        Self { machine, state: Mutex::new(state), before: parking_lot::Mutex::default(), crash_snapshot, layers }
     }
 
     /// Writes the crash snapshot, if there is to be one. A real session does so when its server has ended.
     fn write_crash_snapshot(&self, state: &FakeSessionState) {
-        if let Some(crash_snapshot) = &*self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(crash_snapshot) = &*self.crash_snapshot.lock() {
             let bytes = serde_json::to_vec(state).unwrap_or_default();
             let _ = std::fs::write(crash_snapshot, bytes);
         }
@@ -103,12 +103,12 @@ impl Session for FakeSession {
     }
 
     async fn mount(&self, layers: &[Layer]) -> Result<(), EngineError> {
-        self.layers.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(layers);
+        self.layers.lock().extend_from_slice(layers);
         Ok(())
     }
 
     fn layers(&self) -> Vec<Layer> {
-        self.layers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.layers.lock().clone()
     }
 
     async fn fork(&self) -> Result<Box<dyn Session>, EngineError> {
@@ -138,7 +138,7 @@ impl Session for FakeSession {
             return Err(EngineError::from(std::io::Error::from(std::io::ErrorKind::StorageFull)));
         }
         let state = self.state.lock().await;
-        *self.crash_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(crash_snapshot_of(path));
+        *self.crash_snapshot.lock() = Some(crash_snapshot_of(path));
         self.write_crash_snapshot(&state);
         Ok(())
     }
@@ -152,17 +152,17 @@ impl Session for FakeSession {
 impl SessionTransaction for FakeSession {
     async fn begin(&self) -> Result<(), EngineError> {
         let state = self.state.lock().await.clone();
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+        *self.before.lock() = Some(state);
         Ok(())
     }
 
     async fn commit(&self) -> Result<(), EngineError> {
-        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.before.lock() = None;
         Ok(())
     }
 
     async fn roll_back(&self) -> Result<(), EngineError> {
-        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = self.before.lock().take();
         if let Some(before) = before {
             let mut state = self.state.lock().await;
             *state = before;

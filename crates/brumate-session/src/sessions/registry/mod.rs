@@ -9,9 +9,10 @@ mod rows;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use tokio::task::JoinHandle;
 
@@ -120,7 +121,7 @@ impl Registry {
 
     /// Returns whether no other server has written since the last full read. `None` if the registry is busy.
     pub(crate) fn is_current(&self) -> Option<bool> {
-        let store = self.store.try_lock().ok()?;
+        let store = self.store.try_lock()?;
         Some(store.writes_at_read.is_some() && store.other_writes().ok() == store.writes_at_read)
     }
 
@@ -216,7 +217,7 @@ impl Registry {
     }
 
     fn unstored(&self) -> MutexGuard<'_, HashSet<SessionId>> {
-        self.unstored.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unstored.lock()
     }
 
     /// Removes sessions.
@@ -263,8 +264,8 @@ impl Registry {
     /// Runs `work` in this thread, or returns it if another thread uses the registry.
     fn try_inline<T, F: FnOnce(&mut RegistryConnection) -> T>(&self, work: F) -> Result<T, F> {
         match self.store.try_lock() {
-            Ok(mut store) => Ok(work(&mut store)),
-            Err(_) => Err(work),
+            Some(mut store) => Ok(work(&mut store)),
+            None => Err(work),
         }
     }
 
@@ -284,7 +285,7 @@ impl Registry {
         work: impl FnOnce(&mut RegistryConnection) -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let store = Arc::clone(&self.store);
-        tokio::task::spawn_blocking(move || work(&mut store.lock().unwrap_or_else(PoisonError::into_inner)))
+        tokio::task::spawn_blocking(move || work(&mut store.lock()))
     }
 }
 

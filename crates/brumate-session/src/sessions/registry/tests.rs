@@ -4,7 +4,7 @@ use crate::packages::LayerRecord;
 
 async fn read(registry: &Registry) -> Vec<SessionRecord> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    registry.store.lock().unwrap().writes_at_read = None;
+    registry.store.lock().writes_at_read = None;
     registry.read_again(move |records| sender.send(records).unwrap()).await.unwrap();
     receiver.recv().unwrap()
 }
@@ -85,7 +85,7 @@ fn damage_and_later_versions_are_errors() {
     assert!(error.contains("not a database"), "{error}");
     std::fs::remove_file(directory.registry()).unwrap();
     let registry = Registry::open(&directory).unwrap();
-    registry.store.lock().unwrap().connection.pragma_update(None, "user_version", 99).unwrap();
+    registry.store.lock().connection.pragma_update(None, "user_version", 99).unwrap();
     drop(registry);
     let error = Registry::open(&directory).unwrap_err().to_string();
     assert!(error.contains("version 99"), "{error}");
