@@ -12,8 +12,9 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import _brumate  # noqa: E402
+import guest_path  # isort: split
+
+import _brumate
 
 
 def main(plan_path, answers_fd, events_fd):
@@ -25,9 +26,9 @@ def main(plan_path, answers_fd, events_fd):
         platform_support.patch()
         loops.patch()
         live_displays.install()
-    sys.path.pop(0)
+    del sys.path[: len(guest_path.ROOTS)]
     del sys.path[0]  # the directory of this file, which `python file` adds
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path += guest_path.ROOTS
     execute, analyze = _brumate.execute, _brumate.analyze
     _brumate.boot(events_fd)
     os.environ.pop("PYTHONPATH", None)

@@ -12,9 +12,10 @@ import time
 from _thread import interrupt_main
 from random import Random
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import _brumate  # noqa: E402
-from _brumate import loops  # noqa: E402
+import guest_path  # isort: split
+
+import _brumate
+from _brumate import loops
 
 CODES = [
     "1+1",

@@ -15,7 +15,8 @@ function copy(from, to) {
     else if (/\.(py|txt)$/.test(entry.name)) pyodide.FS.writeFile(`${to}/${entry.name}`, fs.readFileSync(path.join(from, entry.name)));
   }
 }
-copy(path.join(tests, '..', '_brumate'), '/lib/brumate/_brumate');
+// Side by side, as in the sandbox.
+for (const root of ['driver']) copy(path.join(tests, '..', root), '/lib/brumate');
 copy(tests, '/lib/brumate/tests');
 for (const wheel of wheels) {
   pyodide.unpackArchive(new Uint8Array(fs.readFileSync(wheel)), 'whl', { extractDir: '/lib/python3.14/site-packages' });

@@ -8,10 +8,9 @@ import tempfile
 import threading
 from dataclasses import dataclass, field
 
+import guest_path  # before tests import the guest
+
 TESTS = os.path.dirname(os.path.abspath(__file__))
-GUEST = os.path.dirname(TESTS)
-if GUEST not in sys.path:
-    sys.path.insert(0, GUEST)
 
 # A guest that takes longer hangs: the test fails instead of waiting for ever.
 HANG_SECONDS = 120

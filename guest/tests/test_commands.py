@@ -10,11 +10,10 @@ import tempfile
 import unittest
 from unittest import mock
 
-from support import GUEST
+import guest_path  # isort: split
 
-sys.path.insert(0, GUEST)
-from _brumate import commands  # noqa: E402
-from _brumate.commands import constructs, interpreter, streams, syntax, table  # noqa: E402
+from _brumate import commands
+from _brumate.commands import constructs, interpreter, streams, syntax, table
 
 # Scripts that `bash` answers in the same words.
 SAME = [

@@ -22,10 +22,10 @@ import tempfile
 import time
 import unittest
 
-from support import GUEST, TESTS
+import guest_path  # isort: split
 
-sys.path.insert(0, GUEST)
-from _brumate import commands  # noqa: E402
+from _brumate import commands
+from support import TESTS
 
 PLACE = os.path.join(TESTS, "shell")
 FILES = {

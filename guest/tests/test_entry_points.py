@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path
 
 CODE = """
 import importlib.metadata as metadata, json, sys
@@ -50,8 +50,7 @@ class EntryPoints(unittest.TestCase):
             for name in ("od_asked", "od_imported", "od_hidden"):
                 package(bundle, name)
             package(installed, "od_installed")
-            guest = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-            environment = {**os.environ, "PYTHONPATH": guest}
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(guest_path.ROOTS)}
             command = [sys.executable, "-S", "-c", CODE, bundle, installed]
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
             self.assertEqual(done.stderr, "")

@@ -127,9 +127,9 @@ class Main(unittest.TestCase):
 
     def test_guest_module_hides_ours_not_the_reverse(self):
         with tempfile.TemporaryDirectory() as directory:
-            with open(os.path.join(directory, "tests.py"), "w", encoding="utf-8") as file:
+            with open(os.path.join(directory, "caio.py"), "w", encoding="utf-8") as file:
                 file.write("v = 5")
-            self.assertEqual(run("import tests\ntests.v", cwd=directory).value, 5)
+            self.assertEqual(run("import caio\ncaio.v", cwd=directory).value, 5)
 
     def test_stdin(self):
         self.assertEqual(run("[input(), input()]", stdin=b"a\nb\n").value, ["a", "b"])

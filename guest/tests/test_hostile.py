@@ -82,7 +82,7 @@ def add(name, code):
             result = run(code, script=script)
             self.assertEqual(len(result.ended), 1)
             text = str(result.ended)
-            self.assertNotIn("guest/_brumate/", text)
+            self.assertNotIn("guest/driver/", text)
 
     setattr(Hostile, "test_" + name.replace(" ", "_").replace("'", ""), test)
 

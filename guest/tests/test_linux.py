@@ -11,10 +11,10 @@ import threading
 import time
 import unittest
 
-from support import GUEST, run
+import guest_path  # isort: split
 
-sys.path.insert(0, GUEST)
-from _brumate import dates, missing, random_numbers  # noqa: E402
+from _brumate import dates, missing, random_numbers
+from support import run
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 

@@ -15,7 +15,7 @@ import unittest
 import unittest.mock
 import zipfile
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path  # isort: split
 
 import micropip
 from _brumate import bytecode, channel, commands, packages
@@ -116,7 +116,7 @@ class Host(unittest.TestCase):
 
     def test_a_change_is_seen_and_imports_nothing(self):
         code = (
-            "import sys, tempfile\nsys.path.insert(0, sys.argv[1])\nfrom _brumate import packages\n"
+            "import sys, tempfile\nsys.path[:0] = sys.argv[1:]\nfrom _brumate import packages\n"
             "with tempfile.TemporaryDirectory() as place:\n"
             "    sys.path.insert(0, place)\n"
             "    try: import newly_there\n"
@@ -126,8 +126,8 @@ class Host(unittest.TestCase):
             "    before = set(sys.modules)\n    packages.packages_changed()\n"
             "    print(forgotten == [place], sorted(set(sys.modules) - before), 'importlib.metadata' in sys.modules)"
         )
-        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        done = subprocess.run([sys.executable, "-I", "-c", code, root], capture_output=True, text=True, check=True)
+        command = [sys.executable, "-I", "-c", code, *guest_path.ROOTS]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "True [] False\n")
 
     def test_bounds(self):

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import unittest
 
-from support import GUEST
+from guest_path import ROOTS
 
 FORKS = """
 import os, sys
-sys.path.insert(0, {guest!r})
+sys.path[:0] = {roots!r}
 import _brumate
 _brumate.boot()
 import random, tempfile, uuid, multiprocessing.process
@@ -30,7 +30,7 @@ for n in range(2):
 
 def forks(entropy, imports="", values=""):
     """What two forks drew."""
-    code = FORKS.format(guest=GUEST, entropy=entropy, imports=imports, values=values)
+    code = FORKS.format(roots=ROOTS, entropy=entropy, imports=imports, values=values)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
@@ -67,7 +67,7 @@ class Reseeding(unittest.TestCase):
         # In one process: CPython itself seeds `random` anew after a fork.
         code = """
 import os, sys
-sys.path.insert(0, {guest!r})
+sys.path[:0] = {roots!r}
 import _brumate
 _brumate.boot()
 import random
@@ -80,13 +80,13 @@ drawn = random.random()
 _brumate.reseed(b"x" * 64)
 assert random.random() == drawn
 """
-        subprocess.run([sys.executable, "-c", code.format(guest=GUEST)], check=True)
+        subprocess.run([sys.executable, "-c", code.format(roots=ROOTS)], check=True)
 
     def test_short_entropy_does_not_fail(self):
         self.assertEqual(len(forks("b''")), 2)
 
     def test_boot_imports_neither_numpy_nor_matplotlib(self):
-        code = f"import sys; sys.path.insert(0, {GUEST!r}); import _brumate; _brumate.boot(); print([m for m in ('numpy', 'matplotlib', 'pandas', 'pydantic') if m in sys.modules])"
+        code = f"import sys; sys.path[:0] = {ROOTS!r}; import _brumate; _brumate.boot(); print([m for m in ('numpy', 'matplotlib', 'pandas', 'pydantic') if m in sys.modules])"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}
         )

@@ -9,7 +9,8 @@ import tempfile
 import textwrap
 import unittest
 
-from support import GUEST, HANG_SECONDS
+from guest_path import ROOTS
+from support import HANG_SECONDS
 
 # Runs in a process of its own: its arguments are descriptors of the wire, a transport, modules to import first, and a target.
 RUNNER = """
@@ -93,7 +94,7 @@ def serve(text, *messages, name=None, transport="", early=""):
             stderr=subprocess.STDOUT,
             pass_fds=(source, sink),
             cwd=directory,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([GUEST, directory])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([*ROOTS, directory])},
             text=True,
         )
         os.close(source)

@@ -11,7 +11,7 @@ import types
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path  # isort: split
 
 from _brumate.serving import adaptation, bridge, uvicorn, wire
 from _brumate.serving.bridge import (

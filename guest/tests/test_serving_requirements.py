@@ -5,7 +5,7 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path  # isort: split
 
 from _brumate.serving.requirements import FIRST, NO_SUCH_NAME, SECOND, combine, needs
 

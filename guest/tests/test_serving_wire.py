@@ -8,7 +8,7 @@ import threading
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path  # isort: split
 
 from _brumate.serving import streams, wire
 from _brumate.serving.wire import ServingError, Wire, WireError

@@ -9,7 +9,7 @@ import time
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import guest_path  # isort: split
 
 from _brumate import waits
 

@@ -31,7 +31,7 @@ pub struct StandIn {
     pub import_names: &'static [&'static str],
 }
 
-/// Packages that the sandbox stands in for. The modules are in `guest/`.
+/// Packages that the sandbox stands in for. The modules are in `guest/stand_ins/`.
 pub const STAND_INS: [StandIn; 6] = [
     StandIn { name: "caio", version: "0.12.10", import_names: &["caio"] },
     // Parses HTTP, for servers with sockets.
