@@ -211,7 +211,7 @@ def picture(figure):
     import numpy
     from PIL import Image
 
-    from _brumate.plotly_pictures import draw
+    from brumate_plotly import draw
 
     png, notes = draw(figure)
     if not png:

@@ -16,7 +16,7 @@ function copy(from, to) {
   }
 }
 // Side by side, as in the sandbox.
-for (const root of ['driver']) copy(path.join(tests, '..', root), '/lib/brumate');
+for (const root of ['driver', 'plotly', 'shell']) copy(path.join(tests, '..', root), '/lib/brumate');
 copy(tests, '/lib/brumate/tests');
 for (const wheel of wheels) {
   pyodide.unpackArchive(new Uint8Array(fs.readFileSync(wheel)), 'whl', { extractDir: '/lib/python3.14/site-packages' });

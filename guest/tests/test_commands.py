@@ -12,8 +12,9 @@ from unittest import mock
 
 import guest_path  # isort: split
 
-from _brumate import commands
-from _brumate.commands import constructs, interpreter, streams, syntax, table
+import brumate_shell as commands
+from brumate_shell import streams, table
+from brumate_shell.bash import constructs, interpreter, syntax
 
 # Scripts that `bash` answers in the same words.
 SAME = [

@@ -24,7 +24,7 @@ import unittest
 
 import guest_path  # isort: split
 
-from _brumate import commands
+import brumate_shell as commands
 from support import TESTS
 
 PLACE = os.path.join(TESTS, "shell")

@@ -17,10 +17,11 @@ import zipfile
 
 import guest_path  # isort: split
 
+import brumate_shell as commands
 import micropip
-from _brumate import bytecode, channel, commands, packages
-from _brumate.commands import requirements
-from _brumate.commands.interpreter import Refused
+from _brumate import bytecode, channel, packages
+from brumate_shell.bash.interpreter import Refused
+from brumate_shell.tools.pip import requirements
 
 
 class Host(unittest.TestCase):

@@ -11,7 +11,7 @@ from plotly_figures import (
 @needs_plotly
 class Labels(unittest.TestCase):
     def test_numbers(self):
-        from _brumate.plotly_pictures.formats import compact, number
+        from brumate_plotly.figure.formats import compact, number
 
         cases = {
             (1234.5, ",.2f"): "1,234.50",
@@ -36,8 +36,8 @@ class Labels(unittest.TestCase):
         self.assertEqual(texts, ["0", "12.345k", "31.622M", "0.25", "−10B", "0.333333", "5"])
 
     def test_dates(self):
-        from _brumate.plotly_pictures import columns
-        from _brumate.plotly_pictures.formats import date
+        from brumate_plotly.figure import columns
+        from brumate_plotly.figure.formats import date
 
         at = columns.instant("2024-02-09T05:06:07.089")
         for spec, expected in {
@@ -52,7 +52,7 @@ class Labels(unittest.TestCase):
         self.assertEqual(columns.instant(datetime.datetime(2024, 2, 9, 5, 6, 7, 89000)), at)
 
     def test_kinds_of_columns(self):
-        from _brumate.plotly_pictures.columns import kind
+        from brumate_plotly.figure.columns import kind
 
         cases = (
             ([1, None, 2], "linear"),
@@ -66,15 +66,15 @@ class Labels(unittest.TestCase):
         self.assertEqual(kind(["1", "2"], is_strict=True), "category")
 
     def test_marks(self):
-        from _brumate.plotly_pictures.markup import flat, lines
+        from brumate_plotly.drawing.markup import flat, lines
 
         self.assertEqual(flat("<b>a</b> &lt; <a href='x'>b</a><br>c <unknown>d"), "a < b c d")
         (bold, plain), (small,) = lines("<b>a</b>b<br><sup>c</sup>")
         self.assertTrue(bold.bold and not plain.bold and small.rise > 0 and small.scale < 1)
 
     def test_labels_of_axes(self):
-        from _brumate.plotly_pictures.axes import Axis
-        from _brumate.plotly_pictures.ticks import ticks
+        from brumate_plotly.axes.axis import Axis
+        from brumate_plotly.axes.ticks import ticks
 
         def labels(low, high, kind="linear", length=400, **node):
             axis = Axis("x", {"type": kind, **node}, False)

@@ -29,14 +29,14 @@ class Pictures(unittest.TestCase):
         self.assertTrue((pixels == [red, green, blue]).all(axis=2).any(), color)
 
     def test_sizes(self):
-        from _brumate import plotly_pictures
+        import brumate_plotly
 
         sizes = {(300, 200): (300, 200), (None, None): (700, 500), (333, 777): (333, 777), (1, 1): (10, 10)}
         for (width, height), expected in sizes.items():
             pixels, _ = picture(one("scatter", TRACES["scatter"], width=width, height=height))
             self.assertEqual(pixels.shape[1::-1], expected)
         pixels, _ = picture(one("bar", TRACES["bar"], width=10**6, height=100))
-        self.assertEqual(pixels.shape[:2], (100, plotly_pictures.MAX_SIDE))
+        self.assertEqual(pixels.shape[:2], (100, brumate_plotly.MAX_SIDE))
 
     def test_every_type_is_drawn(self):
         empty, _ = picture(one("scatter", {"x": [1], "y": [None]}))
@@ -297,7 +297,7 @@ matplotlib.rcParams["lines.linewidth"] = 7
 matplotlib.rcParams["font.size"] = 31
 plt.plot([1])
 before = dict(matplotlib.rcParams), plt.get_fignums(), list(warnings.filters)
-from _brumate.plotly_pictures import draw
+from brumate_plotly import draw
 png, notes = draw({"data": [{"y": [1, 2, 3]}], "layout": {"title": {"text": "x"}}})
 after = dict(matplotlib.rcParams), plt.get_fignums(), list(warnings.filters)
 plt.close("all")
@@ -308,7 +308,7 @@ plt.close("all")
     def test_settings_of_the_guest_do_not_matter(self):
         code = """
 import hashlib, matplotlib
-from _brumate.plotly_pictures import draw
+from brumate_plotly import draw
 figure = {"data": [{"y": [1, 2, 3]}, {"type": "bar", "y": [2, 1, 2]}], "layout": {"title": {"text": "x"}}}
 first = draw(figure)[0]
 for name, value in {"font.size": 40, "figure.dpi": 300, "lines.linestyle": "--", "savefig.bbox": "tight", "text.color": "red"}.items():
@@ -322,11 +322,11 @@ first == second
         self.assertIs(run(code).value, True)
 
     def test_nothing_is_imported_before_the_first_picture(self):
-        code = "import sys, _brumate.plotly_pictures\n[m for m in sys.modules if m.startswith(('matplotlib', 'plotly', 'numpy'))]"
+        code = "import sys, brumate_plotly\n[m for m in sys.modules if m.startswith(('matplotlib', 'plotly', 'numpy'))]"
         self.assertEqual(run(code).value, [])
 
     def test_the_figure_stays_as_it_is(self):
-        from _brumate.plotly_pictures import draw
+        from brumate_plotly import draw
 
         for kind, trace in TRACES.items():
             figure = one(kind, trace, xaxis={"title": {"text": "x"}})

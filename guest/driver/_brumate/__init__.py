@@ -27,6 +27,7 @@ from . import (
     interrupts,
     live_displays,
     loops,
+    own_files,
     platform_support,
     plotly_figures,
 )
@@ -65,7 +66,8 @@ def boot(event_fd=-1, home=None):
     os.environ.setdefault("MPLBACKEND", figures.BACKEND)
     if "" not in sys.path:
         sys.path.insert(0, "")
-    _move_to_end(os.path.dirname(os.path.dirname(__file__)))
+    for place in own_files.PLACES:
+        _move_to_end(place)
     streams.install()
     interrupts.install()
     ignored.install()
@@ -111,7 +113,7 @@ def settle():
 
 
 def _move_to_end(directory):
-    """Guest modules come first: nothing in our directory may hide one of theirs."""
+    """Guest modules come first: nothing in a directory of ours may hide one of theirs."""
     while directory in sys.path:
         sys.path.remove(directory)
     sys.path.append(directory)

@@ -26,7 +26,7 @@ import types
 import warnings
 import weakref
 
-from . import ignored, pristine, streams
+from . import ignored, own_files, pristine, streams
 
 _run_exit_functions = atexit._run_exitfuncs
 _collect_now = gc.collect
@@ -52,7 +52,7 @@ def _places_of_libraries():
     if sys.platform == "emscripten":
         return ("/usr/", "/lib/")
     # Where the guest is tested.
-    places = {os.path.dirname(os.__file__), sys.prefix, os.path.dirname(os.path.dirname(__file__))}
+    places = {os.path.dirname(os.__file__), sys.prefix, *own_files.PLACES}
     return tuple([place + "/" for place in places])
 
 

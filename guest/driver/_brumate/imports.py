@@ -17,7 +17,8 @@ MAX_NAMES = 1000
 # Ours, and what Pyodide's standard library archive holds besides the standard library. `js` and `pyodide` are
 # JavaScript's side of it, which does not exist here: there is nothing to install for them.
 _NOT_DISTRIBUTIONS = frozenset((
-    "__main__", "_brumate", "_pyodide", "_pyodide_core", "js", "micropip", "psutil", "pyodide", "pyodide_js",
+    "__main__", "_brumate", "_pyodide", "_pyodide_core", "brumate_plotly", "brumate_shell", "js", "micropip", "psutil",
+    "pyodide", "pyodide_js",
 ))  # fmt: skip
 STANDARD = frozenset(sys.stdlib_module_names) | frozenset(sys.builtin_module_names) | _NOT_DISTRIBUTIONS
 # Shared by many distributions: which one is meant, only the modules below tell.

@@ -15,6 +15,7 @@ from importlib.machinery import PathFinder
 
 from . import packages, streams
 from .imports import STANDARD, catches_import_error, suppresses_import_error
+from .own_files import OWN
 
 # Modules that were looked for in vain in one run; later ones are not asked for.
 MAX_MISSING = 1000
@@ -29,7 +30,6 @@ _DEVELOPMENT = frozenset((
 
 _LIBRARY = "/usr/lib/python3.14/"
 _INSTALLED = (packages.BUNDLE, packages.DIRECTORY + "/")
-_OURS = __file__.rpartition("/")[0] + "/"
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Ends of the path of `importlib.util`.
@@ -129,7 +129,7 @@ def _importers():
         file = _file_of(frame)
         if _root(file):
             frames.append(frame)
-        elif not file.startswith(("<frozen ", _OURS, _LIBRARY)) or runs_a_module(frame):
+        elif not file.startswith(("<frozen ", *OWN, _LIBRARY)) or runs_a_module(frame):
             return frames, frame
         elif _asks(frame) and not runs_a_module(frame.f_back):
             return None
@@ -195,7 +195,7 @@ def _root(file):
     for root in _INSTALLED:
         if file.startswith(root):
             return root
-    if file[:1] != "/" or file.startswith((_OURS, _LIBRARY)):
+    if file[:1] != "/" or file.startswith((*OWN, _LIBRARY)):
         return ""
     for place in sys.path:
         if type(place) is str and place and file.startswith(place + "/") and _has_packages(place):

@@ -1,5 +1,5 @@
 """plotly figures as events: a picture, their JSON, and a page that needs nothing else. There is no browser to draw
-them: `plotly_pictures` does."""
+them: `brumate_plotly` does."""
 
 from .pristine import __builtins__
 
@@ -8,7 +8,9 @@ import sys
 import warnings
 import zlib
 
-from . import channel, import_hooks, pictures, plotly_pictures, streams
+import brumate_plotly
+
+from . import channel, import_hooks, pictures, streams
 from .text import well_formed
 
 JSON = "application/vnd.plotly.v1+json"
@@ -30,7 +32,7 @@ def bundle(figure):
     from .display import JsonText
     from plotly.io._json import to_json_plotly
 
-    picture, left_out = plotly_pictures.draw(figure)
+    picture, left_out = brumate_plotly.draw(figure)
     notes = []
     if not picture:
         notes.append("no picture: nothing of it can be drawn without a browser")
@@ -137,15 +139,15 @@ def image(figure, format="png", width=None, height=None, scale=1):
     Raises ValueError for a format or a size that cannot be, and for a figure of which nothing can be drawn.
     """
     kind = str(format).lower().lstrip(".")
-    if kind not in plotly_pictures.FORMATS:
+    if kind not in brumate_plotly.FORMATS:
         raise ValueError(
-            f"this sandbox draws plotly's figures as {', '.join(plotly_pictures.FORMATS)}, not as {format!r}; "
+            f"this sandbox draws plotly's figures as {', '.join(brumate_plotly.FORMATS)}, not as {format!r}; "
             "fig.write_html(...) writes a page"
         )
     figure = dict(figure if isinstance(figure, dict) else figure.to_dict())
     layout = figure["layout"] = dict(figure.get("layout") or {})
     layout.update({side: size for side, size in (("width", width), ("height", height)) if size is not None})
-    picture, left_out = plotly_pictures.draw(figure, kind, float(scale or 1))
+    picture, left_out = brumate_plotly.draw(figure, kind, float(scale or 1))
     names = ", ".join(left_out)
     if not picture:
         raise ValueError(

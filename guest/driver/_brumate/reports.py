@@ -10,6 +10,7 @@ import sys
 import traceback
 
 from . import interrupts
+from .own_files import OWN
 from .text import elide, well_formed
 
 # Characters of one traceback; the middle of a longer one is left out.
@@ -21,16 +22,10 @@ MAX_FRAMES = 20_000
 MAX_CHAIN = 200
 
 
-def _directory(function):
-    return function.__code__.co_filename.rpartition("/")[0] + "/"
-
-
-_OURS = _directory(_directory)
-assert _OURS.endswith("_brumate/"), _OURS  # compiled under another name, guest frames could not be told from ours
-_LOOP = (_directory(asyncio.run), selectors.PollSelector.select.__code__.co_filename)
+_LOOP = (asyncio.run.__code__.co_filename.rpartition("/")[0] + "/", selectors.PollSelector.select.__code__.co_filename)
 
 # Files, and beginnings of their names, of what runs guest code and is none.
-DRIVER = (_OURS, *_LOOP)
+DRIVER = (*OWN, *_LOOP)
 
 _TracebackException = traceback.TracebackException
 _get_frame = sys._getframe
@@ -91,7 +86,7 @@ def describe_safely(error):
         step = guest_part(BaseException.__traceback__.__get__(error))
         while step is not None and len(entries) < 100:
             code = step.tb_frame.f_code
-            if not code.co_filename.startswith(_OURS):
+            if not code.co_filename.startswith(OWN):
                 entries.append(f'  File "{code.co_filename}", line {step.tb_lineno}, in {code.co_name}\n')
                 line = _cached_line(code.co_filename, step.tb_lineno)
                 if line:
@@ -126,9 +121,9 @@ def walk_stack(f):
         f = f.f_back
     if end is not None:
         del steps[end:]
-        while steps and steps[-1].f_code.co_filename.startswith((_OURS, *_LOOP)):
+        while steps and steps[-1].f_code.co_filename.startswith(DRIVER):
             steps.pop()
-    return ((step, step.f_lineno) for step in steps if not step.f_code.co_filename.startswith(_OURS))
+    return ((step, step.f_lineno) for step in steps if not step.f_code.co_filename.startswith(OWN))
 
 
 walk_stack.__module__ = traceback.__name__
@@ -143,14 +138,14 @@ def _cached_line(file_name, number):
 
 def guest_part(step):
     """What to show of a traceback: from the guest's first frame on, and no more than [`MAX_FRAMES`] frames."""
-    if step is not None and step.tb_frame.f_code.co_filename.startswith(_OURS):
-        while step is not None and step.tb_frame.f_code.co_filename.startswith((_OURS, *_LOOP)):
+    if step is not None and step.tb_frame.f_code.co_filename.startswith(OWN):
+        while step is not None and step.tb_frame.f_code.co_filename.startswith(DRIVER):
             step = step.tb_next
     count, walk = 0, step
     while walk is not None:
         count += 1
         # Ours again, between the guest's: a function of the standard library that we stand in for.
-        while walk.tb_next is not None and walk.tb_next.tb_frame.f_code.co_filename.startswith(_OURS):
+        while walk.tb_next is not None and walk.tb_next.tb_frame.f_code.co_filename.startswith(OWN):
             walk.tb_next = walk.tb_next.tb_next
         walk = walk.tb_next
     if count > MAX_FRAMES:
@@ -186,12 +181,12 @@ def _clean(report):
     while reports:
         report = reports.pop()
         stack = report.stack
-        if any(entry.filename.startswith(_OURS) for entry in stack):
+        if any(entry.filename.startswith(OWN) for entry in stack):
             skip = 0
-            if stack[0].filename.startswith(_OURS):
-                while skip < len(stack) and stack[skip].filename.startswith((_OURS, *_LOOP)):
+            if stack[0].filename.startswith(OWN):
+                while skip < len(stack) and stack[skip].filename.startswith(DRIVER):
                     skip += 1
-            stack[:] = [entry for entry in stack[skip:] if not entry.filename.startswith(_OURS)]
+            stack[:] = [entry for entry in stack[skip:] if not entry.filename.startswith(OWN)]
         for related in (report.__cause__, report.__context__):
             if related is not None:
                 reports.append(related)

@@ -10,8 +10,8 @@ import sys
 from typing import NamedTuple
 
 from _brumate import packages as _packages
-from _brumate.commands import packages as _pip
-from _brumate.commands.interpreter import Refused as _Refused
+from brumate_shell.bash.interpreter import Refused as _Refused
+from brumate_shell.tools.pip import command as _pip
 
 __version__ = "0.11.0"
 __all__ = [

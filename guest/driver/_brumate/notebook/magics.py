@@ -9,9 +9,10 @@ import sys
 from IPython.core import page
 from IPython.core.error import UsageError
 
-from .. import commands
-from ..commands import packages, system
-from ..commands.interpreter import Refused, Streams
+import brumate_shell
+from brumate_shell.bash.interpreter import Refused, Streams
+from brumate_shell.tools import system
+from brumate_shell.tools.pip import command
 
 _SHELLS = ("bash", "sh")
 _PYTHONS = ("python", "python3", "pypy")
@@ -29,7 +30,7 @@ def register(shell):
     for name in ("pip", "uv"):
         line(name, _pip if name == "pip" else _uv)
     for name in ("conda", "mamba", "micromamba"):
-        line(name, _refusing(packages.conda))
+        line(name, _refusing(command.conda))
     for name in ("less", "more"):
         line(name, _less)
     line("man", _man)
@@ -84,13 +85,13 @@ def _split(line):
 
 def _pip(line):
     """pip install|list|show|freeze: the packages that come with this sandbox."""
-    _call(packages.pip, _split(line))
+    _call(command.pip, _split(line))
 
 
 def _uv(line):
     """uv pip ...: like %pip."""
     words = _split(line)
-    _call(packages.pip if words[:1] == ["pip"] else packages.conda, words[1:])
+    _call(command.pip if words[:1] == ["pip"] else command.conda, words[1:])
 
 
 def _refusing(function):
@@ -111,7 +112,7 @@ def _less(line):
 
 def _man(line):
     """Describes a shell command of this sandbox."""
-    from ..commands import table
+    from brumate_shell import table
 
     function = table.find(line.strip())
     if function is None:
@@ -167,7 +168,7 @@ def _script(shell, name):
         out = io.StringIO() if "out" in options else sys.stdout
         err = io.StringIO() if "err" in options else sys.stderr
         if program in _SHELLS:
-            status = commands.run(cell, out, err)
+            status = brumate_shell.run(cell, out, err)
         elif program in _PYTHONS or program.startswith("python3."):
             status = _python(cell, words, out, err)
         else:

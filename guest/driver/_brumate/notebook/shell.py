@@ -21,7 +21,9 @@ from IPython.display import display
 from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
-from .. import commands, ending, interrupts, loops
+import brumate_shell
+
+from .. import ending, interrupts, loops
 from . import magics, running, shell_lines, sources
 from .attributes import settle
 from .cleaning import Manager
@@ -303,7 +305,7 @@ class ZMQInteractiveShell(InteractiveShell):
         if cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
             raise OSError("Background processes not supported.")
         cmd = self.var_expand(cmd, depth=2)
-        return commands.run(cmd, sys.stdout, sys.stderr), cmd
+        return brumate_shell.run(cmd, sys.stdout, sys.stderr), cmd
 
     def transform_ast(self, node):
         """A shell line that is the last statement is a call of its own."""
@@ -320,7 +322,7 @@ class ZMQInteractiveShell(InteractiveShell):
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
         out = io.StringIO()
-        self._exited(commands.run(self.var_expand(cmd, depth=depth + 1), out, out), cmd)
+        self._exited(brumate_shell.run(self.var_expand(cmd, depth=depth + 1), out, out), cmd)
         text = out.getvalue()
         return SList(text.splitlines()) if split else LSString(text)
 

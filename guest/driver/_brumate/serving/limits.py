@@ -7,6 +7,8 @@ from ..pristine import __builtins__
 
 import signal
 
+from ..own_files import OWN
+
 TOO_LONG = "the time limit of this request is reached"
 
 # Libraries that call tools: an exception raised in their frames would not end the tool, but the server.
@@ -49,4 +51,4 @@ def _is_machinery(name):
     _, found, after = name.rpartition("packages/")  # also of `site-packages/`
     if found:
         return after.partition("/")[0].removesuffix(".py") in _LIBRARIES
-    return "/lib/python3" in name or "/_brumate/" in name
+    return "/lib/python3" in name or name.startswith(OWN)

@@ -5,7 +5,7 @@ import signal
 import sys
 
 guest, file, *transport = sys.argv[1:]
-sys.path[:1] = [os.path.join(guest, name) for name in ("driver",)]
+sys.path[:1] = [os.path.join(guest, name) for name in ("driver", "plotly", "shell")]
 
 from _brumate.serving import limits, loading  # noqa: E402
 from _brumate.serving.wire import Wire  # noqa: E402

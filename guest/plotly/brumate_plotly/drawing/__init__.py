@@ -1,0 +1,1 @@
+"""Draws in pixels: lines, areas, markers and text."""

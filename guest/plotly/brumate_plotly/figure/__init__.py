@@ -1,0 +1,1 @@
+"""Reads figures: values, columns, colors and numbers as texts."""

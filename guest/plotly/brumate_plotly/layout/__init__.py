@@ -1,0 +1,1 @@
+"""The parts of a picture beside its subplots: margins, titles, legend, annotations."""

@@ -1,0 +1,1 @@
+"""Subplots: of two axes, polar, ternary, and scenes."""

@@ -1,0 +1,1 @@
+"""Traces: one class for each kind."""

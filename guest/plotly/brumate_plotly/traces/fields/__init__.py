@@ -1,0 +1,1 @@
+"""Traces that color areas by values: heatmaps, contours, regions."""

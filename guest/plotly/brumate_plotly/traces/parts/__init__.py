@@ -1,0 +1,1 @@
+"""Traces without axes: parts of a whole, flows, tables and indicators."""

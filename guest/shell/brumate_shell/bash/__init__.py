@@ -1,0 +1,1 @@
+"""The language of the shell: scripts are read, and run command by command."""

@@ -1,0 +1,1 @@
+"""`find`, and facts about files in its formats."""

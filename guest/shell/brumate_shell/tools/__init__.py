@@ -1,0 +1,1 @@
+"""Commands that are no language of their own."""

@@ -1,0 +1,1 @@
+"""`pip`, over the packages of the host."""
