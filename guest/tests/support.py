@@ -1,5 +1,6 @@
 """Starts guests for the tests: `run("1+1").value == 2`."""
 
+import builtins
 import json
 import os
 import subprocess
@@ -52,6 +53,21 @@ def cells(*codes, **options):
     return run(
         *[{"code": code, "mode": "notebook_cell"} if isinstance(code, str) else code for code in codes], **options
     )
+
+
+class Replaced:
+    """Inside, these builtins are None, by default all of them. Entering and leaving it needs none."""
+
+    def __init__(self, *names):
+        self.live = vars(builtins)
+        self.saved = dict(self.live)
+        self.names = dict.fromkeys(names or [name for name in self.saved if not name.startswith("__")])
+
+    def __enter__(self):
+        self.live.update(self.names)
+
+    def __exit__(self, *_error):
+        self.live.update(self.saved)
 
 
 def bundles(result, kind="DisplayData"):

@@ -12,9 +12,10 @@ from unittest import mock
 
 import guest_path  # isort: split
 
-import brumate_shell as commands
-from brumate_shell import streams, table
-from brumate_shell.bash import constructs, interpreter, syntax
+import brumate_shell
+from brumate_shell import Streams, streams, table
+from brumate_shell.bash import constructs, executor, syntax
+from support import Replaced
 
 # Scripts that `bash` answers in the same words.
 SAME = [
@@ -124,12 +125,50 @@ def ours(script):
             os.chdir(directory)
             os.environ.clear()
             os.environ.update(environment())
-            status = commands.run(script, out, err)
+            status = brumate_shell.run(script, Streams(io.BytesIO(), out, err))
         finally:
             os.chdir(before)
             os.environ.clear()
             os.environ.update(saved)
     return status, out.getvalue(), err.getvalue()
+
+
+class Builtins(unittest.TestCase):
+    """Whatever the guest has made of the builtins, the shell has the original ones; the guest's own stay."""
+
+    def run_with(self, script, *replaced):
+        out, err = io.StringIO(), io.StringIO()
+        streams, replacement = Streams(io.BytesIO(), out, err), Replaced(*replaced)
+        with replacement:
+            status = brumate_shell.run(script, streams)
+            left = {**replacement.live}
+        self.assertEqual({name: left[name] for name in replacement.names}, replacement.names)
+        return status, out.getvalue(), err.getvalue()
+
+    def test_all_replaced(self):
+        script = "for i in 2 1 3; do echo $((i * 2)); done | sort -n | awk '{ s += $1 } END { print s, NR }'; echo '[1]' | jq -c"
+        self.assertEqual(self.run_with(script), (0, "12 3\n[1]\n", ""))
+        self.assertEqual(self.run_with("echo ab | sed s/a/b/ | grep -c bb; find /nowhere")[:2], (1, "1\n"))
+
+    def test_all_replaced_for_one_command(self):
+        out = io.StringIO()
+        streams = Streams(io.BytesIO(), out, out)
+        with Replaced():
+            status = brumate_shell.call("pip", ["--version"], streams)
+            text = brumate_shell.describe("ls")
+        self.assertEqual((status, out.getvalue()[:18]), (0, "pip of the sandbox"))
+        self.assertIn("ls", text)
+
+    def test_a_program_has_those_of_the_guest(self):
+        code = "import builtins; print(builtins.sorted, builtins.len)"
+        script = f"echo ab | wc -c; python -c '{code}' | cat; echo ab | wc -c"
+        self.assertEqual(self.run_with(script, "len", "sorted"), (0, "3\nNone None\n3\n", ""))
+
+    def test_a_program_that_replaces_some(self):
+        code = "import builtins; builtins.len = builtins.sorted = builtins.super = None; print(1); print(2)"
+        script = f"python -c '{code}' | cat; ls /nowhere 2> /dev/null; echo b | wc -l"
+        self.assertEqual(self.run_with(script, "max"), (0, "1\n2\n1\n", ""))
+        self.assertEqual(self.run_with(f"python -c '{code}; 1 / 0'", "max")[:2], (1, "1\n2\n"))
 
 
 class Refused(unittest.TestCase):
@@ -200,7 +239,7 @@ class State(unittest.TestCase):
             path = os.path.join(directory, "b")
             with open(path, "wb") as file:
                 file.write(bytes(range(256)))
-            commands.run(f"cat {path} | cat > {path}2", io.StringIO(), io.StringIO())
+            brumate_shell.run(f"cat {path} | cat > {path}2", Streams(io.BytesIO(), io.StringIO(), io.StringIO()))
             with open(path + "2", "rb") as file:
                 self.assertEqual(file.read(), bytes(range(256)))
 
@@ -232,7 +271,7 @@ class State(unittest.TestCase):
         self.assertIn("too many", ours("echo {1..999999999}")[2])
         self.assertIn("too many", ours("echo " + "{1..999}" * 3)[2])
         deep = "echo x"
-        for _ in range(interpreter.MAX_DEPTH + 2):
+        for _ in range(executor.MAX_DEPTH + 2):
             deep = f"echo $({deep})"
         self.assertIn("nested too deeply", ours(deep)[2])
         self.assertIn("nested too deeply", ours("f() { f; }; f")[2])

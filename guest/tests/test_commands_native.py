@@ -24,7 +24,7 @@ import unittest
 
 import guest_path  # isort: split
 
-import brumate_shell as commands
+import brumate_shell
 from support import TESTS
 
 PLACE = os.path.join(TESTS, "shell")
@@ -109,7 +109,7 @@ def ours(script):
             os.environ.clear()
             os.environ.update(environment(saved["PATH"]))
             time.tzset()
-            status = commands.run(script, out, err)
+            status = brumate_shell.run(script, brumate_shell.Streams(io.BytesIO(), out, err))
         finally:
             os.chdir(before)
             os.environ.clear()

@@ -17,10 +17,10 @@ import zipfile
 
 import guest_path  # isort: split
 
-import brumate_shell as commands
+import brumate_shell
 import micropip
 from _brumate import bytecode, channel, packages
-from brumate_shell.bash.interpreter import Refused
+from brumate_shell import Refused, Streams
 from brumate_shell.tools.pip import requirements
 
 
@@ -50,7 +50,7 @@ class Host(unittest.TestCase):
     def sh(self, script):
         """Status, output and errors of a script."""
         out, err = io.StringIO(), io.StringIO()
-        return commands.run(script, out, err), out.getvalue(), err.getvalue()
+        return brumate_shell.run(script, Streams(io.BytesIO(), out, err)), out.getvalue(), err.getvalue()
 
     def test_pip_asks_and_tells(self):
         self.answers = [{"installed": [["b-new", "2"], ["a.new", "1.5"]], "satisfied": [["pip", "1"], ["dep", "3"]]}]

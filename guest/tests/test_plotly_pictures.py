@@ -5,6 +5,9 @@ import random
 import time
 import unittest
 
+import guest_path  # isort: split
+
+import brumate_plotly
 from plotly_figures import (
     MAP,
     ON_MAPS,
@@ -19,7 +22,7 @@ from plotly_figures import (
     picture,
     replaced,
 )
-from support import run
+from support import Replaced, run
 
 
 @needs_plotly
@@ -29,8 +32,6 @@ class Pictures(unittest.TestCase):
         self.assertTrue((pixels == [red, green, blue]).all(axis=2).any(), color)
 
     def test_sizes(self):
-        import brumate_plotly
-
         sizes = {(300, 200): (300, 200), (None, None): (700, 500), (333, 777): (333, 777), (1, 1): (10, 10)}
         for (width, height), expected in sizes.items():
             pixels, _ = picture(one("scatter", TRACES["scatter"], width=width, height=height))
@@ -305,6 +306,16 @@ plt.close("all")
 """
         self.assertEqual(run(code).value, [True, [], True])
 
+    def test_builtins_of_the_guest_do_not_matter(self):
+        figure = one("bar", {"x": ["a", "b"], "y": [1, 2]})
+        expected = brumate_plotly.draw(figure)
+        draw, replacement = brumate_plotly.draw, Replaced()
+        with replacement:
+            drawn = draw(figure)
+            left = {**replacement.live}
+        self.assertEqual(drawn, expected)
+        self.assertEqual({name: left[name] for name in replacement.names}, replacement.names)
+
     def test_settings_of_the_guest_do_not_matter(self):
         code = """
 import hashlib, matplotlib
@@ -326,12 +337,10 @@ first == second
         self.assertEqual(run(code).value, [])
 
     def test_the_figure_stays_as_it_is(self):
-        from brumate_plotly import draw
-
         for kind, trace in TRACES.items():
             figure = one(kind, trace, xaxis={"title": {"text": "x"}})
             before = repr(figure)
-            draw(figure)
+            brumate_plotly.draw(figure)
             self.assertEqual(repr(figure), before)
 
 

@@ -93,6 +93,7 @@ class _Execution:
 
     def run(self):
         """Executes; returns `Ended` as JSON text."""
+        pristine.close_doors()
         channel.start_run()
         on_demand.start_run(self.request.get("states_requirements") is True)
         figures.start_run(self.script)

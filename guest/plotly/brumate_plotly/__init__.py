@@ -2,11 +2,12 @@
 
 [`draw`] takes a figure's dictionary, as `figure.to_dict()` makes it. Nothing else of this package is imported, nor
 matplotlib, before the first picture.
+
+Modules of this package use the builtins as they are, as matplotlib and numpy do. [`draw`] repairs them first: a cell
+may have replaced some.
 """
 
-from _brumate.pristine import __builtins__
-
-from _brumate import pristine
+from _brumate.pristine import Repaired
 
 # Pixels of a side of a picture, and of a picture.
 MIN_SIDE = 10
@@ -38,13 +39,8 @@ def draw(figure, kind="png", scale=1.0):
     The picture is empty when there is nothing to draw. Any value is taken for a figure. Raises ValueError for a scale
     that makes it too large, else only interrupts.
     """
-    # matplotlib and numpy see the live builtins.
-    changed = pristine.repair()
-    try:
+    with Repaired():
         return _drawn(figure, kind, scale)
-    finally:
-        if changed:
-            pristine.restore(changed)
 
 
 def _drawn(figure, kind, scale):

@@ -1,7 +1,5 @@
 """Names of what a picture leaves out, each of them once."""
 
-from _brumate.pristine import __builtins__
-
 from _brumate.text import well_formed
 from brumate_plotly import MAX_NOTES
 

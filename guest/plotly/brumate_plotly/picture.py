@@ -1,23 +1,21 @@
 """One picture, from a figure's dictionary to its bytes."""
 
-from _brumate.pristine import __builtins__
-
 import warnings
 
 import matplotlib
 import numpy
 
 from brumate_plotly import MAX_PIXELS, MAX_POINTS, MAX_SCALE, TooLarge
-from brumate_plotly.layout import annotations, legend, titles
 from brumate_plotly.drawing.canvas import VECTORS, Canvas, defaults
-from brumate_plotly.subplots.cartesian import Cartesian
-from brumate_plotly.layout.colorbar import Colorbar
 from brumate_plotly.figure.colors import COLORWAY, WHITE, extended, is_color, mixed, rgba
-from brumate_plotly.layout.frame import Frame
-from brumate_plotly.traces.kinds import EXPANDED, class_of
 from brumate_plotly.figure.mapping import Mappings
 from brumate_plotly.figure.reading import Unreadable, child, get, listed, num, word
 from brumate_plotly.figure.resolving import Resolved
+from brumate_plotly.layout import annotations, legend, titles
+from brumate_plotly.layout.colorbar import Colorbar
+from brumate_plotly.layout.frame import Frame
+from brumate_plotly.subplots.cartesian import Cartesian
+from brumate_plotly.traces.kinds import EXPANDED, class_of
 
 # How often places are found anew: labels depend on the length of an axis, and that on the room for labels.
 _ROUNDS = 3

@@ -1,7 +1,5 @@
 """Files as lines, for commands that read them."""
 
-from _brumate.pristine import __builtins__
-
 import contextlib
 
 from .streams import decode

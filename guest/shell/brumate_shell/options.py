@@ -1,7 +1,5 @@
 """Options of a command, in the style of getopt."""
 
-from _brumate.pristine import __builtins__
-
 from .streams import Refused
 
 

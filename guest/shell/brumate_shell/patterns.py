@@ -1,7 +1,5 @@
 """Patterns of the shell: `*`, `?`, `[...]`; a backslash takes a character as it is."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import re
 

@@ -3,8 +3,6 @@
 Where several alternatives match, the first is taken and not the longest.
 """
 
-from _brumate.pristine import __builtins__
-
 import functools
 import re
 

@@ -1,8 +1,9 @@
 """What commands read and write, and how they refuse."""
 
-from _brumate.pristine import __builtins__
-
+# A program writes to these while it runs, whatever it has made of the builtins.
 import io
+
+from _brumate.pristine import __builtins__
 
 # Characters that one command of a pipeline passes to the next, and of a substituted command.
 MAX_PIPE_CHARS = 64 << 20

@@ -1,7 +1,5 @@
 """Which commands there are. Their modules are imported when one is called."""
 
-from _brumate.pristine import __builtins__
-
 from importlib import import_module
 
 from brumate_shell.tools import console_scripts
@@ -52,7 +50,8 @@ _MODULES = {
     "tools.shapes": "cmp expand fmt fold nl rev shuf split strings tac",
     "bash.shell_commands": "break cd continue eval exec exit getopts popd pushd return set shift shopt source umask",
     "tools.sorting": "sort uniq",
-    "tools.system": "false hostname id nproc printenv python sleep true uname whoami",
+    "tools.python": "python",
+    "tools.system": "false hostname id nproc printenv sleep true uname whoami",
     "tools.texts": "cat head tail tee wc",
     "bash.variables": "declare export let local mapfile read readonly unset",
     "tools.zips": "unzip zip",

@@ -1,7 +1,5 @@
 """What the parsers of `awk` and `jq` share: a place in a list of tokens."""
 
-from _brumate.pristine import __builtins__
-
 
 class TokenCursor:
     """Reads tokens one by one. Subclasses have `fail(problem)`, which raises an error about the present one."""

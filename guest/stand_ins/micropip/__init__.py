@@ -9,9 +9,9 @@ import json
 import sys
 from typing import NamedTuple
 
+from _brumate import distributions as _distributions
 from _brumate import packages as _packages
-from brumate_shell.bash.interpreter import Refused as _Refused
-from brumate_shell.tools.pip import command as _pip
+from _brumate.packages import normal as _normal
 
 __version__ = "0.11.0"
 __all__ = [
@@ -70,15 +70,15 @@ async def install(
     wanted = [requirements] if isinstance(requirements, str) else _list(requirements)
     if not wanted:
         return
-    wanted = [_pip.real_name(str(requirement)) for requirement in wanted]
+    wanted = [_distributions.real_name(str(requirement)) for requirement in wanted]
     limits = _list(_defaults["constraints"] if constraints is None else constraints)
     try:
         _packages.install(wanted, limits, upgrade=False, pre=pre, no_deps=not deps, keep_going=bool(keep_going))
     except _packages.Nobody:
-        have = _pip.installed()
+        have = _distributions.installed()
         try:
-            problems = [_pip.bundled(requirement, have)[1] for requirement in wanted]
-        except _Refused as error:
+            problems = [_distributions.bundled(requirement, have)[1] for requirement in wanted]
+        except ValueError as error:
             raise ValueError(str(error)) from None
         problems = [problem.replace("ERROR: ", "").strip() for problem in problems if problem]
         if problems:
@@ -91,11 +91,11 @@ def uninstall(packages, *, verbose=None):
     """Takes packages away that were installed. Modules that are imported stay as they are."""
     names = [packages] if isinstance(packages, str) else _list(packages)
     try:
-        gone = {_pip.normal(name) for name, _ in _packages.uninstall([_pip.normal(str(name)) for name in names])}
+        gone = {_normal(name) for name, _ in _packages.uninstall([_normal(str(name)) for name in names])}
     except _packages.InstallError:
         gone = set()
     for name in names:
-        if _pip.normal(str(name)) not in gone:
+        if _normal(str(name)) not in gone:
             print(f"WARNING: Skipping '{name}' as it is not installed.", file=sys.stderr)
 
 
@@ -103,7 +103,7 @@ def list():
     """Packages that are there: name → `PackageMetadata`. The source is `pypi` for what was installed, `bundle` for the
     rest."""
     found = PackageDict()
-    for distribution in _pip.installed().values():
+    for distribution in _distributions.installed().values():
         source = "pypi" if _is_installed(distribution) else "bundle"
         name = distribution.metadata["Name"]
         found[name] = PackageMetadata(name, distribution.version, source)
@@ -114,7 +114,7 @@ def freeze():
     """The packages that were installed, as JSON: `{"info": …, "packages": {name: {"name", "version", …}}}`."""
     python = ".".join(map(str, sys.version_info[:3]))
     packages = {}
-    for key, distribution in sorted(_pip.installed().items()):
+    for key, distribution in sorted(_distributions.installed().items()):
         if _is_installed(distribution):
             packages[key] = {
                 "name": distribution.metadata["Name"],

@@ -10,9 +10,7 @@ from IPython.core import page
 from IPython.core.error import UsageError
 
 import brumate_shell
-from brumate_shell.bash.interpreter import Refused, Streams
-from brumate_shell.tools import system
-from brumate_shell.tools.pip import command
+from brumate_shell import Refused, Streams
 
 _SHELLS = ("bash", "sh")
 _PYTHONS = ("python", "python3", "pypy")
@@ -30,7 +28,7 @@ def register(shell):
     for name in ("pip", "uv"):
         line(name, _pip if name == "pip" else _uv)
     for name in ("conda", "mamba", "micromamba"):
-        line(name, _refusing(command.conda))
+        line(name, _conda)
     for name in ("less", "more"):
         line(name, _less)
     line("man", _man)
@@ -63,9 +61,9 @@ def _config(shell):
     return config
 
 
-def _call(function, arguments, input=b""):
+def _call_pip(arguments):
     try:
-        return function(arguments, Streams(io.BytesIO(input), sys.stdout, sys.stderr)) or 0
+        return brumate_shell.call("pip", arguments, Streams(io.BytesIO(), sys.stdout, sys.stderr))
     except Refused as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 1
@@ -85,21 +83,22 @@ def _split(line):
 
 def _pip(line):
     """pip install|list|show|freeze: the packages that come with this sandbox."""
-    _call(command.pip, _split(line))
+    _call_pip(_split(line))
 
 
 def _uv(line):
     """uv pip ...: like %pip."""
     words = _split(line)
-    _call(command.pip if words[:1] == ["pip"] else command.conda, words[1:])
+    if words[:1] == ["pip"]:
+        _call_pip(words[1:])
+    else:
+        _conda(line)
 
 
-def _refusing(function):
-    def refuse(line):
-        """Not available: nothing can be installed here."""
-        _call(function, _split(line))
-
-    return refuse
+def _conda(line):
+    """Not available: nothing can be installed here."""
+    _split(line)
+    print("ERROR: not available: this sandbox has pip (%pip install, %pip list)", file=sys.stderr)
 
 
 def _less(line):
@@ -112,12 +111,10 @@ def _less(line):
 
 def _man(line):
     """Describes a shell command of this sandbox."""
-    from brumate_shell import table
-
-    function = table.find(line.strip())
-    if function is None:
-        raise UsageError(table.refusal(line.strip()))
-    print(function.__doc__)
+    try:
+        print(brumate_shell.describe(line.strip()))
+    except Refused as error:
+        raise UsageError(str(error)) from None
 
 
 def _nothing(line):
@@ -168,7 +165,7 @@ def _script(shell, name):
         out = io.StringIO() if "out" in options else sys.stdout
         err = io.StringIO() if "err" in options else sys.stderr
         if program in _SHELLS:
-            status = brumate_shell.run(cell, out, err)
+            status = brumate_shell.run(cell, Streams(io.BytesIO(), out, err))
         elif program in _PYTHONS or program.startswith("python3."):
             status = _python(cell, words, out, err)
         else:
@@ -207,7 +204,9 @@ def _script_options(line):
 
 def _python(cell, words, out, err):
     try:
-        return system.python(["-", *words], Streams(io.BytesIO(cell.encode("utf-8", "surrogateescape")), out, err))
+        return brumate_shell.call(
+            "python", ["-", *words], Streams(io.BytesIO(cell.encode("utf-8", "surrogateescape")), out, err)
+        )
     except Refused as error:
         err.write(f"{error}\n")
         return 1

@@ -9,6 +9,7 @@ from ..pristine import __builtins__
 import atexit
 import builtins
 import contextlib
+import io
 import sys
 import warnings
 
@@ -22,6 +23,7 @@ from traitlets import Any, Instance, Type, default, observe
 from traitlets.config import Config
 
 import brumate_shell
+from brumate_shell import Streams
 
 from .. import ending, interrupts, loops
 from . import magics, running, shell_lines, sources
@@ -305,7 +307,7 @@ class ZMQInteractiveShell(InteractiveShell):
         if cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
             raise OSError("Background processes not supported.")
         cmd = self.var_expand(cmd, depth=2)
-        return brumate_shell.run(cmd, sys.stdout, sys.stderr), cmd
+        return brumate_shell.run(cmd, Streams(io.BytesIO(), sys.stdout, sys.stderr)), cmd
 
     def transform_ast(self, node):
         """A shell line that is the last statement is a call of its own."""
@@ -315,14 +317,13 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def getoutput(self, cmd, split=True, depth=0):
         """Output of a shell line, errors included."""
-        import io
-
         from IPython.utils.text import LSString, SList
 
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
         out = io.StringIO()
-        self._exited(brumate_shell.run(self.var_expand(cmd, depth=depth + 1), out, out), cmd)
+        line = self.var_expand(cmd, depth=depth + 1)
+        self._exited(brumate_shell.run(line, Streams(io.BytesIO(), out, out)), cmd)
         text = out.getvalue()
         return SList(text.splitlines()) if split else LSString(text)
 

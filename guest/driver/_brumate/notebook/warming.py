@@ -53,6 +53,9 @@ _WITH = {
 
 def warm():
     """Makes the shell and runs cells in it."""
+    # Commands that no cell below runs, and that many sessions do.
+    from brumate_shell.tools import python, system
+
     from ..execution import execute
 
     def run(code):

@@ -4,8 +4,6 @@ Every value is converted once to the axis' own numbers: logarithms, milliseconds
 pixels is a straight line.
 """
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy

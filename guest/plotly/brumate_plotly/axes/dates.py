@@ -1,7 +1,5 @@
 """Ticks of dates: at years, months, days and times of the day. Positions are milliseconds since 1970."""
 
-from _brumate.pristine import __builtins__
-
 import datetime
 import math
 

@@ -1,15 +1,14 @@
 """How an axis looks on its side of the plot: ticks, labels, title; and how much room that takes."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 from brumate_plotly.drawing import markup
-from . import ticks
-from brumate_plotly.figure.colors import rgba
 from brumate_plotly.drawing.fitting import cut
-from brumate_plotly.figure.reading import child, choice, flag, get, num, title_of, word
 from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.figure.colors import rgba
+from brumate_plotly.figure.reading import child, choice, flag, get, num, title_of, word
+
+from . import ticks
 
 # Pixels between a tick and its label, and between labels that stand side by side.
 _GAP = 4.0

@@ -3,16 +3,15 @@
 Positions are those of the axis: logarithms on a logarithmic one, milliseconds for dates, numbers of categories.
 """
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy
 
-from . import dates
 from brumate_plotly.figure import formats
 from brumate_plotly.figure.reading import as_number, flag, get, listed, num, shown, word
 from brumate_plotly.figure.steps import MAX_TICKS, count, decimals, multiples, nice
+
+from . import dates
 
 
 def ticks(axis):

@@ -3,8 +3,6 @@
 What is drawn later covers what was drawn before. A clip is a rectangle `(left, bottom, right, top)`.
 """
 
-from _brumate.pristine import __builtins__
-
 import io
 
 import matplotlib
@@ -19,8 +17,9 @@ from matplotlib.path import Path
 from matplotlib.transforms import Affine2D, Bbox, IdentityTransform
 from PIL import Image
 
-from . import markers
 from brumate_plotly.figure.colors import CLEAR
+
+from . import markers
 from .markup import lines
 from .writing import Writer
 

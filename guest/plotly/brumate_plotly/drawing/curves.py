@@ -1,7 +1,5 @@
 """Lines through points: their shapes, their parts between gaps, and their outline when there are too many points."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 # Points of a curve between two of its points.

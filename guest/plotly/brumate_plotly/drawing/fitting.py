@@ -1,7 +1,5 @@
 """Texts that are wider than their room: cut, or broken into lines."""
 
-from _brumate.pristine import __builtins__
-
 from . import markup
 
 

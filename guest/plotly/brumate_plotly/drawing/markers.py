@@ -1,7 +1,5 @@
 """Markers of points: their shapes, and artists for many of them."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy

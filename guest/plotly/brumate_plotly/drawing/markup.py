@@ -1,7 +1,5 @@
 """Text as plotly marks it up: a little HTML, as lines of runs of one style."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import html
 import re

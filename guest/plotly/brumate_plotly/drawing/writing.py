@@ -1,7 +1,5 @@
 """Where the lines and runs of a text stand, measured with the fonts that draw them."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 from matplotlib.artist import Artist

@@ -1,7 +1,5 @@
 """Colors as CSS writes them, and scales of colors."""
 
-from _brumate.pristine import __builtins__
-
 import colorsys
 import functools
 import re

@@ -1,7 +1,5 @@
 """Columns of a trace as arrays of floats: numbers, and dates as milliseconds since 1970."""
 
-from _brumate.pristine import __builtins__
-
 import datetime
 import re
 

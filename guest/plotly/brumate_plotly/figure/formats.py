@@ -1,7 +1,5 @@
 """Numbers and dates as texts, in the formats of d3 that plotly's figures name."""
 
-from _brumate.pristine import __builtins__
-
 import math
 import re
 

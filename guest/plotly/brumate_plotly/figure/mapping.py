@@ -1,11 +1,9 @@
 """Numbers as colors: a scale with bounds, for one trace or shared by several, and perhaps a bar that explains it."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from . import colors
-from .reading import child, as_number, flag, get, num
+from .reading import as_number, child, flag, get, num
 
 
 class Mapping:

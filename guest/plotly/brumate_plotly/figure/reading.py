@@ -3,8 +3,6 @@
 [`plain`] goes over a figure once. The other functions read what it made, and give a default for what does not fit.
 """
 
-from _brumate.pristine import __builtins__
-
 import binascii
 import math
 

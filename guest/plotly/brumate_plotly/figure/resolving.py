@@ -1,10 +1,9 @@
 """A figure with its template applied: one layout, and traces that have all that is said about them."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_plotly import HEIGHT, MAX_PIXELS, MAX_SIDE, MAX_TRACES, MIN_SIDE, WIDTH
+
 from .colors import COLORWAY, is_color
 from .reading import child, flag, get, listed, merged, nodes, num, plain, word
 

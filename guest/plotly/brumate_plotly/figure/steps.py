@@ -1,7 +1,5 @@
 """Steps between ticks and between bins: 1, 2 or 5 times a power of ten."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy

@@ -1,16 +1,14 @@
 """Annotations and shapes: texts, arrows, lines and areas at places of axes or of the picture."""
 
-from _brumate.pristine import __builtins__
-
 import math
 import re
 
 import numpy
 
 from brumate_plotly.drawing import markup
+from brumate_plotly.drawing.writing import LINE
 from brumate_plotly.figure.colors import CLEAR, faded, rgba
 from brumate_plotly.figure.reading import choice, flag, get, num, word
-from brumate_plotly.drawing.writing import LINE
 
 # Annotations and shapes of one figure.
 MAX_ANNOTATIONS = 2000

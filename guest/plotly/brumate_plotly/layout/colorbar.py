@@ -1,15 +1,13 @@
 """Bars that say which color stands for which number."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from brumate_plotly.drawing import markup
 from brumate_plotly.axes import ticks
 from brumate_plotly.axes.axis import Axis
+from brumate_plotly.drawing import markup
+from brumate_plotly.drawing.writing import LINE
 from brumate_plotly.figure.colors import faded, rgba
 from brumate_plotly.figure.reading import choice, get, num, title_of, word
-from brumate_plotly.drawing.writing import LINE
 
 _PAD = 10.0
 _SHARE = {"left": 0.0, "center": 0.5, "right": 1.0, "bottom": 0.0, "middle": 0.5, "top": 1.0}

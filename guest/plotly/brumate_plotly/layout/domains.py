@@ -1,7 +1,5 @@
 """Traces that have a rectangle of the plot for themselves: pies, tables, trees and others."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 from brumate_plotly.figure.reading import child, get, is_list, num, pair

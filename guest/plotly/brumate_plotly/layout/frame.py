@@ -1,7 +1,5 @@
 """The plot within the picture: its margins, and where shares of it are in pixels."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_plotly.figure.reading import num
 
 # Share of the picture that stays for the plot, at least.

@@ -1,13 +1,11 @@
 """The legend: entries of traces with samples of what they look like."""
 
-from _brumate.pristine import __builtins__
-
 from dataclasses import dataclass
 
 from brumate_plotly.drawing import markup
+from brumate_plotly.drawing.writing import LINE
 from brumate_plotly.figure.colors import contrasting, rgba
 from brumate_plotly.figure.reading import child, choice, get, num, title_of, word
-from brumate_plotly.drawing.writing import LINE
 
 # Pixels of a sample, and from the left end to the text.
 _SAMPLE = 30

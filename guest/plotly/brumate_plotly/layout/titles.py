@@ -1,12 +1,10 @@
 """Title and subtitle of a figure."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_plotly.drawing import markup
-from brumate_plotly.figure.colors import rgba
 from brumate_plotly.drawing.fitting import wrapped
-from brumate_plotly.figure.reading import child, choice, get, num, title_of, word
 from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.figure.colors import rgba
+from brumate_plotly.figure.reading import child, choice, get, num, title_of, word
 
 # Pixels around a title.
 _PAD = 10.0

@@ -1,15 +1,13 @@
 """The axes of a figure and the subplots between them: which there are, where they are, and their grids."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 import numpy
 
 from brumate_plotly.axes.axis import Axis, order_categories
+from brumate_plotly.axes.sides import Side
 from brumate_plotly.figure.colors import rgba
 from brumate_plotly.figure.reading import child, flag, get, num, word
-from brumate_plotly.axes.sides import Side
 
 _NAME = re.compile(r"([xy])axis(\d*)\Z")
 _GRID = "#eee"

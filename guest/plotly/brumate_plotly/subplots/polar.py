@@ -1,20 +1,18 @@
 """Polar subplots: points, lines and bars by angle and distance."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy
 
-from brumate_plotly.figure import columns
-from brumate_plotly.drawing import curves
-from brumate_plotly.traces import points
 from brumate_plotly.axes import ticks
 from brumate_plotly.axes.axis import Axis, order_categories
+from brumate_plotly.drawing import curves
+from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import CLEAR, faded, rgba
+from brumate_plotly.figure.reading import as_number, child, choice, flag, get, is_list, num, shown, word
 from brumate_plotly.layout.domains import place, sector
 from brumate_plotly.layout.legend import Entry
-from brumate_plotly.figure.reading import child, as_number, choice, flag, get, is_list, num, shown, word
+from brumate_plotly.traces import points
 from brumate_plotly.traces.trace import Trace
 
 # Pixels around a polar subplot, for labels of angles.

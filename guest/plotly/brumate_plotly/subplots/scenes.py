@@ -1,7 +1,5 @@
 """Scenes: boxes with three axes, seen from somewhere, and what their traces put into them."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy
@@ -9,8 +7,8 @@ import numpy
 from brumate_plotly.axes import ticks
 from brumate_plotly.axes.axis import Axis
 from brumate_plotly.figure.colors import rgba
-from brumate_plotly.layout.domains import place
 from brumate_plotly.figure.reading import child, choice, flag, get, num, title_of, word
+from brumate_plotly.layout.domains import place
 
 _NAMES = "xyz"
 # How far the eye is from the middle when nothing is said; and how wide it sees.

@@ -1,18 +1,16 @@
 """Ternary subplots: points by their shares of three parts."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy
 
-from brumate_plotly.figure import columns, steps
 from brumate_plotly.drawing import curves
-from brumate_plotly.traces import points
+from brumate_plotly.figure import columns, steps
 from brumate_plotly.figure.colors import faded, rgba
+from brumate_plotly.figure.reading import Unreadable, child, flag, get, num, title_of, word
 from brumate_plotly.layout.domains import place
 from brumate_plotly.layout.legend import Entry
-from brumate_plotly.figure.reading import child, Unreadable, flag, get, num, title_of, word
+from brumate_plotly.traces import points
 from brumate_plotly.traces.trace import Trace
 
 # Height of a triangle whose sides are 1.

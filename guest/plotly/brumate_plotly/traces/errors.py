@@ -1,7 +1,5 @@
 """Error bars of points and of bars."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure.colors import faded, rgba

@@ -1,9 +1,7 @@
 """Traces that are drawn as several others, or as others elsewhere: matrices of scatter plots, and points on maps."""
 
-from _brumate.pristine import __builtins__
-
-from brumate_plotly.layout.domains import place
 from brumate_plotly.figure.reading import child, flag, get, is_list, nodes, num, pair, word
+from brumate_plotly.layout.domains import place
 
 # Dimensions of a matrix that are drawn.
 MAX_DIMENSIONS = 10

@@ -1,11 +1,10 @@
 """Which class draws which type of trace. Modules are imported when a figure needs them."""
 
-from _brumate.pristine import __builtins__
-
 from importlib import import_module
 
-from . import expanding
 from brumate_plotly.traces.fields import regions
+
+from . import expanding
 
 _CLASSES = {
     "scatter": "traces.scatter.Scatter",

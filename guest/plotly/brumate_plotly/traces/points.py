@@ -1,11 +1,9 @@
 """Markers of a trace: what each point looks like, and the texts beside points."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from brumate_plotly.figure import columns, formats
 from brumate_plotly.drawing import markers
+from brumate_plotly.figure import columns, formats
 from brumate_plotly.figure.colors import faded, is_color, rgba
 from brumate_plotly.figure.reading import child, get, is_list, num, word
 

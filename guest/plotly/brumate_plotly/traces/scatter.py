@@ -1,15 +1,14 @@
 """Scatter traces: lines, markers, texts, areas and error bars."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from brumate_plotly.figure import columns
 from brumate_plotly.drawing import curves
-from . import errors, points, stacks
+from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import faded, rgba
-from brumate_plotly.layout.legend import Entry
 from brumate_plotly.figure.reading import child, choice, flag, get, is_list, num, word
+from brumate_plotly.layout.legend import Entry
+
+from . import errors, points, stacks
 from .trace import CartesianTrace
 
 # With fewer points than this, markers are drawn when nothing is said.

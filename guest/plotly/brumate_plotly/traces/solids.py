@@ -1,16 +1,15 @@
 """Traces of scenes: points and lines, surfaces, and bodies of triangles."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns
-from . import points
 from brumate_plotly.figure.colors import CLEAR, faded, is_color, rgba
-from brumate_plotly.layout.legend import Entry
-from brumate_plotly.traces.parts.parallels import LineColors
 from brumate_plotly.figure.reading import Unreadable, flag, get, is_list, num, word
+from brumate_plotly.layout.legend import Entry
 from brumate_plotly.subplots.scenes import Scene
+from brumate_plotly.traces.parts.parallels import LineColors
+
+from . import points
 from .trace import Trace
 
 # Cells of a surface along each side, and triangles of a body; there are fewer in the picture when a trace has more.

@@ -1,7 +1,5 @@
 """Areas on top of each other."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure.reading import word

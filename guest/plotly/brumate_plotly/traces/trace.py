@@ -3,8 +3,6 @@
 A trace is read, says what it needs of its axes, and is drawn when they have a place.
 """
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns

@@ -1,7 +1,5 @@
 """`awk`: rules for lines and their fields."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_shell.lines import text_of
 from brumate_shell.streams import Refused
 

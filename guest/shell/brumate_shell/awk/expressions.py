@@ -1,11 +1,10 @@
 """Expressions of `awk` as functions: each gives its value when it is called."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell.streams import Refused
 
 from . import functions
 from .records import pattern
 from .values import NOTHING, Array, Input, calculated, compared, number, text, truth
-from brumate_shell.streams import Refused
 
 # Functions of the program inside each other.
 MAX_CALLS = 150

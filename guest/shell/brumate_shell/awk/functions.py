@@ -1,15 +1,14 @@
 """The functions that `awk` has."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import math
 import re
 import time
 
+from brumate_shell.streams import Refused
+
 from .records import separated
 from .values import NOTHING, Array, Input, compared, formatted, number, text
-from brumate_shell.streams import Refused
 
 
 class Random:

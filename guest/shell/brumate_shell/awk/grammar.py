@@ -1,7 +1,5 @@
 """The grammar of `awk`'s expressions."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_shell.streams import Refused
 from brumate_shell.token_cursor import TokenCursor
 

@@ -1,10 +1,9 @@
 """The grammar of `awk`: rules, functions and statements."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell.streams import Refused
 
 from .grammar import NO_COMMANDS, ExpressionParser
 from .lexer import tokens
-from brumate_shell.streams import Refused
 
 
 class Program:

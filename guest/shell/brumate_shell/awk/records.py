@@ -1,13 +1,12 @@
 """Records and fields of `awk`."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 
-from .values import NOTHING, Input, number, text
 from brumate_shell.regexes import Pattern
 from brumate_shell.streams import Refused, decode, encode
+
+from .values import NOTHING, Input, number, text
 
 # Fields of one record.
 MAX_FIELDS = 1_000_000

@@ -1,13 +1,12 @@
 """Runs an `awk` program: its tree is turned into functions, which are then called."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell.streams import Refused
 
 from .expressions import Return
 from .functions import Random
 from .records import Files, Reader, Record, environment
 from .statements import Break, Continue, Exit, Next, NextFile, Statements
 from .values import Array, Input, number, text, truth
-from brumate_shell.streams import Refused
 
 
 class Program(Statements):

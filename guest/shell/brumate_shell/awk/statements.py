@@ -1,10 +1,9 @@
 """Statements of `awk` as functions without arguments."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell.streams import Refused
 
 from .expressions import Expressions, Return, Signal
 from .values import NOTHING, Input, formatted, number, text, truth
-from brumate_shell.streams import Refused
 
 # Turns of one loop.
 MAX_LOOP_TURNS = 100_000_000

@@ -1,7 +1,5 @@
 """Values of `awk`: numbers, texts, and texts from the input that look like numbers."""
 
-from _brumate.pristine import __builtins__
-
 import math
 import re
 

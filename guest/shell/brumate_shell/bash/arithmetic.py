@@ -1,7 +1,5 @@
 """`$((...))`: whole numbers of 64 bits, with C's operators."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell.streams import Refused

@@ -1,16 +1,15 @@
 """`test`, `[` and `[[`: files, texts and numbers compared."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 import stat
 
-from . import expansion
 from brumate_shell import patterns
-from .arithmetic import calculate
 from brumate_shell.regexes import Pattern
 from brumate_shell.streams import Refused
+
+from . import expansion
+from .arithmetic import calculate
 
 _SIZES_AND_NUMBERS = {
     "-eq": lambda a, b: a == b,

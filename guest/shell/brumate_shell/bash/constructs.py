@@ -1,13 +1,12 @@
 """Runs control flow: conditions, loops, `case`, functions."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell import patterns
+from brumate_shell.streams import Refused
 
 from . import conditions, expansion
-from brumate_shell import patterns
 from .arithmetic import calculate
 from .signals import Break, Continue, Exit, Return
 from .state import Fatal
-from brumate_shell.streams import Refused
 from .words import ShellSyntaxError
 
 # Turns of all loops of one script.

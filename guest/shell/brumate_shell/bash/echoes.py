@@ -1,7 +1,5 @@
 """`echo`, `printf` and `yes`."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell.streams import Refused

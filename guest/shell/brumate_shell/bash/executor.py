@@ -1,19 +1,30 @@
 """Runs the tree of a script: control flow, pipelines, redirections."""
 
-from _brumate.pristine import __builtins__
-
 import time
+
+from brumate_shell.streams import Pipe, Refused, Stopped, Streams, decode
 
 from . import conditions, expansion
 from .constructs import MAX_LOOP_TURNS, Constructs
 from .nodes import (
-    AndOr, Calculation, Case, Conditional, CountedFor, For, Function, Group, If, Pipeline, Sequence, Simple, Subshell,
+    AndOr,
+    Calculation,
+    Case,
+    Conditional,
+    CountedFor,
+    For,
+    Function,
+    Group,
+    If,
+    Pipeline,
+    Sequence,
+    Simple,
+    Subshell,
     While,
 )  # fmt: skip
 from .redirections import Redirections
 from .signals import TIMED_OUT, Break, Continue, Exit, Return, TimedOut
 from .state import Array, Fatal, State
-from brumate_shell.streams import Pipe, Refused, Stopped, Streams, decode
 from .words import ShellSyntaxError
 
 # Substituted commands, scripts and functions inside each other.

@@ -1,19 +1,18 @@
 """Words to arguments: `{a,b}`, `~`, `$...`, splitting, `*?[...]`."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import glob
 import os
 import re
 
-from . import parameters
 from brumate_shell import patterns
+from brumate_shell.streams import Refused
+
+from . import parameters
 from .arithmetic import calculate
 from .nodes import Assignment, Parameter, Substitution, Text, Word
 from .parameters import Several
 from .state import Fatal
-from brumate_shell.streams import Refused
 from .words import ShellSyntaxError
 
 # Arguments of one command.

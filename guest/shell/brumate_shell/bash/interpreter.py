@@ -1,40 +1,33 @@
 """Runs shell lines, and single commands of them."""
 
-from _brumate.pristine import __builtins__
-
-import io
 import os
 
-from . import state, syntax
-from .executor import MAX_DEPTH, Shell
-from .signals import Exit, Leave, Return
-from brumate_shell.streams import MAX_PIPE_CHARS, Refused, Stopped, Streams
-from .syntax import ShellSyntaxError
+from _brumate.programs import Surroundings
+from brumate_shell.streams import Refused, Stopped, Streams
 
-__all__ = ["MAX_DEPTH", "MAX_PIPE_CHARS", "Refused", "Streams", "call", "run", "run_inside"]
+from . import syntax
+from .executor import Shell
+from .signals import Exit, Leave, Return
+from .syntax import ShellSyntaxError
 
 _NOT_FOUND = 127
 _MISUSE = 2
 
 
-def run(script, out, err, input=b""):
-    """Runs a script; returns its exit status. Directory and environment are the caller's again afterwards.
-
-    `out` and `err` are text streams.
-    """
-    before, environment = state.directory(), dict(os.environ)
+def run(script, streams):
+    """Runs a script; returns its exit status. Directory and environment are the caller's again afterwards."""
+    surroundings = Surroundings()
     shell = Shell()
     try:
-        return run_inside(script, Streams(io.BytesIO(input), out, err, shell), shell)
+        return run_inside(script, Streams(streams.input, streams.out, streams.err, shell), shell)
     except Stopped as error:
-        err.write(f"bash: {error.strerror}\n")
+        streams.err.write(f"bash: {error.strerror}\n")
         return 1
     except RecursionError:
-        err.write("bash: commands are nested too deeply\n")
+        streams.err.write("bash: commands are nested too deeply\n")
         return _MISUSE
     finally:
-        state.go_back(before)
-        state.give_back(environment)
+        surroundings.give_back()
 
 
 def run_inside(script, streams, shell):
@@ -78,13 +71,13 @@ def call(words, streams):
 
 def _script(path, arguments, streams):
     """Runs a file that is a script: of the shell or of Python."""
-    from brumate_shell.tools import system
     from brumate_shell import table
+    from brumate_shell.tools.python import python
 
     with open(path, "rb") as file:
         first = file.readline(200)
     if first[:2] == b"#!" and b"python" in first or path.endswith(".py"):
-        return system.python([path, *arguments], streams)
+        return python([path, *arguments], streams)
     if first[:2] != b"#!" and not path.endswith(".sh") or (first[:2] == b"#!" and b"sh" not in first):
         raise Refused(table.refusal(path), _NOT_FOUND)
     if not os.access(path, os.X_OK):
@@ -102,9 +95,8 @@ def script_of_its_own(path, arguments, streams, text=None):
     shell.deeper()
     shell.deadline = outer.deadline if outer is not None else None
     shell.state.name, shell.state.arguments = path, list(arguments)
-    before, environment = state.directory(), dict(os.environ)
+    surroundings = Surroundings()
     try:
         return run_inside(text, Streams(streams.input, streams.out, streams.err, shell), shell)
     finally:
-        state.go_back(before)
-        state.give_back(environment)
+        surroundings.give_back()

@@ -1,7 +1,5 @@
 """The syntax tree of shell lines."""
 
-from _brumate.pristine import __builtins__
-
 
 class Node:
     """A part of the tree; its fields are its slots, in the order in which they are passed."""

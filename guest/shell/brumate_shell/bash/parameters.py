@@ -1,14 +1,13 @@
 """Values of `$name` and `${name...}`."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell import patterns
+from brumate_shell.streams import Refused
+
 from .arithmetic import calculate
 from .nodes import Word
 from .state import Array, Fatal
-from brumate_shell.streams import Refused
 
 # The part of a pattern that stands for itself in a replacement.
 _MATCHED = "\0"

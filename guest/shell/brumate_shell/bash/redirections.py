@@ -1,15 +1,14 @@
 """Assignments and redirections."""
 
-from _brumate.pristine import __builtins__
-
 import io
 import os
+
+from brumate_shell.streams import Nowhere, Refused, Streams, Target, encode
 
 from . import expansion
 from .arithmetic import calculate
 from .signals import Exit
 from .state import Array, Fatal
-from brumate_shell.streams import Nowhere, Refused, Streams, Target, encode
 from .words import ShellSyntaxError
 
 

@@ -1,14 +1,13 @@
 """Commands that run other commands: `xargs`, `env`, `timeout`, `time`, `command`; and `which`, which finds them."""
 
-from _brumate.pristine import __builtins__
-
 import io
 import re
 import time
 
 from brumate_shell import options
-from .signals import TimedOut
 from brumate_shell.streams import Refused, Streams, decode
+
+from .signals import TimedOut
 
 # Commands that one `xargs` runs.
 MAX_RUNS = 100_000
@@ -239,6 +238,7 @@ def which(arguments, streams):
 def type_(arguments, streams):
     """type [-tpa] name...: what a command is"""
     from brumate_shell import table
+
     from .syntax_control import KEYWORDS
 
     found, names = options.parse(arguments, flags="tpaPf")

@@ -1,12 +1,11 @@
 """Commands that change the shell itself: `cd`, `set`, `eval`, `return`, `getopts` and the like."""
 
-from _brumate.pristine import __builtins__
-
 import os
 
 from brumate_shell import options
-from .signals import Break, Continue, Exit, Return
 from brumate_shell.streams import Refused
+
+from .signals import Break, Continue, Exit, Return
 from .variables import state_of
 
 

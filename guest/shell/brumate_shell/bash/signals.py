@@ -1,7 +1,5 @@
 """What leaves a loop, a function or the script."""
 
-from _brumate.pristine import __builtins__
-
 # The status of a command that took too long.
 TIMED_OUT = 124
 

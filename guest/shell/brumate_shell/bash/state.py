@@ -1,10 +1,9 @@
 """What a shell remembers: variables, functions, arguments, options, and where it is."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import time
 
+from _brumate.programs import Surroundings, directory
 from brumate_shell.streams import Refused
 
 _NAMES_OF_OPTIONS = {
@@ -177,32 +176,12 @@ class State:
         own = {name: value.copy() if isinstance(value, Array) else value for name, value in self.own.items()}
         return (
             own, set(self.readonly), set(self.integers), dict(self.functions), list(self.arguments),
-            set(self.options), set(self.extras), list(self.directories), directory(), dict(os.environ),
+            set(self.options), set(self.extras), list(self.directories), Surroundings(),
         )  # fmt: skip
 
     def restore(self, saved):
         (
             self.own, self.readonly, self.integers, self.functions, self.arguments,
-            self.options, self.extras, self.directories, before, environment,
+            self.options, self.extras, self.directories, surroundings,
         ) = saved  # fmt: skip
-        go_back(before)
-        give_back(environment)
-
-
-def directory():
-    """The working directory; None when it is gone."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
-
-
-def go_back(before):
-    if before is not None and directory() != before:
-        os.chdir(before)
-
-
-def give_back(environment):
-    if dict(os.environ) != environment:
-        os.environ.clear()
-        os.environ.update(environment)
+        surroundings.give_back()

@@ -3,8 +3,6 @@
 What is left out is refused by name: background jobs, process substitution, `select`, `coproc`.
 """
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from .nodes import AndOr, Assignment, Calculation, Pipeline, Redirection, Sequence, Simple, Subshell, Text, Word

@@ -1,7 +1,5 @@
 """The grammar of control flow, and of `[[ ... ]]`."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from .nodes import Case, Conditional, CountedFor, For, Function, Group, If, Simple, While, Word

@@ -1,14 +1,13 @@
 """Commands about variables: `export`, `local`, `declare`, `unset`, `let`, `read`, `mapfile`."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 
 from brumate_shell import options
+from brumate_shell.streams import Refused, decode
+
 from .nodes import Assignment
 from .state import Array
-from brumate_shell.streams import Refused, decode
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Bytes that `read` takes at once where there is no end of a line.

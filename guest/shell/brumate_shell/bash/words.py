@@ -1,7 +1,5 @@
 """Reads words: quotes, `$...`, and the texts of here-documents."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from .nodes import Parameter, Substitution, Sum, Text, Word

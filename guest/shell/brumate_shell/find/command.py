@@ -1,13 +1,12 @@
 """`find`: files below directories, by tests."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import stat
 import time
 
-from .tests import Tests
 from brumate_shell.streams import Refused
+
+from .tests import Tests
 
 # Tests and actions of one call, and parentheses inside each other.
 MAX_WORDS = 10_000

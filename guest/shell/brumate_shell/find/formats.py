@@ -1,7 +1,5 @@
 """`find -printf` and `stat -c`: facts about a file, by letters after a percent sign."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """The tests and actions of `find`: each becomes a function from a file to a truth."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import stat
 

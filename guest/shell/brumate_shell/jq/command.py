@@ -1,7 +1,5 @@
 """`jq`: filters of JSON."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_shell.streams import Refused, decode
 
 _LONG = {

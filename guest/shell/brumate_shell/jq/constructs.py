@@ -1,10 +1,9 @@
 """The grammar of `jq`'s constructs: objects, `if`, `try`, `reduce`, `foreach`, `def`, and patterns."""
 
-from _brumate.pristine import __builtins__
-
-from .lexer import MAX_NESTING
 from brumate_shell.streams import Refused
 from brumate_shell.token_cursor import TokenCursor
+
+from .lexer import MAX_NESTING
 
 
 class ConstructParser(TokenCursor):

@@ -1,7 +1,5 @@
 """The functions of `jq` whose arguments are filters: they get the machine, the arguments' nodes, and where they are."""
 
-from _brumate.pristine import __builtins__
-
 from . import paths, texts
 from .functions import need
 from .values import JqError, dumped, short, truth

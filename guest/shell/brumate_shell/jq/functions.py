@@ -1,7 +1,5 @@
 """The functions of `jq` that are written in Python."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 from . import paths, texts

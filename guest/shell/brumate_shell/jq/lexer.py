@@ -1,7 +1,5 @@
 """The words of a `jq` program."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell.streams import Refused

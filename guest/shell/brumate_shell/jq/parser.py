@@ -1,10 +1,9 @@
 """The grammar of `jq`: from words to a tree of tuples, each with its kind first."""
 
-from _brumate.pristine import __builtins__
+from brumate_shell.streams import Refused
 
 from .constructs import ConstructParser
 from .lexer import tokens
-from brumate_shell.streams import Refused
 
 _COMPARING = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _ASSIGNING = frozenset(("=", "|=", "+=", "-=", "*=", "/=", "%=", "//="))

@@ -1,7 +1,5 @@
 """Reading, setting and deleting parts of JSON values by their paths."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 from .values import JqError, key, kind, short

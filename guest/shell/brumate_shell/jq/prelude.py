@@ -1,7 +1,5 @@
 """Functions of `jq` that are written in its own language. Each is parsed when it is first called."""
 
-from _brumate.pristine import __builtins__
-
 _SOURCES = {
     "map/1": "def map(f): [.[] | f];",
     "map_values/1": "def map_values(f): .[] |= f;",

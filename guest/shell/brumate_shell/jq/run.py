@@ -3,8 +3,6 @@
 A path is None where nobody asks for it, a tuple of keys otherwise, and [`NO_PATH`] for a value that was calculated.
 """
 
-from _brumate.pristine import __builtins__
-
 from . import (
     filters,
     functions,

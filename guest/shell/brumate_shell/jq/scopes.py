@@ -1,7 +1,5 @@
 """Names in `jq`: variables, functions, and the patterns behind `as`."""
 
-from _brumate.pristine import __builtins__
-
 from . import paths
 from .values import JqError, kind
 

@@ -1,7 +1,5 @@
 """Texts in `jq`: formats, regular expressions, splitting, dates."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import re
 

@@ -1,7 +1,5 @@
 """Values of `jq`: their order, their sums, and their text."""
 
-from _brumate.pristine import __builtins__
-
 import json
 import math
 

@@ -1,15 +1,13 @@
 """`sed`: edits lines by a script."""
 
-from _brumate.pristine import __builtins__
-
 import os
 
 from brumate_shell import options
+from brumate_shell.streams import Refused, decode, encode
+
 from . import parser
 from .lines import Lines
 from .run import Editor
-from brumate_shell.streams import Refused, decode, encode
-
 
 _LONG = {
     "quiet": "n", "silent": "n", "regexp-extended": "E", "expression": "e", "file": "f", "in-place": "i",

@@ -1,7 +1,5 @@
 """The lines that `sed` reads."""
 
-from _brumate.pristine import __builtins__
-
 import os
 
 from brumate_shell.streams import decode

@@ -1,7 +1,5 @@
 """What a `sed` script is made of."""
 
-from _brumate.pristine import __builtins__
-
 
 class Address:
     """A line: `kind` is `line`, `last`, `regex`, `step`, `plus` or `multiple`; an empty regex has the value None."""

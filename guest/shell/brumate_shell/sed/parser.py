@@ -1,12 +1,11 @@
 """The language of `sed`: from a script to its commands."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell.regexes import Pattern
-from .nodes import Address, Command, Substitute
 from brumate_shell.streams import Refused, decode
+
+from .nodes import Address, Command, Substitute
 
 # Commands of one script.
 MAX_COMMANDS = 10_000

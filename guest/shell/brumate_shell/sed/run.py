@@ -1,7 +1,5 @@
 """Runs a `sed` script over lines."""
 
-from _brumate.pristine import __builtins__
-
 from brumate_shell.streams import Refused, decode, encode
 
 # Commands that are run for one line.

@@ -1,7 +1,5 @@
 """`tar`. Members stay below the directory they are unpacked into."""
 
-from _brumate.pristine import __builtins__
-
 import io
 import os
 import time

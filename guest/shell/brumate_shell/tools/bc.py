@@ -1,7 +1,5 @@
 """`bc`: calculations with any number of digits."""
 
-from _brumate.pristine import __builtins__
-
 import decimal
 import re
 

@@ -1,7 +1,5 @@
 """`expr` and `seq`: calculations."""
 
-from _brumate.pristine import __builtins__
-
 import decimal
 import re
 

@@ -1,7 +1,5 @@
 """Commands about parts of lines: `cut`, `paste`, `join`, `comm`, `column`, `tr`."""
 
-from _brumate.pristine import __builtins__
-
 import itertools
 import re
 

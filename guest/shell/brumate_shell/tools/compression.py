@@ -1,13 +1,12 @@
 """`gzip`, `bzip2`, `xz` and what unpacks them."""
 
-from _brumate.pristine import __builtins__
-
 import os
 
 from brumate_shell import options
-from .files import attempt
 from brumate_shell.lines import opened
 from brumate_shell.streams import Refused, decode
+
+from .files import attempt
 
 # Bytes that a file may have once it is unpacked.
 MAX_UNPACKED = 1 << 30

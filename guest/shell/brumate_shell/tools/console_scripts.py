@@ -1,6 +1,7 @@
 """Programs of installed packages (`console_scripts`), as commands."""
 
-from _brumate.pristine import __builtins__
+from _brumate import programs
+from brumate_shell.streams import Stopped
 
 # Directory that an installer puts them into.
 _DIRECTORY = "/usr/bin/"
@@ -29,9 +30,8 @@ def _command(entry):
     path = _DIRECTORY + entry.name
 
     def run(arguments, streams):
-        from . import system
-
-        return system.run_code(code, path, [path, *arguments], ["python", path, *arguments], streams)
+        line = ["python", path, *arguments]
+        return programs.run(code, path, [path, *arguments], line, streams, stops=(Stopped,))
 
     run.__doc__ = f"{entry.name}: the program of the package {entry.dist.name}; `{entry.name} --help` is its own"
     run.has_help = True

@@ -1,7 +1,5 @@
 """`date`: the time, and other times in words."""
 
-from _brumate.pristine import __builtins__
-
 import datetime
 import re
 

@@ -1,7 +1,5 @@
 """`diff`: how two files or directories differ."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 

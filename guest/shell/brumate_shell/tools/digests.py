@@ -1,7 +1,5 @@
 """Bytes in other forms: checksums, `base64`, `od`, `xxd`, `hexdump`."""
 
-from _brumate.pristine import __builtins__
-
 import re
 
 from brumate_shell import options

@@ -1,14 +1,13 @@
 """What files are: `stat`, `file`, `readlink`, `realpath`, `ln`, `chmod`, `mktemp`, `tree`."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 import stat as modes
 
 from brumate_shell import options
-from .files import attempt
 from brumate_shell.streams import Refused, decode
+
+from .files import attempt
 
 # Lines of one `tree`.
 MAX_ENTRIES = 100_000

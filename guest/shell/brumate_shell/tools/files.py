@@ -1,7 +1,5 @@
 """Commands about files and directories."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import shutil
 import stat

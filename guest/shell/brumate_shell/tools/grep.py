@@ -1,7 +1,5 @@
 """`grep`: lines that match."""
 
-from _brumate.pristine import __builtins__
-
 import collections
 import os
 import re

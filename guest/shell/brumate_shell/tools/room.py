@@ -1,12 +1,11 @@
 """How much room files take: `du` and `df`."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import shutil
 import stat
 
 from brumate_shell import options
+
 from .files import attempt
 
 

@@ -1,7 +1,5 @@
 """Commands that give texts another shape: `nl`, `rev`, `tac`, `fold`, `fmt`, `split`, `expand`, `shuf`."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 

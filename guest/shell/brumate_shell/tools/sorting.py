@@ -1,7 +1,5 @@
 """`sort` and `uniq`."""
 
-from _brumate.pristine import __builtins__
-
 import functools
 import re
 

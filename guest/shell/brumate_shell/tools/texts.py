@@ -1,7 +1,5 @@
 """Commands that read and write text. Bytes that are not UTF-8 pass through unchanged where the target is a file."""
 
-from _brumate.pristine import __builtins__
-
 import collections
 import re
 

@@ -1,13 +1,12 @@
 """`zip` and `unzip`. Members stay below the directory they are unpacked into."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import time
 
 from brumate_shell import options, patterns
-from .archives import MAX_MEMBERS
 from brumate_shell.streams import Refused, decode
+
+from .archives import MAX_MEMBERS
 
 
 def unzip(arguments, streams):

@@ -1,18 +1,17 @@
 """Bars: where they stand, and what they are stacked on. Histograms and waterfalls are bars as well."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from . import texts
 from brumate_plotly.figure import columns
-from brumate_plotly.traces import errors
-from .texts import first_color
 from brumate_plotly.figure.colors import CLEAR, contrasting, faded, rgba
-from brumate_plotly.layout.legend import Entry
-from brumate_plotly.traces.points import Points
 from brumate_plotly.figure.reading import choice, flag, get, is_list, num, word
+from brumate_plotly.layout.legend import Entry
+from brumate_plotly.traces import errors
+from brumate_plotly.traces.points import Points
 from brumate_plotly.traces.trace import CartesianTrace
+
+from . import texts
+from .texts import first_color
 
 _HATCHES = {"/": "///", "\\": "\\\\\\", "x": "xxx", "-": "---", "|": "|||", "+": "+++", ".": "..."}
 

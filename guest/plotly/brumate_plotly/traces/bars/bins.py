@@ -1,7 +1,5 @@
 """Bins of histograms: where they begin and end, and what is in them."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy

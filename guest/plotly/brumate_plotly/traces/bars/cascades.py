@@ -1,18 +1,17 @@
 """Waterfalls and funnels: bars that are connected with each other."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from . import bars
 from brumate_plotly.figure import columns, formats
-from .texts import first_color
 from brumate_plotly.figure.colors import CLEAR, contrasting, faded, rgba
+from brumate_plotly.figure.reading import Unreadable, choice, flag, get, is_list, listed, num, shown, word
 from brumate_plotly.layout.domains import DomainTrace, entry
 from brumate_plotly.layout.legend import Entry
 from brumate_plotly.traces.parts.pies import percent
 from brumate_plotly.traces.points import MAX_TEXTS
-from brumate_plotly.figure.reading import choice, flag, get, is_list, listed, num, shown, Unreadable, word
+
+from . import bars
+from .texts import first_color
 
 
 class Waterfall(bars.Bar):

@@ -1,13 +1,11 @@
 """Candlesticks, and bars of opening, highest, lowest and closing prices."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import faded, rgba
-from brumate_plotly.layout.legend import Entry
 from brumate_plotly.figure.reading import get, num
+from brumate_plotly.layout.legend import Entry
 from brumate_plotly.traces.trace import CartesianTrace
 
 _NAMES = ("open", "high", "low", "close")

@@ -1,12 +1,11 @@
 """Histograms: bars over bins of values."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from . import bars, bins
 from brumate_plotly.figure import columns
 from brumate_plotly.figure.reading import choice, get, word
+
+from . import bars, bins
 
 
 class Histogram(bars.Bars):

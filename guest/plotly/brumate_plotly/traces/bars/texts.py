@@ -1,13 +1,11 @@
 """Texts on bars: inside of them where they fit, and else at their ends."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import formats
 from brumate_plotly.figure.colors import contrasting, rgba
-from brumate_plotly.traces.points import MAX_TEXTS, font_of
 from brumate_plotly.figure.reading import get, is_list, num, word
+from brumate_plotly.traces.points import MAX_TEXTS, font_of
 
 _SMALLEST = 5.0
 

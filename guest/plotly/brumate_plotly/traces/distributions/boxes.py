@@ -1,12 +1,11 @@
 """Boxes: quartiles, whiskers and the points beyond them."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns
-from .distribution import Distribution
 from brumate_plotly.figure.reading import get, is_list, num, word
+
+from .distribution import Distribution
 
 _POINTS = ("all", "outliers", "suspectedoutliers")
 

@@ -1,14 +1,12 @@
 """What boxes and violins have in common: values by position, and places side by side."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import faded, rgba
+from brumate_plotly.figure.reading import choice, get, num, word
 from brumate_plotly.layout.legend import Entry
 from brumate_plotly.traces.points import Points
-from brumate_plotly.figure.reading import choice, get, num, word
 from brumate_plotly.traces.trace import CartesianTrace
 
 # Places of one trace.

@@ -1,13 +1,12 @@
 """Violins: how dense values are, as an outline."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from .boxes import Summary
 from brumate_plotly.figure.colors import CLEAR, faded, rgba
-from .distribution import Distribution
 from brumate_plotly.figure.reading import choice, flag, get, num, word
+
+from .boxes import Summary
+from .distribution import Distribution
 
 # Points of an outline, and values that it is made from.
 _POINTS = 100

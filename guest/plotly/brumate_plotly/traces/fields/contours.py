@@ -1,19 +1,18 @@
 """Contours: lines and bands of the same height."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
 import numpy
 from contourpy import contour_generator
 
-from . import heatmaps
-from brumate_plotly.figure.colors import CLEAR, faded, rgba
-from brumate_plotly.layout.legend import Entry
 from brumate_plotly.drawing.markup import flat
-from brumate_plotly.traces.points import font_of
-from brumate_plotly.figure.reading import child, as_number, choice, flag, get, num, word
+from brumate_plotly.figure.colors import CLEAR, faded, rgba
+from brumate_plotly.figure.reading import as_number, child, choice, flag, get, num, word
 from brumate_plotly.figure.steps import nice
+from brumate_plotly.layout.legend import Entry
+from brumate_plotly.traces.points import font_of
+
+from . import heatmaps
 
 # Heights of one trace.
 MAX_LEVELS = 200

@@ -1,18 +1,16 @@
 """Heatmaps, pictures, and histograms over two axes: cells with colors."""
 
-from _brumate.pristine import __builtins__
-
 import binascii
 import io
 import math
 
 import numpy
 
-from brumate_plotly.traces.bars import bins
 from brumate_plotly.figure import columns, formats
 from brumate_plotly.figure.colors import contrasting
-from brumate_plotly.traces.points import font_of
 from brumate_plotly.figure.reading import Unreadable, as_number, flag, get, is_list, num, shown, word
+from brumate_plotly.traces.bars import bins
+from brumate_plotly.traces.points import font_of
 from brumate_plotly.traces.trace import CartesianTrace
 
 # Cells whose texts are written.

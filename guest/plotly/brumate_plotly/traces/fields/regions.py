@@ -1,17 +1,13 @@
 """Regions of a map with colors, when the figure has their outlines (GeoJSON)."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
 from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import rgba
-from brumate_plotly.traces.expanding import map_axes
-from brumate_plotly.layout.legend import Entry
 from brumate_plotly.figure.reading import (
-    child,
     Unreadable,
     as_number,
+    child,
     flag,
     get,
     is_list,
@@ -21,6 +17,8 @@ from brumate_plotly.figure.reading import (
     shown,
     word,
 )
+from brumate_plotly.layout.legend import Entry
+from brumate_plotly.traces.expanding import map_axes
 from brumate_plotly.traces.trace import CartesianTrace
 
 # Points of the outlines of one trace.

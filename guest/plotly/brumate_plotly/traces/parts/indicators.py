@@ -1,17 +1,15 @@
 """Indicators: a number, how it differs from another one, and a gauge."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
-from brumate_plotly.figure import formats
-from brumate_plotly.drawing import markup
 from brumate_plotly.axes import ticks
 from brumate_plotly.axes.axis import Axis
-from brumate_plotly.figure.colors import rgba
-from brumate_plotly.layout.domains import DomainTrace, sector
-from brumate_plotly.figure.reading import child, as_number, choice, get, listed, nodes, num, pair, title_of, word
+from brumate_plotly.drawing import markup
 from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.figure import formats
+from brumate_plotly.figure.colors import rgba
+from brumate_plotly.figure.reading import as_number, child, choice, get, listed, nodes, num, pair, title_of, word
+from brumate_plotly.layout.domains import DomainTrace, sector
 
 
 class Indicator(DomainTrace):

@@ -1,15 +1,13 @@
 """Parallel axes: lines over numbers (parcoords), and bands over categories (parcats)."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from brumate_plotly.figure import columns
 from brumate_plotly.axes import ticks
 from brumate_plotly.axes.axis import Axis
+from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import faded, is_color, rgba
+from brumate_plotly.figure.reading import Unreadable, child, flag, get, is_list, listed, nodes, num, pair, shown, word
 from brumate_plotly.layout.domains import DomainTrace
-from brumate_plotly.figure.reading import child, Unreadable, flag, get, is_list, listed, nodes, num, pair, shown, word
 
 # Lines and bands of one trace.
 MAX_LINES = 5000

@@ -1,19 +1,15 @@
 """Pies, and the sectors of them."""
 
-from _brumate.pristine import __builtins__
-
 import math
 from dataclasses import dataclass
 
-from brumate_plotly.figure import columns, formats
 from brumate_plotly.drawing import markup
+from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.figure import columns, formats
 from brumate_plotly.figure.colors import CLEAR, contrasting, faded, is_color, rgba
-from brumate_plotly.layout.domains import DomainTrace, entry, sector
-from brumate_plotly.layout.legend import Entry
-from brumate_plotly.traces.points import font_of
 from brumate_plotly.figure.reading import (
-    child,
     Unreadable,
+    child,
     choice,
     flag,
     get,
@@ -24,7 +20,9 @@ from brumate_plotly.figure.reading import (
     title_of,
     word,
 )
-from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.layout.domains import DomainTrace, entry, sector
+from brumate_plotly.layout.legend import Entry
+from brumate_plotly.traces.points import font_of
 
 # Sectors of one pie.
 MAX_SECTORS = 1000

@@ -1,14 +1,13 @@
 """Sankey diagrams: what flows from node to node."""
 
-from _brumate.pristine import __builtins__
-
 from dataclasses import dataclass, field
 
 from brumate_plotly.figure import columns
 from brumate_plotly.figure.colors import faded, is_color, rgba
+from brumate_plotly.figure.reading import Unreadable, child, get, is_list, num, shown, word
 from brumate_plotly.layout.domains import DomainTrace, entry
+
 from .parallels import band
-from brumate_plotly.figure.reading import child, Unreadable, get, is_list, num, shown, word
 
 # Flows of one diagram, and rounds in which nodes move towards what they are connected with.
 MAX_LINKS = 5000

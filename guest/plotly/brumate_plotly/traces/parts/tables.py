@@ -1,16 +1,14 @@
 """Tables."""
 
-from _brumate.pristine import __builtins__
-
 import numpy
 
-from brumate_plotly.figure import formats
 from brumate_plotly.drawing import markup
-from brumate_plotly.figure.colors import rgba
-from brumate_plotly.layout.domains import DomainTrace
 from brumate_plotly.drawing.fitting import wrapped
-from brumate_plotly.figure.reading import child, Unreadable, get, is_list, num, shown, word
 from brumate_plotly.drawing.writing import LINE
+from brumate_plotly.figure import formats
+from brumate_plotly.figure.colors import rgba
+from brumate_plotly.figure.reading import Unreadable, child, get, is_list, num, shown, word
+from brumate_plotly.layout.domains import DomainTrace
 
 # Rows and columns that are looked at.
 MAX_ROWS = 500

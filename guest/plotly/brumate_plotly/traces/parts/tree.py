@@ -1,7 +1,5 @@
 """Trees of parts: values, colors and texts of what treemaps, sunbursts and icicles show."""
 
-from _brumate.pristine import __builtins__
-
 import math
 from dataclasses import dataclass, field
 
@@ -9,9 +7,10 @@ import numpy
 
 from brumate_plotly.figure import columns, formats
 from brumate_plotly.figure.colors import CLEAR, contrasting, faded, is_color, mixed, rgba
-from brumate_plotly.layout.domains import DomainTrace, entry
-from .pies import percent
 from brumate_plotly.figure.reading import Unreadable, flag, get, is_list, listed, num, shown, word
+from brumate_plotly.layout.domains import DomainTrace, entry
+
+from .pies import percent
 
 # Parts of one tree, and levels of it.
 MAX_PARTS = 20_000

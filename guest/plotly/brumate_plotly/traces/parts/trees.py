@@ -1,13 +1,12 @@
 """Treemaps, sunbursts and icicles: how they divide their room among the parts of a tree."""
 
-from _brumate.pristine import __builtins__
-
 import math
 
-from brumate_plotly.layout.domains import sector
 from brumate_plotly.drawing.fitting import cut
-from brumate_plotly.traces.points import font_of
 from brumate_plotly.figure.reading import choice, flag, num, word
+from brumate_plotly.layout.domains import sector
+from brumate_plotly.traces.points import font_of
+
 from .tree import Tree
 
 

@@ -1,42 +1,17 @@
 """`pip`: packages that the host mounts, and those that are bundled."""
 
-from _brumate.pristine import __builtins__
-
-import importlib.metadata
 import re
 import sys
 
 from _brumate import packages
+from _brumate.distributions import REQUIREMENT, bundled, installed, real_name
 from _brumate.packages import normal
 from brumate_shell import options
-from . import requirements
 from brumate_shell.streams import Refused
 
-ONLY_BUNDLED = "only the packages that come with this sandbox are available, and it has no network"
-# Names offered for one that is not there.
-_MAX_NEAR = 5
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(.*)")
-
-# What people write, and what the project is called.
-_ALIASES = {
-    "sklearn": "scikit-learn",
-    "cv2": "opencv-python",
-    "yaml": "pyyaml",
-    "pil": "pillow",
-    "dateutil": "python-dateutil",
-}
+from . import requirements
 
 _ACTIONS = "install|uninstall|list|show|freeze|check"
-
-
-def installed():
-    """Normalised name → distribution. What was installed comes before what is bundled."""
-    found = {}
-    for distribution in importlib.metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name:
-            found.setdefault(normal(name), distribution)
-    return found
 
 
 def pip(arguments, streams):
@@ -64,11 +39,6 @@ def pip(arguments, streams):
     return 0 if action in ("help", "--help", "-h") else 2
 
 
-def conda(arguments, streams):
-    """conda: refused"""
-    raise Refused("not available: this sandbox has pip (%pip install, %pip list)")
-
-
 def _install(arguments, streams):
     wanted = requirements.parse(arguments)
     if not wanted.requirements:
@@ -94,18 +64,11 @@ def _install(arguments, streams):
     return 0
 
 
-def real_name(requirement):
-    """The requirement with the project's name in the place of the module's."""
-    matched = _REQUIREMENT.fullmatch(requirement)
-    alias = matched and _ALIASES.get(normal(matched[1]))
-    return requirement.replace(matched[1], alias, 1) if alias else requirement
-
-
 def _tell_installed(written, names, new, there, streams):
     have = installed()
     left = {normal(name): version for name, version in there}
     for text, name in zip(written, names, strict=False):
-        matched = _REQUIREMENT.fullmatch(name.partition(";")[0])
+        matched = REQUIREMENT.fullmatch(name.partition(";")[0])
         version = left.pop(normal(matched[1]), None) if matched else None
         if version is not None:
             streams.out.write(_satisfied(text, have.get(normal(matched[1])), version))
@@ -140,53 +103,16 @@ def _bundled(wanted, streams):
     have = installed()
     status = 0
     for requirement in wanted.requirements:
-        distribution, problem = bundled(requirement, have)
+        try:
+            distribution, problem = bundled(requirement, have)
+        except ValueError as error:
+            raise Refused(str(error)) from None
         if problem:
             streams.err.write(problem)
             status = 1
         elif not wanted.quiet:
             streams.out.write(_satisfied(requirement, distribution, distribution.version))
     return status
-
-
-def bundled(requirement, have):
-    """`(distribution, None)` if one of `have` is what is required, else `(None, text)` with pip's words for it."""
-    if "://" in requirement or requirement.startswith((".", "/")) or requirement.endswith((".whl", ".tar.gz", ".zip")):
-        return None, f"ERROR: {requirement} cannot be installed: {ONLY_BUNDLED}\n"
-    matched = _REQUIREMENT.fullmatch(requirement.partition(";")[0])
-    if matched is None:
-        return None, f"ERROR: Invalid requirement: {requirement!r}\n"
-    name, version = matched.groups()
-    distribution = have.get(normal(name)) or have.get(_ALIASES.get(normal(name), ""))
-    if distribution is None:
-        return None, _missing(name, have)
-    if version and not _fits(distribution.version, version):
-        return None, (
-            f"ERROR: {name} {distribution.version} is bundled, and {requirement} asks for another version: "
-            f"{ONLY_BUNDLED}\n"
-        )
-    return distribution, None
-
-
-def _fits(version, specifier):
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(specifier).contains(version, prereleases=True)
-    except InvalidSpecifier:
-        raise Refused(f"Invalid requirement: {specifier!r}") from None
-
-
-def _missing(name, have):
-    import difflib
-
-    near = difflib.get_close_matches(normal(name), have, _MAX_NEAR, 0.6)
-    near += [other for other in have if normal(name) in other.split("-") and other not in near]
-    hint = f"Did you mean: {', '.join(near[:_MAX_NEAR])}? " if near else ""
-    return (
-        f"ERROR: Could not find a version that satisfies the requirement {name}: {ONLY_BUNDLED}.\n"
-        f"ERROR: No matching distribution found for {name}. {hint}Run %pip list for all of them.\n"
-    )
 
 
 def _uninstall(arguments, streams):
@@ -306,6 +232,3 @@ def _check(streams):
                 broken.append(f"{title} has requirement {need}, but you have {need.name} {other.version}.\n")
     streams.out.write("".join(broken) or "No broken requirements found.\n")
     return 1 if broken else 0
-
-
-__all__ = ["ONLY_BUNDLED", "bundled", "conda", "installed", "normal", "pip", "real_name"]

@@ -1,7 +1,5 @@
 """The arguments of `pip install`, and requirements files."""
 
-from _brumate.pristine import __builtins__
-
 import os
 import re
 import shlex
