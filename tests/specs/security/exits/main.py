@@ -95,7 +95,7 @@ def bad_excepthook():
 
 def driver_gone():
     # The host holds what it needs; that the guest's view of it is gone changes nothing.
-    for name in [name for name in sys.modules if name.startswith("_brumate")]:
+    for name in [name for name in sys.modules if name.startswith(("_brumate", "brumate_"))]:
         module = sys.modules.pop(name)
         vars(module).clear()
     sys.exit(12)
