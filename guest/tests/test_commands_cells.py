@@ -3,7 +3,7 @@
 import importlib.util
 import unittest
 
-from support import cells, run
+from support import bundles, cells, run
 
 
 def error(result):
@@ -29,6 +29,22 @@ class Status(unittest.TestCase):
         result = cells("!echo before; ls nosuch")
         self.assertIn("before\nls: cannot access 'nosuch': No such file or directory\n", result.output)
         self.assertIn("Cell In[1], line 1", result.raised["traceback"])
+
+    def test_files_of_the_guest_do_not_take_the_place_of_the_shell(self):
+        result = cells(
+            "for name in ('brumate_shell', 'brumate_plotly', 'bash'):\n    with open(name + '.py', 'w') as file: file.write('1/0')",
+            "x = !echo b a | tr ' ' '\\n' | sort\nx",
+        )
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "['a', 'b']"}])
+
+    def test_builtins_of_the_cell_do_not_matter(self):
+        # `sleep` adds up its arguments. IPython itself needs other builtins than this one.
+        result = cells(
+            "import builtins\nbuiltins.sum = None",
+            "x = !sleep 0 && echo slept; python -c 'print(sum)'",
+            "x, builtins.sum",
+        )
+        self.assertEqual(bundles(result, "ExecuteResult"), [{"text/plain": "(['slept', 'None'], None)"}])
 
     def test_others_tell_it_in_a_variable(self):
         for code, status in [

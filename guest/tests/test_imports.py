@@ -22,7 +22,7 @@ TABLE = [
     ("from zope import *\nimport_module('google.b')\nimport_module('google..c')", ["zope"], ["google.b"]),
     ("from . import x\nfrom .y import z\nfrom ..p import q", [], []),
     ("from __future__ import annotations", [], []),
-    ("import js, pyodide, pyodide_js, _pyodide, _brumate", [], []),
+    ("import js, pyodide, pyodide_js, _pyodide, _brumate, brumate_plotly, brumate_shell", [], []),
     ("def f():\n    import a\nclass B:\n    import c\n    def m(self):\n        from d import e", ["a", "c", "d"], []),
     (
         "if x:\n    import a\nelse:\n    import b\nfor i in y:\n    import c\nelse:\n    import d\nwhile 1:\n    import e",
