@@ -1,11 +1,13 @@
 """Modules that are asked for when they are imported: by whom, and which."""
 
+import functools
 import importlib
 import importlib.util
 import os
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 import unittest.mock
 
@@ -248,6 +250,22 @@ class OnDemand(unittest.TestCase):
                 od_fast = None
         """)  # fmt: skip
         self.assertIsNone(self.run_code("import od_slow")["od_slow"].od_fast)
+        self.assertEqual(self.asked, [])
+
+    def test_what_an_extension_module_imports_while_it_is_initialized_is_not_asked_for(self):
+        # The loader's frames as they are above an extension, which has none.
+        loader = {}
+        for path, source in [
+            ("<frozen importlib._bootstrap>", "def _call_with_frames_removed(call): return call()"),
+            ("<frozen importlib._bootstrap_external>", "def exec_module(call): return _call_with_frames_removed(call)"),
+        ]:
+            exec(compile(source, path, "exec"), loader)
+        extension = types.ModuleType("od_extension")
+        extension.initialize = functools.partial(loader["exec_module"], functools.partial(__import__, "od_probe"))
+        with unittest.mock.patch.dict(sys.modules, od_extension=extension):
+            self.library("od_pandas", "import od_extension\nod_extension.initialize()\n", ["od-probe"])
+            with self.assertRaises(ModuleNotFoundError):
+                self.run_code("import od_pandas")
         self.assertEqual(self.asked, [])
 
     def test_libraries_in_other_directories_are_libraries(self):

@@ -36,6 +36,9 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _ASKING = ("importlib/util.py", "importlib.util>")
 # Ends of the path of `runpy`.
 _RUNNING = ("/runpy.py", "<frozen runpy>")
+# Paths of the import system: its core, and the loaders of files.
+_BOOTSTRAP = "<frozen importlib._bootstrap>"
+_LOADERS = "<frozen importlib._bootstrap_external>"
 # Of pandas: how it imports what it may lack.
 _PANDAS_HELPER = "import_optional_dependency"
 
@@ -90,6 +93,8 @@ class Finder:
         if importers is None or len(_Imports.missing) >= MAX_MISSING:
             return None
         frames, own = importers
+        if frames and _is_imported_by_extension(_get_frame(1)):
+            return None
         library = _library_of(_file_of(frames[0])) if frames else ""
         if (library, name) in _Imports.missing or (_Imports.stated and not library and not _is_plain(own, name)):
             return None
@@ -135,6 +140,18 @@ def _importers():
             return None
         frame = frame.f_back
     return (frames, None) if frames else None
+
+
+def _is_imported_by_extension(frame):
+    """Whether an extension module imports the module while it is initialized. Its source is not there, so nobody sees
+    whether it only tries. What it cannot do without came with it as a requirement."""
+    while frame is not None and frame.f_code.co_filename == _BOOTSTRAP:
+        if frame.f_code.co_name == "_call_with_frames_removed":
+            caller = frame.f_back
+            if caller is not None and caller.f_code.co_filename == _LOADERS:
+                return caller.f_code.co_name in ("create_module", "exec_module")
+        frame = frame.f_back
+    return False
 
 
 def _file_of(frame):
