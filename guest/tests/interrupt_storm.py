@@ -42,6 +42,8 @@ CELLS = [
 ]
 # A cell takes longer than a plain run.
 CELL_PAUSE = 0.02
+# The fewest runs in which each way to end comes up often enough to be counted.
+FEWEST_RUNS = 300
 
 
 def main(seconds, report_path, cells):
@@ -65,10 +67,11 @@ def main(seconds, report_path, cells):
     endings = []
     thread = threading.Thread(target=storm)
     thread.start()
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     runs = 0
-    # The main thread may be interrupted here, outside the driver, too: the handler only takes a note there.
-    while time.monotonic() < end:
+    # The main thread may be interrupted here, outside the driver, too: the handler only takes a note there. A slow machine
+    # gets more time for as many runs.
+    while (passed := time.monotonic() - begin) < seconds or (runs < FEWEST_RUNS and passed < 10 * seconds):
         for request in requests:
             endings.append(_brumate.execute(request))
             runs += 1
