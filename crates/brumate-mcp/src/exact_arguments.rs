@@ -28,6 +28,17 @@ impl ExactArguments {
         brumate_json::member(&self.0, &[name])
     }
 
+    /// Returns the JSON of those arguments that `values` does not hold as they are. Arguments that a layer has changed are left out.
+    #[cfg(feature = "server")]
+    pub(crate) fn inexact(&self, values: &serde_json::Map<String, Value>) -> HashMap<String, Box<str>> {
+        let members = brumate_json::members(&self.0).unwrap_or_default();
+        let inexact = members.into_iter().filter(|(name, exact)| {
+            let mended = brumate_json::mend(exact.get());
+            mended.is_changed && values.get(name).is_some_and(|value| is_json_of(&mended.text, value))
+        });
+        inexact.map(|(name, exact)| (name, exact.get().into())).collect()
+    }
+
     /// Returns arguments as JSON. Arguments that no layer has changed are exact; the others have their new values.
     #[cfg(feature = "server")]
     pub(crate) fn merged(&self, arguments: &Value) -> String {
@@ -35,14 +46,18 @@ impl ExactArguments {
         let exact: HashMap<String, &serde_json::value::RawValue> =
             brumate_json::members(&self.0).unwrap_or_default().into_iter().collect();
         let members = arguments.iter().map(|(name, value)| {
-            let same = |exact: &str| {
-                serde_json::from_str::<Value>(&brumate_json::mend(exact).text).is_ok_and(|exact| exact == *value)
-            };
+            let same = |exact: &str| is_json_of(&brumate_json::mend(exact).text, value);
             let exact = exact.get(name).map(|exact| exact.get()).filter(|exact| same(exact));
             (name, exact.map_or_else(|| value.to_string(), str::to_owned))
         });
         brumate_json::object(members)
     }
+}
+
+/// Returns whether a text is the JSON of a value.
+#[cfg(feature = "server")]
+fn is_json_of(text: &str, value: &Value) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
 }
 
 /// Writes a client's message as JSON, with the exact arguments of its call.

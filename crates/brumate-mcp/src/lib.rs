@@ -244,7 +244,7 @@ pub use service::Service;
 #[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
 #[cfg(feature = "server")]
-pub use tool::Tool;
+pub use tool::{Arguments, Tool};
 
 /// The versions of these crates whose traits appear here: `#[serde(crate = "brumate_mcp::serde")]` and
 /// `#[schemars(crate = "brumate_mcp::schemars")]` derive them without a dependency of your own.

@@ -1,5 +1,9 @@
 //! Tools: functions that models call.
 
+mod arguments;
+
+pub use arguments::Arguments;
+
 use crate::auth::is_scope;
 use crate::context::Context;
 use crate::error::Error;
@@ -42,6 +46,8 @@ pub struct Tool {
     pub(crate) input_schema: Map<String, Value>,
     pub(crate) output_schema: Option<Map<String, Value>>,
     pub(crate) checks_output: bool,
+    /// Whether the handler checks its arguments itself ([`Tool::unchecked_handler`]).
+    is_unchecked: bool,
     annotations: Map<String, Value>,
     pub(crate) tasks: TaskSupport,
     pub(crate) task_timing: TaskTiming,
@@ -79,6 +85,7 @@ impl Tool {
             input_schema,
             output_schema: None,
             checks_output: false,
+            is_unchecked: false,
             annotations: Map::new(),
             tasks: TaskSupport::Never,
             task_timing: TaskTiming::Immediately,
@@ -147,6 +154,7 @@ impl Tool {
         Fut: Future<Output = R> + Send + 'static,
         R: IntoToolResult,
     {
+        self.is_unchecked = false;
         self.handler = Some(Arc::new(move |arguments, context| {
             let result = handler(arguments, context);
             Box::pin(async move { result.await.into_tool_result() })
@@ -276,7 +284,7 @@ pub(crate) fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) ->
 pub(crate) struct ServedTool {
     pub(crate) tool: Tool,
     pub(crate) wire: rmcp::model::Tool,
-    pub(crate) input: Validator,
+    input: Validator,
     pub(crate) output: Option<Validator>,
 }
 
@@ -305,12 +313,21 @@ impl ServedTool {
         }
         let input = Validator::new(&tool.input_schema).map_err(|error| problem(&format!("input schema: {error}")))?;
         let output = match &tool.output_schema {
-            Some(schema) if tool.checks_output => {
+            Some(schema) if tool.checks_output && !tool.is_unchecked => {
                 Some(Validator::new(schema).map_err(|error| problem(&format!("output schema: {error}")))?)
             }
             _ => None,
         };
         let wire = serde_json::from_value(tool.descriptor()).map_err(|error| problem(&error.to_string()))?;
         Ok(Self { tool, wire, input, output })
+    }
+
+    /// Checks the arguments of a call, unless the handler does it.
+    ///
+    /// # Errors
+    ///
+    /// Returns a text for the model: what to mend and where.
+    pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
+        if self.tool.is_unchecked { Ok(()) } else { self.input.check(arguments) }
     }
 }

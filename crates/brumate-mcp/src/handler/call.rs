@@ -28,7 +28,7 @@ impl Handler {
         identity: &str,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(arguments);
-        if let Err(problems) = served.input.check(&arguments) {
+        if let Err(problems) = served.check_arguments(&arguments) {
             return Ok(failed(format!("invalid arguments for `{}`:\n{problems}", served.tool.name)).into());
         }
         let Value::Object(arguments) = arguments else {

@@ -37,3 +37,4 @@ mod stdio;
 mod support;
 mod tasks;
 mod traps;
+mod unchecked;
