@@ -120,11 +120,12 @@ impl Drop for ListenerGuard {
 }
 
 impl Subscribers {
-    pub(crate) fn connect(self: &Arc<Self>) -> Arc<Connection> {
+    /// Makes a connection. `level`: its log level until its client sets one.
+    pub(crate) fn connect(self: &Arc<Self>, level: LogLevel) -> Arc<Connection> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection {
             id,
-            level: AtomicU8::new(LogLevel::Debug as u8),
+            level: AtomicU8::new(level as u8),
             subscriptions: Mutex::default(),
             peer: Mutex::default(),
             subscribers: Arc::downgrade(self),

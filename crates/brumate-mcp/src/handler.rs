@@ -5,6 +5,7 @@
 mod call;
 mod info;
 mod lists;
+mod methods;
 mod outcome;
 mod prompts;
 
@@ -21,6 +22,7 @@ use crate::server::Server;
 use crate::tasks::{EXTENSION, follow};
 use crate::tool::ServedTool;
 use lists::cache_hints;
+use methods::short_name;
 use outcome::HandlerOutcome;
 use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -37,7 +39,7 @@ pub(crate) struct Handler {
 
 impl Handler {
     pub(crate) fn new(server: Server) -> Self {
-        let connection = server.shared.subscribers.connect();
+        let connection = server.shared.subscribers.connect(server.session_log_level());
         Self { server, connection }
     }
 
@@ -92,6 +94,7 @@ impl ServerHandler for Handler {
         if is_stateless_protocol(&context) {
             return Err(ErrorData::method_not_found::<wire::SetLevelRequestMethod>());
         }
+        self.require::<wire::SetLevelRequestMethod>()?;
         require_session_for_log_level(&context)?;
         self.connection.set_level(LogLevel::from_wire(request.level));
         Ok(())
@@ -123,8 +126,9 @@ impl ServerHandler for Handler {
         request: wire::CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::CallToolResponse, ErrorData> {
+        self.require::<wire::CallToolRequestMethod>()?;
         let Some(served) = self.server.shared.tools.get(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(&request.name)), None));
         };
         if !may_call(&context, &served.tool.scopes) {
             let needed = served.tool.scopes.join(" ");
@@ -188,6 +192,7 @@ impl ServerHandler for Handler {
         request: wire::ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ReadResourceResponse, ErrorData> {
+        self.require::<wire::ReadResourceRequestMethod>()?;
         let identity = identity(&context, json!(["resources/read", request.uri]));
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
         let outcome = run(&context, self.server.read_resource(&request.uri, context.clone())).await;
@@ -245,6 +250,7 @@ impl ServerHandler for Handler {
         request: wire::GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::GetPromptResponse, ErrorData> {
+        self.require::<wire::GetPromptRequestMethod>()?;
         self.prompt(request, context).await
     }
 
@@ -253,6 +259,7 @@ impl ServerHandler for Handler {
         request: wire::CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::CompleteResult, ErrorData> {
+        self.require::<wire::CompleteRequestMethod>()?;
         self.completion(request, context).await
     }
 
@@ -261,6 +268,7 @@ impl ServerHandler for Handler {
         request: wire::SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.require::<wire::SubscribeRequestMethod>()?;
         if self.connection.subscribe(request.uri) {
             Ok(())
         } else {
@@ -273,10 +281,21 @@ impl ServerHandler for Handler {
         request: wire::UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.require::<wire::UnsubscribeRequestMethod>()?;
         self.connection.unsubscribe(&request.uri);
         Ok(())
     }
 
+    /// Answers requests that no other method takes.
+    async fn on_custom_request(
+        &self,
+        request: wire::CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<wire::CustomResult, ErrorData> {
+        Err(self.unknown_request(&request.method))
+    }
+
+    /// Accepts everything. rmcp leaves out what the capabilities do not declare.
     fn accepted_subscription_filter(&self, requested: &wire::SubscriptionFilter) -> Option<wire::SubscriptionFilter> {
         Some(requested.clone())
     }

@@ -5,6 +5,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// The error for a cursor that no answer has given out.
+pub(crate) const UNKNOWN_CURSOR: &str = "unknown cursor: list from the beginning, without one";
+
 /// Registered items by name.
 #[derive(Debug)]
 pub(crate) struct Registry<T>(RwLock<Items<T>>);
@@ -95,7 +98,7 @@ impl<T> Registry<T> {
 }
 
 fn unknown() -> String {
-    "unknown cursor: begin without one".to_owned()
+    UNKNOWN_CURSOR.to_owned()
 }
 
 /// Makes a cursor. Positions only grow, so a cursor stays valid when items are added or removed.

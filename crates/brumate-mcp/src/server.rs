@@ -12,6 +12,7 @@ use crate::connection::{ChangeNotification, Subscribers};
 use crate::content::Icon;
 use crate::error::ServeError;
 use crate::layer::Layers;
+use crate::log_level::LogLevel;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::Resource;
@@ -19,7 +20,7 @@ use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
 use lifespan::{StartLifespan, StopLifespan};
-use rmcp::model::RequestStateCodec;
+use rmcp::model::{RequestStateCodec, ServerCapabilities};
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -101,6 +102,10 @@ pub(crate) struct ServerSettings {
     pub(crate) cache: Option<(Duration, CacheScope)>,
     pub(crate) extensions: Map<String, Value>,
     pub(crate) experimental: Map<String, Value>,
+    /// The capabilities, if they are not derived.
+    pub(crate) capabilities: Option<ServerCapabilities>,
+    /// The log level of sessions whose client has set none.
+    log_level: LogLevel,
 }
 
 impl Server {
@@ -118,6 +123,8 @@ impl Server {
             cache: None,
             extensions: Map::new(),
             experimental: Map::new(),
+            capabilities: None,
+            log_level: LogLevel::Debug,
         };
         let shared = ServerInner {
             settings: RwLock::new(settings),
@@ -209,6 +216,48 @@ impl Server {
     #[must_use]
     pub fn experimental(self, name: impl Into<String>, value: Value) -> Self {
         self.set(|settings| drop(settings.experimental.insert(name.into(), value)))
+    }
+
+    /// Sets the capabilities to exactly these, as the protocol writes them. By default a capability is declared if something of the kind is
+    /// registered, and those of [`Server::extension`] and [`Server::experimental`] are added. [`Server::start`] reports a value that is no
+    /// set of capabilities.
+    ///
+    /// Lists of kinds that are not declared can still be requested. Their other methods are not found.
+    ///
+    /// ```
+    /// use brumate_mcp::Server;
+    /// use serde_json::json;
+    ///
+    /// // The tools never change, and nothing is logged.
+    /// let server = Server::new("fixed").capabilities(json!({"tools": {}}));
+    /// ```
+    #[must_use]
+    pub fn capabilities(self, capabilities: Value) -> Self {
+        let parsed = match capabilities {
+            Value::Object(_) => serde_json::from_value(capabilities).map_err(|error| error.to_string()),
+            _ => Err("an object is needed".to_owned()),
+        };
+        match parsed {
+            Ok(capabilities) => self.set(|settings| settings.capabilities = Some(capabilities)),
+            Err(error) => self.note_problem(Err(ServeError::Setup(format!("capabilities: {error}")))),
+        }
+    }
+
+    /// Sets the level of the log messages that a session gets until its client sets a level (`logging/setLevel`, before 2026-07-28). By
+    /// default it gets all of them.
+    #[must_use]
+    pub fn log_level(self, level: LogLevel) -> Self {
+        self.set(|settings| settings.log_level = level)
+    }
+
+    /// Returns the capabilities that were set, if they are not derived.
+    pub(crate) fn declared_capabilities(&self) -> Option<ServerCapabilities> {
+        self.shared.settings.read().unwrap_or_else(PoisonError::into_inner).capabilities.clone()
+    }
+
+    /// Returns the log level of sessions whose client has set none.
+    pub(crate) fn session_log_level(&self) -> LogLevel {
+        self.shared.settings.read().unwrap_or_else(PoisonError::into_inner).log_level
     }
 
     /// Sets the limits of the tasks that calls of the tools become.

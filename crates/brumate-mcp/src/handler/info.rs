@@ -1,15 +1,37 @@
 //! The server's name and capabilities, for `initialize` and `server/discover`.
 
 use super::Handler;
+use crate::server::ServerSettings;
 use crate::tasks::{EXTENSION, TaskSupport};
 use rmcp::model as wire;
 use serde_json::json;
 
 impl Handler {
-    /// Returns the server's name, instructions and capabilities. A capability is there if something of the kind is
-    /// registered.
+    /// Returns the server's name, instructions and capabilities.
     pub(super) fn info(&self) -> wire::ServerConfig {
         let settings = self.server.settings();
+        let capabilities = settings.capabilities.clone().unwrap_or_else(|| self.derived_capabilities(&settings));
+        let mut implementation = wire::Implementation::new(settings.name, settings.version);
+        implementation.title = settings.title;
+        implementation.description = settings.description;
+        implementation.website_url = settings.website;
+        implementation.icons = (!settings.icons.is_empty())
+            .then(|| serde_json::to_value(settings.icons).ok().and_then(|icons| serde_json::from_value(icons).ok()))
+            .flatten();
+        let mut info = wire::ServerConfig::new(capabilities);
+        info.server_info = implementation;
+        info.instructions = settings.instructions;
+        info
+    }
+
+    /// Returns the server's capabilities.
+    pub(super) fn capabilities(&self) -> wire::ServerCapabilities {
+        let declared = self.server.declared_capabilities();
+        declared.unwrap_or_else(|| self.derived_capabilities(&self.server.settings()))
+    }
+
+    /// Returns the capabilities of what is registered.
+    fn derived_capabilities(&self, settings: &ServerSettings) -> wire::ServerCapabilities {
         let shared = &self.server.shared;
         let mut capabilities = json!({"logging": {}});
         if !shared.tools.is_empty() {
@@ -24,7 +46,7 @@ impl Handler {
         if !shared.completions.is_empty() {
             capabilities["completions"] = json!({});
         }
-        let mut extensions = settings.extensions;
+        let mut extensions = settings.extensions.clone();
         #[cfg(feature = "skills")]
         if self.server.skill_catalog().is_some() {
             // A directory without skills has no resources yet.
@@ -38,19 +60,8 @@ impl Handler {
             capabilities["extensions"] = extensions.into();
         }
         if !settings.experimental.is_empty() {
-            capabilities["experimental"] = settings.experimental.into();
+            capabilities["experimental"] = settings.experimental.clone().into();
         }
-        let capabilities = serde_json::from_value(capabilities).unwrap_or_default();
-        let mut implementation = wire::Implementation::new(settings.name, settings.version);
-        implementation.title = settings.title;
-        implementation.description = settings.description;
-        implementation.website_url = settings.website;
-        implementation.icons = (!settings.icons.is_empty())
-            .then(|| serde_json::to_value(settings.icons).ok().and_then(|icons| serde_json::from_value(icons).ok()))
-            .flatten();
-        let mut info = wire::ServerConfig::new(capabilities);
-        info.server_info = implementation;
-        info.instructions = settings.instructions;
-        info
+        serde_json::from_value(capabilities).unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 use super::{Handler, internal};
 use crate::cache::CacheScope;
 use crate::context::is_stateless_protocol;
-use crate::registry::Registry;
+use crate::registry::{Registry, UNKNOWN_CURSOR};
 use rmcp::model as wire;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -23,6 +23,10 @@ impl Handler {
     ) -> Result<T, ErrorData> {
         let settings = self.server.settings();
         let cursor = request.and_then(|request| request.cursor);
+        // A list of one page has given out no cursor.
+        if settings.page_size == usize::MAX && cursor.is_some() {
+            return Err(ErrorData::invalid_params(UNKNOWN_CURSOR, None));
+        }
         let page = registry.page(cursor.as_deref(), settings.page_size, describe);
         let (items, cursor) = page.map_err(|error| ErrorData::invalid_params(error, None))?;
         let mut list = Map::new();

@@ -32,6 +32,7 @@ mod routers;
 mod server_card;
 mod service;
 mod sessions;
+mod settings;
 mod skills;
 mod stdio;
 mod support;

@@ -1,0 +1,52 @@
+//! The methods that a server has by its capabilities, and the errors for others.
+
+use super::Handler;
+use rmcp::ErrorData;
+use rmcp::model::{ConstString, ErrorCode, ServerCapabilities};
+
+/// Longest name from a request that an error repeats, in characters.
+const MAX_NAME: usize = 64;
+
+/// Returns a name from a request, cut to what an error repeats.
+pub(super) fn short_name(name: &str) -> String {
+    name.chars().take(MAX_NAME).collect()
+}
+
+impl Handler {
+    /// Refuses a method whose capability is not among those that [`Server::capabilities`](crate::Server::capabilities) has set.
+    pub(super) fn require<M: ConstString>(&self) -> Result<(), ErrorData> {
+        match self.server.declared_capabilities() {
+            Some(declared) if !has_method(&declared, M::VALUE) => Err(ErrorData::method_not_found::<M>()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error for a request that no method takes. A known method has other parameters.
+    pub(super) fn unknown_request(&self, method: &str) -> ErrorData {
+        let shown = short_name(method);
+        if has_method(&self.capabilities(), method) {
+            return ErrorData::invalid_params(format!("Invalid parameters for {shown}"), None);
+        }
+        ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {shown}"), None)
+    }
+}
+
+/// Returns whether a server with these capabilities has a method.
+fn has_method(capabilities: &ServerCapabilities, method: &str) -> bool {
+    let resources = capabilities.resources.as_ref();
+    match method {
+        "initialize" | "ping" | "server/discover" | "subscriptions/listen" => true,
+        "tools/list" | "tools/call" => capabilities.tools.is_some(),
+        "resources/list" | "resources/templates/list" | "resources/read" => resources.is_some(),
+        "resources/subscribe" | "resources/unsubscribe" => {
+            resources.is_some_and(|resources| resources.subscribe == Some(true))
+        }
+        "prompts/list" | "prompts/get" => capabilities.prompts.is_some(),
+        "completion/complete" => capabilities.completions.is_some(),
+        "logging/setLevel" => capabilities.logging.is_some(),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => capabilities.supports_tasks(),
+        "skills/list" | "skills/get" => capabilities.supports_skills(),
+        "resources/directory/read" => capabilities.supports_directory_read(),
+        _ => false,
+    }
+}
