@@ -28,6 +28,7 @@ pub struct ToolResult {
     pub(crate) content: Vec<Content>,
     pub(crate) structured: Option<Value>,
     pub(crate) is_error: bool,
+    omits_is_error: bool,
     meta: Map<String, Value>,
 }
 
@@ -68,10 +69,21 @@ impl ToolResult {
         self
     }
 
+    /// Leaves `isError` out unless the result is a failure. By default a result that is none has `isError: false`. Both mean the same; some
+    /// clients expect one of them.
+    #[must_use]
+    pub fn omit_is_error(mut self) -> Self {
+        self.omits_is_error = true;
+        self
+    }
+
     pub(crate) fn into_wire(self) -> wire::CallToolResult {
         let content = self.content.into_iter().map(Content::into_wire).collect();
         let mut result =
             if self.is_error { wire::CallToolResult::error(content) } else { wire::CallToolResult::success(content) };
+        if self.omits_is_error && !self.is_error {
+            result.is_error = None;
+        }
         result.structured_content = self.structured;
         result.meta = (!self.meta.is_empty()).then(|| wire::MetaObject(self.meta));
         result

@@ -294,3 +294,16 @@ async fn resources_in_a_result_are_links() {
         ])
     );
 }
+
+#[tokio::test]
+async fn a_result_may_leave_out_that_it_is_no_failure() {
+    let tool = |name: &str, result: ToolResult| Tool::new(name).raw_handler(move |_, _| std::future::ready(result));
+    let server = Server::new("results")
+        .tool(tool("plain", ToolResult::text("a")))
+        .tool(tool("short", ToolResult::text("a").omit_is_error()))
+        .tool(tool("failed", ToolResult::error("a").omit_is_error()));
+    let mut client = Pipe::legacy(&server, json!({})).await;
+    for (name, expected) in [("plain", Some(&json!(false))), ("short", None), ("failed", Some(&json!(true)))] {
+        assert_eq!(client.call(name, json!({})).await.get("isError"), expected, "{name}");
+    }
+}
