@@ -3,6 +3,7 @@
 mod ask;
 mod blocking;
 mod elicitation;
+mod extension;
 mod input_requests;
 mod log;
 mod retry;

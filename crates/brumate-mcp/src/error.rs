@@ -70,6 +70,17 @@ impl Error {
         Self { kind: ErrorKind::Protocol { code, data }, message: message.into() }
     }
 
+    /// Returns the code that the error has as a JSON-RPC error, such as -32603 for a failure. Clients of protocol 2026-07-28 get -32602 for
+    /// -32002 ("not found").
+    pub fn code(&self) -> i32 {
+        match &self.kind {
+            ErrorKind::Failed | ErrorKind::Foreign => ErrorCode::INTERNAL_ERROR.0,
+            ErrorKind::NotFound { .. } => ErrorCode::RESOURCE_NOT_FOUND.0,
+            ErrorKind::InvalidParams => ErrorCode::INVALID_PARAMS.0,
+            ErrorKind::Protocol { code, .. } => *code,
+        }
+    }
+
     /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
@@ -89,6 +100,13 @@ impl Error {
             }
             _ => None,
         }
+    }
+
+    /// Reads an error as rmcp has it.
+    #[cfg(feature = "server")]
+    pub(crate) fn from_wire(error: ErrorData) -> Self {
+        let ErrorData { code, message, data, .. } = error;
+        Self::protocol(code.0, message, data)
     }
 
     pub(crate) fn into_wire(self) -> ErrorData {

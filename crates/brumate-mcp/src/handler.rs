@@ -4,10 +4,13 @@
 
 mod call;
 mod info;
+mod layered;
 mod lists;
 mod methods;
 mod outcome;
 mod prompts;
+
+pub(crate) use layered::LayeredHandler;
 
 use crate::connection::Connection;
 use crate::contents::ResourceContents;

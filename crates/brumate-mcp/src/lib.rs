@@ -42,6 +42,7 @@
 //! | [`FromRequest`] | a parameter of a program's own type, taken from the request |
 //! | [`Service`] | several items that share one value: the methods of a type ([`macro@tools`]) or the functions of a module ([`macro@server`]) |
 //! | [`Layer`] | code around calls of all tools ([`Server::layer`]) or of one ([`Tool::layer`]), to measure, limit or audit them |
+//! | [`RequestLayer`] | code around every request ([`Server::request_layer`]), to trace, count or refuse them |
 //!
 //! # Handlers
 //!
@@ -173,6 +174,8 @@ mod prompt;
 #[cfg(feature = "server")]
 mod registry;
 #[cfg(feature = "server")]
+mod request_layer;
+#[cfg(feature = "server")]
 mod resource;
 #[cfg(feature = "server")]
 mod result;
@@ -233,6 +236,8 @@ pub use message::Message;
 pub use principal::Principal;
 #[cfg(feature = "server")]
 pub use prompt::{IntoMessages, Prompt, PromptArgument, PromptRequest};
+#[cfg(feature = "server")]
+pub use request_layer::{AnswerKind, McpAnswer, McpRequest, NextRequest, RequestLayer};
 #[cfg(feature = "server")]
 pub use resource::{IntoResourceContents, Resource, ResourceRequest};
 #[cfg(feature = "server")]

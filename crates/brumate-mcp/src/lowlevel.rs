@@ -11,8 +11,7 @@ pub use rmcp;
 use crate::contents::ResourceContents;
 use crate::context::Context;
 use crate::error::Error;
-use crate::handler::Handler;
-use crate::http::request_extensions::{RequestStream, revocation};
+use crate::handler::LayeredHandler;
 use crate::http::{Account, Budget, Clients, DrainSignal, HttpOptions, HttpService, ResponseReservation};
 use crate::principal::Principal;
 use crate::resource::Resource;
@@ -30,7 +29,7 @@ impl Server {
     /// Makes a handler of rmcp for one connection, to wrap it or to serve it over a transport of rmcp. Call
     /// [`Server::start`] before and [`Server::stop`] after serving it.
     pub fn into_handler(self) -> impl ServerHandler + Clone {
-        Handler::new(self)
+        LayeredHandler::new(self)
     }
 }
 
@@ -157,22 +156,7 @@ pub fn require_session_for_log_level(context: &RequestContext<RoleServer>) -> Re
 /// Waits until a request should end although nobody cancelled it: its session over HTTP has ended, or its token is not
 /// valid any more. On other transports it never returns.
 pub async fn wait_for_session_end(context: &RequestContext<RoleServer>) {
-    let ended = async {
-        match context.extensions.get::<RequestStream>() {
-            Some(stream) => stream.ended().cancelled().await,
-            None => std::future::pending().await,
-        }
-    };
-    let revoked = async {
-        match revocation(context) {
-            Some(token) => token.cancelled().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = ended => {}
-        () = revoked => {}
-    }
+    crate::http::request_extensions::session_end(context).await;
 }
 
 /// Waits up to ten seconds for room for an answer of about `bytes`, before the work for it is done: the bytes that a

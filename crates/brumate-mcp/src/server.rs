@@ -15,6 +15,7 @@ use crate::layer::Layers;
 use crate::log_level::LogLevel;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
+use crate::request_layer::RequestLayers;
 use crate::resource::Resource;
 use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
@@ -72,6 +73,7 @@ pub(crate) struct ServerInner {
     pub(crate) prompts: Registry<Prompt>,
     pub(crate) completions: Registry<Completion>,
     pub(crate) layers: RwLock<Layers>,
+    request_layers: RwLock<RequestLayers>,
     pub(crate) hides_errors: AtomicBool,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) tasks: Tasks,
@@ -133,6 +135,7 @@ impl Server {
             prompts: Registry::default(),
             completions: Registry::default(),
             layers: RwLock::default(),
+            request_layers: RwLock::default(),
             hides_errors: AtomicBool::new(false),
             subscribers: Arc::default(),
             tasks: Tasks::default(),

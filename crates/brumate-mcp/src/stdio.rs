@@ -5,7 +5,7 @@ mod line;
 mod transport;
 
 use crate::error::{ServeError, causes};
-use crate::handler::Handler;
+use crate::handler::LayeredHandler;
 use crate::server::Server;
 use rmcp::ServiceExt as _;
 use rmcp::service::{QuitReason, ServerInitializeError};
@@ -33,7 +33,7 @@ impl Server {
         let options = StreamOptions::new();
         let signals = tokio::spawn(cancel_on_signal(options.shutdown.clone()));
         let (input, output) = rmcp::transport::stdio_pipes();
-        let served = serve_streams(Handler::new(self.clone()), input, output, options).await;
+        let served = serve_streams(LayeredHandler::new(self.clone()), input, output, options).await;
         // The only client that could fetch them is gone.
         self.shared.tasks.cancel_all();
         signals.abort();
@@ -54,7 +54,7 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         self.start().await?;
-        serve_streams(Handler::new(self.clone()), input, output, StreamOptions::new()).await
+        serve_streams(LayeredHandler::new(self.clone()), input, output, StreamOptions::new()).await
     }
 }
 

@@ -10,7 +10,7 @@ use super::resource_metadata::{self, ProtectedMount};
 use super::server_card;
 use super::tls::Tls;
 use crate::error::ServeError;
-use crate::handler::Handler;
+use crate::handler::LayeredHandler;
 use crate::principal::Principal;
 use crate::server::Server;
 use crate::stdio::cancel_on_signal;
@@ -76,7 +76,7 @@ impl App {
     fn add(mut self, host: Option<String>, prefix: String, server: Server, options: HttpOptions) -> Self {
         let handlers = server.clone();
         let options = options.of_server(&server);
-        let mount = Mount::new(prefix, move |_| Handler::new(handlers.clone()), options);
+        let mount = Mount::new(prefix, move |_| LayeredHandler::new(handlers.clone()), options);
         self.mounts.push(Mount { host, server: Some(server), ..mount });
         self
     }

@@ -66,6 +66,23 @@ pub(crate) fn revocation(context: &RequestContext<RoleServer>) -> Option<&Cancel
     head.extensions.get::<TokenRevocation>().map(|TokenRevocation(token)| token)
 }
 
+/// Waits until a request should end although nobody cancelled it: its session over HTTP has ended, or its token is not valid any more. On
+/// other transports it never returns.
+pub(crate) fn session_end(context: &RequestContext<RoleServer>) -> impl Future<Output = ()> + Send + use<> {
+    let fired = async |token: Option<CancellationToken>| match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    };
+    let ended = context.extensions.get::<RequestStream>().map(RequestStream::ended);
+    let revoked = revocation(context).cloned();
+    async move {
+        tokio::select! {
+            () = fired(ended) => {}
+            () = fired(revoked) => {}
+        }
+    }
+}
+
 /// The stream of a session that a request came by.
 #[derive(Clone)]
 pub(crate) struct RequestStream {

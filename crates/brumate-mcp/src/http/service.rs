@@ -13,7 +13,7 @@ use super::response_body::ResponseReservation;
 use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::session::Sessions;
 use super::session_store::PrincipalSessionStore;
-use crate::handler::Handler;
+use crate::handler::LayeredHandler;
 use crate::principal::Principal;
 use crate::server::Server;
 use crate::tasks::{SubscribedTasks, Tasks};
@@ -91,7 +91,7 @@ impl Server {
     pub fn http_service(&self, options: &HttpOptions) -> HttpService {
         let server = self.clone();
         let options = options.clone().of_server(self);
-        HttpService::new(move |_| Handler::new(server.clone()), &options, Clients::new(&options))
+        HttpService::new(move |_| LayeredHandler::new(server.clone()), &options, Clients::new(&options))
     }
 }
 

@@ -1,9 +1,10 @@
-//! Layers around the calls of a server's tools.
+//! Layers around the calls of a server's tools, and around all of its requests.
 
 use super::Server;
 use crate::context::Context;
 use crate::error::Error;
 use crate::layer::{Layer, ToolHandler};
+use crate::request_layer::{RequestLayer, RequestLayers};
 use crate::result::ToolResult;
 use crate::tool::Tool;
 use serde_json::{Map, Value};
@@ -20,6 +21,17 @@ impl Server {
     pub fn layer(self, layer: impl Layer) -> Self {
         self.shared.layers.write().unwrap_or_else(PoisonError::into_inner).push(layer);
         self
+    }
+
+    /// Adds a layer around every request of every client. The first layer is the outermost one.
+    #[must_use]
+    pub fn request_layer(self, layer: impl RequestLayer) -> Self {
+        self.shared.request_layers.write().unwrap_or_else(PoisonError::into_inner).push(layer);
+        self
+    }
+
+    pub(crate) fn request_layers(&self) -> RequestLayers {
+        self.shared.request_layers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Calls a tool's handler with the layers of the server and of the tool around it.

@@ -25,6 +25,7 @@ mod macros;
 mod manual;
 mod oauth_server;
 mod protect;
+mod request_layers;
 mod restart;
 mod results;
 mod rmcp_server;
