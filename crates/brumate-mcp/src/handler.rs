@@ -9,6 +9,7 @@ mod lists;
 mod methods;
 mod outcome;
 mod prompts;
+mod resources;
 
 pub(crate) use layered::LayeredHandler;
 
@@ -175,9 +176,7 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourcesResult, ErrorData> {
-        self.list("resources", &self.server.shared.resources, request, &context, |resource| {
-            (!resource.is_template()).then(|| resource.descriptor())
-        })
+        self.resources(request, context).await
     }
 
     async fn list_resource_templates(
@@ -185,9 +184,7 @@ impl ServerHandler for Handler {
         request: Option<wire::PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourceTemplatesResult, ErrorData> {
-        self.list("resourceTemplates", &self.server.shared.resources, request, &context, |resource| {
-            resource.is_template().then(|| resource.descriptor())
-        })
+        self.templates(request, &context)
     }
 
     async fn read_resource(

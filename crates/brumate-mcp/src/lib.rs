@@ -41,6 +41,7 @@
 //! | [`State`] | state of the server in a handler, such as a database |
 //! | [`FromRequest`] | a parameter of a program's own type, taken from the request |
 //! | [`Service`] | several items that share one value: the methods of a type ([`macro@tools`]) or the functions of a module ([`macro@server`]) |
+//! | [`ResourceProvider`] | resources that are not known beforehand, such as those of each principal |
 //! | [`Layer`] | code around calls of all tools ([`Server::layer`]) or of one ([`Tool::layer`]), to measure, limit or audit them |
 //! | [`RequestLayer`] | code around every request ([`Server::request_layer`]), to trace, count or refuse them |
 //!
@@ -178,6 +179,8 @@ mod request_layer;
 #[cfg(feature = "server")]
 mod resource;
 #[cfg(feature = "server")]
+mod resource_provider;
+#[cfg(feature = "server")]
 mod result;
 #[cfg(feature = "server")]
 mod run;
@@ -240,6 +243,8 @@ pub use prompt::{IntoMessages, Prompt, PromptArgument, PromptRequest};
 pub use request_layer::{AnswerKind, McpAnswer, McpRequest, NextRequest, RequestLayer};
 #[cfg(feature = "server")]
 pub use resource::{IntoResourceContents, Resource, ResourceRequest};
+#[cfg(feature = "server")]
+pub use resource_provider::{ProvidedContents, ResourcePage, ResourceProvider};
 #[cfg(feature = "server")]
 pub use result::{IntoToolResult, Json, ToolResult};
 #[cfg(feature = "server")]

@@ -3,6 +3,7 @@
 mod context_host;
 mod layers;
 mod lifespan;
+mod resource_providers;
 #[cfg(feature = "skills")]
 mod skills;
 
@@ -21,6 +22,7 @@ use crate::sync::lock;
 use crate::tasks::{TaskLimits, Tasks};
 use crate::tool::{ServedTool, Tool};
 use lifespan::{StartLifespan, StopLifespan};
+use resource_providers::AddedProvider;
 use rmcp::model::{RequestStateCodec, ServerCapabilities};
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
@@ -70,6 +72,7 @@ pub(crate) struct ServerInner {
     settings: RwLock<ServerSettings>,
     pub(crate) tools: Registry<ServedTool>,
     pub(crate) resources: Registry<Resource>,
+    resource_providers: RwLock<Vec<AddedProvider>>,
     pub(crate) prompts: Registry<Prompt>,
     pub(crate) completions: Registry<Completion>,
     pub(crate) layers: RwLock<Layers>,
@@ -132,6 +135,7 @@ impl Server {
             settings: RwLock::new(settings),
             tools: Registry::default(),
             resources: Registry::default(),
+            resource_providers: RwLock::default(),
             prompts: Registry::default(),
             completions: Registry::default(),
             layers: RwLock::default(),

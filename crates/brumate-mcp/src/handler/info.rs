@@ -37,7 +37,7 @@ impl Handler {
         if !shared.tools.is_empty() {
             capabilities["tools"] = json!({"listChanged": true});
         }
-        if !shared.resources.is_empty() {
+        if !shared.resources.is_empty() || !self.server.resource_providers().is_empty() {
             capabilities["resources"] = json!({"listChanged": true, "subscribe": true});
         }
         if !shared.prompts.is_empty() {

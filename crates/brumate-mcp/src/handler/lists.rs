@@ -27,21 +27,31 @@ impl Handler {
         if settings.page_size == usize::MAX && cursor.is_some() {
             return Err(ErrorData::invalid_params(UNKNOWN_CURSOR, None));
         }
-        let page = registry.page(cursor.as_deref(), settings.page_size, describe);
-        let (items, cursor) = page.map_err(|error| ErrorData::invalid_params(error, None))?;
-        let mut list = Map::new();
-        list.insert(field.into(), items.into());
-        // rmcp removes it for protocols without it.
-        list.insert("resultType".into(), "complete".into());
-        if let Some(cursor) = cursor {
-            list.insert("nextCursor".into(), cursor.into());
-        }
-        if let Some((ttl, scope)) = cache_hints(is_stateless_protocol(context), settings.cache) {
-            list.insert("ttlMs".into(), ttl.into());
-            list.insert("cacheScope".into(), serde_json::to_value(scope).map_err(internal)?);
-        }
-        serde_json::from_value(Value::Object(list)).map_err(internal)
+        let listed = registry.page(cursor.as_deref(), settings.page_size, describe);
+        let (items, cursor) = listed.map_err(|error| ErrorData::invalid_params(error, None))?;
+        page(field, items, cursor, (is_stateless_protocol(context), settings.cache))
     }
+}
+
+/// Makes a page of a list, with hints for caches where the protocol has them.
+pub(super) fn page<T: DeserializeOwned>(
+    field: &str,
+    items: Vec<Value>,
+    next_cursor: Option<String>,
+    (stateless, cache): (bool, Option<(Duration, CacheScope)>),
+) -> Result<T, ErrorData> {
+    let mut list = Map::new();
+    list.insert(field.into(), items.into());
+    // rmcp removes it for protocols without it.
+    list.insert("resultType".into(), "complete".into());
+    if let Some(cursor) = next_cursor {
+        list.insert("nextCursor".into(), cursor.into());
+    }
+    if let Some((ttl, scope)) = cache_hints(stateless, cache) {
+        list.insert("ttlMs".into(), ttl.into());
+        list.insert("cacheScope".into(), serde_json::to_value(scope).map_err(internal)?);
+    }
+    serde_json::from_value(Value::Object(list)).map_err(internal)
 }
 
 /// Returns how long (in milliseconds) and by whom an answer may be cached, for protocols with cache hints.

@@ -55,6 +55,11 @@ impl Server {
             if let Some(contents) = self.skill_file(uri) {
                 return Ok((contents, None));
             }
+            for added in self.resource_providers() {
+                if let Some(provided) = added.provider.read(uri, context.clone()).await? {
+                    return Ok((provided.contents, provided.cache));
+                }
+            }
             return Err(Error::no_resource(uri));
         };
         let contents = handler(ResourceRequest { uri: uri.to_owned(), variables }, context).await?;

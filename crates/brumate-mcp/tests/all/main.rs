@@ -26,6 +26,7 @@ mod manual;
 mod oauth_server;
 mod protect;
 mod request_layers;
+mod resource_provider;
 mod restart;
 mod results;
 mod rmcp_server;

@@ -1,0 +1,157 @@
+//! Resource providers: resources that are not known beforehand.
+
+use crate::cache::CacheScope;
+use crate::contents::ResourceContents;
+use crate::context::Context;
+use crate::error::Error;
+use crate::resource::Resource;
+use futures::future::BoxFuture;
+use std::time::Duration;
+
+/// A source of resources that are not known beforehand, such as the rows of a database or the files of each principal.
+/// [`Server::resource_provider`](crate::Server::resource_provider) adds it.
+///
+/// ```
+/// use brumate_mcp::{Context, Error, ProvidedContents, Resource, ResourceContents, ResourcePage, ResourceProvider, Server};
+///
+/// /// The notes of the principal that sends the request.
+/// struct Notes;
+///
+/// impl ResourceProvider for Notes {
+///     async fn list(&self, _cursor: Option<&str>, context: Context) -> Result<ResourcePage, Error> {
+///         let Some(principal) = context.principal() else { return Ok(ResourcePage::default()) };
+///         let uri = format!("notes://{}/today", principal.subject());
+///         Ok(ResourcePage::new([Resource::new(uri).name("today").mime_type("text/plain")]))
+///     }
+///
+///     async fn read(&self, uri: &str, context: Context) -> Result<Option<ProvidedContents>, Error> {
+///         let Some((owner, "today")) = uri.strip_prefix("notes://").and_then(|path| path.split_once('/')) else {
+///             return Ok(None);
+///         };
+///         if context.principal().is_none_or(|principal| principal.subject() != owner) {
+///             return Err(Error::not_found("there is no such note"));
+///         }
+///         Ok(Some(ResourceContents::text(uri, "Buy milk.").into()))
+///     }
+/// }
+///
+/// let server = Server::new("notes").resource_provider(Notes);
+/// ```
+pub trait ResourceProvider: Send + Sync + 'static {
+    /// Returns the templates that clients see in `resources/templates/list`. They need no handler: [`ResourceProvider::read`] gets URIs as they are.
+    /// It is called once, when the provider is added. Default: none.
+    fn templates(&self) -> Vec<Resource> {
+        Vec::new()
+    }
+
+    /// Returns a page of the resources that the client sees in `resources/list`: the first one, or the one of a cursor. In an `impl` this may
+    /// be an `async fn`. Default: none; resources that are not listed can be read.
+    ///
+    /// Clients can make up cursors.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why there is no such page. [`Error::invalid_params`] is for a cursor that is none.
+    fn list(
+        &self,
+        cursor: Option<&str>,
+        context: Context,
+    ) -> impl Future<Output = Result<ResourcePage, Error>> + Send {
+        let _ = (cursor, context);
+        std::future::ready(Ok(ResourcePage::default()))
+    }
+
+    /// Reads the resource of a URI, as the client has sent it. In an `impl` this may be an `async fn`. `None`: the provider has no resources
+    /// with such URIs.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why the resource cannot be read, such as [`Error::not_found`].
+    fn read(
+        &self,
+        uri: &str,
+        context: Context,
+    ) -> impl Future<Output = Result<Option<ProvidedContents>, Error>> + Send;
+}
+
+/// A page of the resources of a [`ResourceProvider`].
+#[derive(Clone, Debug, Default)]
+pub struct ResourcePage {
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl ResourcePage {
+    /// Makes the last page. The resources need no handler. Templates are left out.
+    pub fn new(resources: impl IntoIterator<Item = Resource>) -> Self {
+        Self { resources: resources.into_iter().collect(), next_cursor: None }
+    }
+
+    /// Sets the cursor of the next page.
+    #[must_use]
+    pub fn next_cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.next_cursor = Some(cursor.into());
+        self
+    }
+}
+
+/// The contents of a resource of a [`ResourceProvider`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProvidedContents {
+    pub(crate) contents: Vec<ResourceContents>,
+    pub(crate) cache: Option<(Duration, CacheScope)>,
+}
+
+impl ProvidedContents {
+    /// Sets how long and by whom the contents may be cached (since 2026-07-28). By default they may not be cached.
+    #[must_use]
+    pub fn cache(mut self, ttl: Duration, scope: CacheScope) -> Self {
+        self.cache = Some((ttl, scope));
+        self
+    }
+}
+
+impl From<Vec<ResourceContents>> for ProvidedContents {
+    fn from(contents: Vec<ResourceContents>) -> Self {
+        Self { contents, cache: None }
+    }
+}
+
+impl From<ResourceContents> for ProvidedContents {
+    fn from(contents: ResourceContents) -> Self {
+        vec![contents].into()
+    }
+}
+
+/// A resource provider whose type is not known.
+pub(crate) trait DynResourceProvider: Send + Sync {
+    fn list<'a>(
+        &'a self,
+        cursor: Option<&'a str>,
+        context: Context,
+    ) -> BoxFuture<'a, Result<ResourcePage, Error>>;
+
+    fn read<'a>(
+        &'a self,
+        uri: &'a str,
+        context: Context,
+    ) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>>;
+}
+
+impl<P: ResourceProvider> DynResourceProvider for P {
+    fn list<'a>(
+        &'a self,
+        cursor: Option<&'a str>,
+        context: Context,
+    ) -> BoxFuture<'a, Result<ResourcePage, Error>> {
+        Box::pin(ResourceProvider::list(self, cursor, context))
+    }
+
+    fn read<'a>(
+        &'a self,
+        uri: &'a str,
+        context: Context,
+    ) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>> {
+        Box::pin(ResourceProvider::read(self, uri, context))
+    }
+}
