@@ -1,12 +1,14 @@
 //! Connections of clients, and the notifications of changes that they get.
 
+use crate::client_state::{ClientState, PrincipalStates, is_connectionless};
+use crate::http::request_extensions::principal;
 use crate::log_level::LogLevel;
 use crate::sync::lock;
 use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
     ResourceUpdatedNotificationParam, ServerNotification, ToolListChangedNotification,
 };
-use rmcp::service::SubscriptionSink;
+use rmcp::service::{RequestContext, SubscriptionSink};
 use rmcp::{Peer, RoleServer};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -26,6 +28,7 @@ pub(crate) struct Connection {
     level: AtomicU8,
     subscriptions: Mutex<HashSet<String>>,
     peer: Mutex<Option<Peer<RoleServer>>>,
+    state: Arc<ClientState>,
     subscribers: Weak<Subscribers>,
 }
 
@@ -51,6 +54,14 @@ impl Connection {
     /// Notes that the session has begun. The client gets notifications of changes from now on.
     pub(crate) fn open(&self, peer: Peer<RoleServer>) {
         *lock(&self.peer) = Some(peer);
+    }
+
+    /// Returns the state of the client that sends a request.
+    pub(crate) fn client(&self, request: &RequestContext<RoleServer>) -> Arc<ClientState> {
+        match self.subscribers.upgrade() {
+            Some(subscribers) if is_connectionless(request) => subscribers.principals.of(principal(request)),
+            _ => self.state.clone(),
+        }
     }
 
     /// Subscribes to a resource. Returns whether there was room.
@@ -105,6 +116,7 @@ pub(crate) struct Subscribers {
     next: AtomicU64,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
     listeners: Mutex<HashMap<u64, SubscriptionSink>>,
+    principals: PrincipalStates,
 }
 
 /// Removes a listener when it is dropped.
@@ -128,6 +140,7 @@ impl Subscribers {
             level: AtomicU8::new(level as u8),
             subscriptions: Mutex::default(),
             peer: Mutex::default(),
+            state: Arc::default(),
             subscribers: Arc::downgrade(self),
         });
         lock(&self.connections).insert(id, Arc::downgrade(&connection));

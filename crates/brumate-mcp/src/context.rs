@@ -2,6 +2,7 @@
 
 mod ask;
 mod blocking;
+mod client;
 mod elicitation;
 mod extension;
 mod input_requests;
@@ -16,6 +17,7 @@ pub use sampling::Sampling;
 pub(crate) use input_requests::{InputRequests, RequestState};
 
 use crate::auth::Access;
+use crate::client_state::ClientState;
 use crate::connection::Connection;
 use crate::contents::ResourceContents;
 use crate::error::Error;
@@ -65,6 +67,7 @@ pub struct Context {
 struct Inner {
     host: Arc<dyn ContextHost>,
     connection: Arc<Connection>,
+    client: OnceLock<Arc<ClientState>>,
     request: RequestContext<RoleServer>,
     /// Whether the protocol has no sessions (2026-07-28 and later).
     stateless: bool,
@@ -147,8 +150,20 @@ impl Context {
         let session = request.extensions.get::<RequestStream>().map(RequestStream::ended);
         let session = session.or_else(|| revocation(&request).cloned());
         let token = session.map_or_else(CancellationToken::new, |session| session.child_token());
-        let task = BecomingTask::default();
-        Self { inner: Arc::new(Inner { host, connection, request, stateless, progress, input_requests, token, task }) }
+        let (task, client) = (BecomingTask::default(), OnceLock::new());
+        Self {
+            inner: Arc::new(Inner {
+                host,
+                connection,
+                client,
+                request,
+                stateless,
+                progress,
+                input_requests,
+                token,
+                task,
+            }),
+        }
     }
 
     /// Returns the task that the call has become.

@@ -131,6 +131,8 @@ mod cache;
 pub mod client;
 mod client_features;
 #[cfg(feature = "server")]
+mod client_state;
+#[cfg(feature = "server")]
 mod command_line;
 #[cfg(feature = "server")]
 mod completion;

@@ -12,6 +12,7 @@ mod client_auth_secrets;
 mod client_examples;
 mod client_group;
 mod client_interop;
+mod client_state;
 mod clients;
 mod conformance;
 mod exact;
