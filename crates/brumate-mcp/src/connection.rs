@@ -8,7 +8,7 @@ use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
     ResourceUpdatedNotificationParam, ServerNotification, ToolListChangedNotification,
 };
-use rmcp::service::{RequestContext, SubscriptionSink};
+use rmcp::service::{RequestContext, SubscriptionSendError, SubscriptionSink};
 use rmcp::{Peer, RoleServer};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -17,6 +17,12 @@ use std::time::Duration;
 
 /// The most resources that one session may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1024;
+
+/// The most listeners (`subscriptions/listen`) of one connection.
+const MAX_LISTENERS: usize = 16;
+
+/// The most listeners of one principal, for requests without a connection.
+const MAX_LISTENERS_OF_PRINCIPAL: usize = 1024;
 
 /// How long a client may take to accept a notification. After that it misses the notification.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,6 +67,18 @@ impl Connection {
         match self.subscribers.upgrade() {
             Some(subscribers) if is_connectionless(request) => subscribers.principals.of(principal(request)),
             _ => self.state.clone(),
+        }
+    }
+
+    /// Notifies one client of a change: the listeners of `client`, and `peer`, for protocols without listeners.
+    pub(crate) async fn notify(
+        &self,
+        client: &Arc<ClientState>,
+        peer: Option<Peer<RoleServer>>,
+        change: &ChangeNotification,
+    ) {
+        if let Some(subscribers) = self.subscribers.upgrade() {
+            subscribers.notify_client(client, peer, change).await;
         }
     }
 
@@ -115,8 +133,15 @@ impl ChangeNotification {
 pub(crate) struct Subscribers {
     next: AtomicU64,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
-    listeners: Mutex<HashMap<u64, SubscriptionSink>>,
+    listeners: Mutex<HashMap<u64, Listener>>,
     principals: PrincipalStates,
+}
+
+/// A stream of `subscriptions/listen`.
+#[derive(Debug)]
+struct Listener {
+    sink: SubscriptionSink,
+    client: Arc<ClientState>,
 }
 
 /// Removes a listener when it is dropped.
@@ -147,10 +172,21 @@ impl Subscribers {
         connection
     }
 
-    pub(crate) fn listen(self: &Arc<Self>, sink: SubscriptionSink) -> ListenerGuard {
+    /// Adds a listener, unless its client has too many.
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        sink: SubscriptionSink,
+        client: Arc<ClientState>,
+        request: &RequestContext<RoleServer>,
+    ) -> Option<ListenerGuard> {
+        let most = if is_connectionless(request) { MAX_LISTENERS_OF_PRINCIPAL } else { MAX_LISTENERS };
+        let mut listeners = lock(&self.listeners);
+        if listeners.values().filter(|listener| Arc::ptr_eq(&listener.client, &client)).count() >= most {
+            return None;
+        }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.listeners).insert(id, sink);
-        ListenerGuard { subscribers: self.clone(), id }
+        listeners.insert(id, Listener { sink, client });
+        Some(ListenerGuard { subscribers: self.clone(), id })
     }
 
     /// Notifies every client that wants to know of the change. Returns when all have been notified.
@@ -163,17 +199,42 @@ impl Subscribers {
             };
             connections.iter().filter(|c| wants(c)).filter_map(|c| lock(&c.peer).clone()).collect()
         };
-        let sinks: Vec<SubscriptionSink> = lock(&self.listeners).values().cloned().collect();
-        let change = &change;
+        self.send(&peers, |_| true, &change).await;
+    }
+
+    /// Notifies one client: its listeners, and `peer`, for protocols without listeners.
+    async fn notify_client(
+        &self,
+        client: &Arc<ClientState>,
+        peer: Option<Peer<RoleServer>>,
+        change: &ChangeNotification,
+    ) {
+        self.send(peer.as_slice(), |listener| Arc::ptr_eq(&listener.client, client), change).await;
+    }
+
+    /// Sends a notification to peers and to the listeners for which `to` is true. Listeners that are gone are removed.
+    async fn send(
+        &self,
+        peers: &[Peer<RoleServer>],
+        to: impl Fn(&Listener) -> bool,
+        change: &ChangeNotification,
+    ) {
+        let sinks: Vec<(u64, SubscriptionSink)> = {
+            let listeners = lock(&self.listeners);
+            listeners.iter().filter(|(_, listener)| to(listener)).map(|(id, l)| (*id, l.sink.clone())).collect()
+        };
         let told = peers.iter().map(|peer| async move {
             let told = tokio::time::timeout(NOTIFY_TIMEOUT, peer.send_notification(change.notification())).await;
             if !matches!(told, Ok(Ok(()))) {
                 tracing::debug!(?change, "a client was not told of a change");
             }
         });
-        let heard = sinks.iter().map(|sink| async move {
+        let heard = sinks.iter().map(|(id, sink)| async move {
+            let heard = tokio::time::timeout(NOTIFY_TIMEOUT, sink.send(change.notification())).await;
             // A sink drops notifications that its client did not subscribe to.
-            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, sink.send(change.notification())).await;
+            if let Ok(Err(SubscriptionSendError::SubscriptionClosed | SubscriptionSendError::Service(_))) = heard {
+                lock(&self.listeners).remove(id);
+            }
         });
         futures::future::join(futures::future::join_all(told), futures::future::join_all(heard)).await;
     }

@@ -301,7 +301,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let _listener = self.server.shared.subscribers.listen(context.sink().clone());
+        let request = context.request_context();
+        let client = self.connection.client(request);
+        let Some(_listener) = self.server.shared.subscribers.listen(context.sink().clone(), client, request) else {
+            return Err(ErrorData::internal_error("there are too many subscriptions on this connection", None));
+        };
         let following = async {
             follow(&self.server.shared.tasks, &context).await;
             std::future::pending::<()>().await;

@@ -149,6 +149,21 @@ impl BlockingContext {
         self.block_on(self.context.read_resource(uri))
     }
 
+    /// Does what [`Context::notify_resources_changed`] does.
+    pub fn notify_resources_changed(&self) {
+        self.block_on(self.context.notify_resources_changed());
+    }
+
+    /// Does what [`Context::notify_tools_changed`] does.
+    pub fn notify_tools_changed(&self) {
+        self.block_on(self.context.notify_tools_changed());
+    }
+
+    /// Does what [`Context::notify_prompts_changed`] does.
+    pub fn notify_prompts_changed(&self) {
+        self.block_on(self.context.notify_prompts_changed());
+    }
+
     /// Does what [`Context::detach`] does.
     pub fn detach(&self) -> bool {
         self.block_on(self.context.detach())

@@ -1,7 +1,8 @@
-//! The client of a request beyond the request: its state.
+//! The client of a request beyond the request: its state, and notifications that it alone gets.
 
 use super::Context;
 use crate::client_state::{ClientState, is_shared};
+use crate::connection::ChangeNotification;
 use std::sync::Arc;
 
 impl Context {
@@ -38,7 +39,31 @@ impl Context {
         is_shared(self.request())
     }
 
-    pub(super) fn client_of_request(&self) -> &Arc<ClientState> {
+    /// Notifies the client of this request that its list of resources has changed, where it differs from the lists of others. Before
+    /// 2026-07-28 the connection of the request is notified; since then the client's listeners (`subscriptions/listen`), over HTTP those of
+    /// its principal. [`Server::notify_resources_changed`](crate::Server::notify_resources_changed) notifies all clients.
+    ///
+    /// It returns when they are notified. A client that does not read is given up after 30 seconds.
+    pub async fn notify_resources_changed(&self) {
+        self.notify_client(&ChangeNotification::Resources).await;
+    }
+
+    /// Notifies the client of this request like [`Context::notify_resources_changed`], of changed tools.
+    pub async fn notify_tools_changed(&self) {
+        self.notify_client(&ChangeNotification::Tools).await;
+    }
+
+    /// Notifies the client of this request like [`Context::notify_resources_changed`], of changed prompts.
+    pub async fn notify_prompts_changed(&self) {
+        self.notify_client(&ChangeNotification::Prompts).await;
+    }
+
+    async fn notify_client(&self, change: &ChangeNotification) {
+        let peer = (!self.is_stateless_protocol()).then(|| self.request().peer.clone());
+        self.inner.connection.notify(self.client_of_request(), peer, change).await;
+    }
+
+    fn client_of_request(&self) -> &Arc<ClientState> {
         self.inner.client.get_or_init(|| self.inner.connection.client(self.request()))
     }
 }
