@@ -7,6 +7,7 @@ mod elicitation;
 mod extension;
 mod input_requests;
 mod log;
+mod reserve;
 mod retry;
 mod sampling;
 

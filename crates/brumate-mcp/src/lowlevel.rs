@@ -20,10 +20,6 @@ use crate::server::Server;
 use crate::tool::Tool;
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, model};
-use std::time::Duration;
-
-/// How long a large answer waits until its client has read enough of others.
-const RESERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Server {
     /// Makes a handler of rmcp for one connection, to wrap it or to serve it over a transport of rmcp. Call
@@ -159,17 +155,13 @@ pub async fn wait_for_session_end(context: &RequestContext<RoleServer>) {
     crate::http::request_extensions::session_end(context).await;
 }
 
-/// Waits up to ten seconds for room for an answer of about `bytes`, before the work for it is done: the bytes that a
-/// client has not read are bounded. On transports without a bound there is always room.
+/// Does what [`Context::reserve_response`] does, for handlers of rmcp.
 ///
 /// # Errors
 ///
 /// Returns a text for the client if there is no room.
 pub async fn reserve_response(context: &RequestContext<RoleServer>, bytes: usize) -> Result<(), String> {
-    match ResponseReservation::of(context) {
-        Some(reservation) => reservation.reserve(bytes, RESERVE_TIMEOUT).await.map_err(|refused| refused.to_string()),
-        None => Ok(()),
-    }
+    ResponseReservation::reserve_for(context, bytes).await.map_err(|refused| refused.to_string())
 }
 
 /// Bounds the answers of one connection that its client has not read, for transports of your own: 64 MiB. Over HTTP the

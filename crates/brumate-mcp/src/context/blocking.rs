@@ -149,6 +149,15 @@ impl BlockingContext {
         self.block_on(self.context.read_resource(uri))
     }
 
+    /// Does what [`Context::reserve_response`] does.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Context::reserve_response`].
+    pub fn reserve_response(&self, bytes: usize) -> Result<(), Error> {
+        self.block_on(self.context.reserve_response(bytes))
+    }
+
     /// Does what [`Context::notify_resources_changed`] does.
     pub fn notify_resources_changed(&self) {
         self.block_on(self.context.notify_resources_changed());

@@ -1,6 +1,6 @@
 //! Bodies of responses: counted on an account, sent in small pieces, given up when nobody reads them.
 
-use super::budget::{Account, Charge};
+use super::budget::{Account, BudgetExceeded, Charge};
 use super::response::Response;
 use super::running_requests::RunningRequest;
 use crate::sync::lock;
@@ -21,6 +21,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 /// The most bytes that a connection gets at once. The rest of a large response waits until the client has read them.
 const PIECE: usize = 16 << 10;
 
+/// How long a large answer waits until its client has read enough of others.
+const RESERVE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Room on a principal's account for the answer to a request. It is in the request's extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseReservation {
@@ -39,8 +42,20 @@ impl ResponseReservation {
         context.extensions.get().or_else(|| head?.extensions.get())
     }
 
+    /// Waits up to [`RESERVE_TIMEOUT`] for room for an answer of `bytes` to a request. Where answers are not bounded there is always room.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BudgetExceeded`] if there is no room by then.
+    pub(crate) async fn reserve_for(context: &RequestContext<RoleServer>, bytes: usize) -> Result<(), BudgetExceeded> {
+        match Self::of(context) {
+            Some(reservation) => reservation.reserve(bytes, RESERVE_TIMEOUT).await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits up to `timeout` for room for an answer of `bytes`.
-    pub(crate) async fn reserve(&self, bytes: usize, timeout: Duration) -> Result<(), super::budget::BudgetExceeded> {
+    async fn reserve(&self, bytes: usize, timeout: Duration) -> Result<(), BudgetExceeded> {
         let charge = self.account.reserve(bytes, timeout).await?;
         *lock(&self.charge) = Some(charge);
         Ok(())

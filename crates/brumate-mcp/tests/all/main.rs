@@ -27,6 +27,7 @@ mod manual;
 mod oauth_server;
 mod protect;
 mod request_layers;
+mod reserve;
 mod resource_provider;
 mod restart;
 mod results;
