@@ -213,12 +213,7 @@ impl Subscribers {
     }
 
     /// Sends a notification to peers and to the listeners for which `to` is true. Listeners that are gone are removed.
-    async fn send(
-        &self,
-        peers: &[Peer<RoleServer>],
-        to: impl Fn(&Listener) -> bool,
-        change: &ChangeNotification,
-    ) {
+    async fn send(&self, peers: &[Peer<RoleServer>], to: impl Fn(&Listener) -> bool, change: &ChangeNotification) {
         let sinks: Vec<(u64, SubscriptionSink)> = {
             let listeners = lock(&self.listeners);
             listeners.iter().filter(|(_, listener)| to(listener)).map(|(id, l)| (*id, l.sink.clone())).collect()

@@ -273,9 +273,10 @@ pub mod prelude {
     pub use crate::Client;
     #[cfg(feature = "server")]
     pub use crate::{
-        App, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, Next, Principal, Prompt,
-        Resource, Sampling, ServeError, Server, Service, State, Tool, ToolCall, ToolResult, completion, prompt,
-        resource, server, tool, tools,
+        App, Arguments, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, McpAnswer, McpRequest,
+        Next, NextRequest, Principal, Prompt, ProvidedContents, RequestLayer, Resource, ResourcePage, ResourceProvider,
+        Sampling, ServeError, Server, Service, State, Tool, ToolCall, ToolResult, completion, prompt, resource, server,
+        tool, tools,
     };
     pub use crate::{Content, ElicitationResult, Error, File, Image, LogLevel, Message, ResourceContents};
 }

@@ -52,11 +52,7 @@ pub trait ResourceProvider: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns the reason why there is no such page. [`Error::invalid_params`] is for a cursor that is none.
-    fn list(
-        &self,
-        cursor: Option<&str>,
-        context: Context,
-    ) -> impl Future<Output = Result<ResourcePage, Error>> + Send {
+    fn list(&self, cursor: Option<&str>, context: Context) -> impl Future<Output = Result<ResourcePage, Error>> + Send {
         let _ = (cursor, context);
         std::future::ready(Ok(ResourcePage::default()))
     }
@@ -67,11 +63,8 @@ pub trait ResourceProvider: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns the reason why the resource cannot be read, such as [`Error::not_found`].
-    fn read(
-        &self,
-        uri: &str,
-        context: Context,
-    ) -> impl Future<Output = Result<Option<ProvidedContents>, Error>> + Send;
+    fn read(&self, uri: &str, context: Context)
+    -> impl Future<Output = Result<Option<ProvidedContents>, Error>> + Send;
 }
 
 /// A page of the resources of a [`ResourceProvider`].
@@ -125,33 +118,17 @@ impl From<ResourceContents> for ProvidedContents {
 
 /// A resource provider whose type is not known.
 pub(crate) trait DynResourceProvider: Send + Sync {
-    fn list<'a>(
-        &'a self,
-        cursor: Option<&'a str>,
-        context: Context,
-    ) -> BoxFuture<'a, Result<ResourcePage, Error>>;
+    fn list<'a>(&'a self, cursor: Option<&'a str>, context: Context) -> BoxFuture<'a, Result<ResourcePage, Error>>;
 
-    fn read<'a>(
-        &'a self,
-        uri: &'a str,
-        context: Context,
-    ) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>>;
+    fn read<'a>(&'a self, uri: &'a str, context: Context) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>>;
 }
 
 impl<P: ResourceProvider> DynResourceProvider for P {
-    fn list<'a>(
-        &'a self,
-        cursor: Option<&'a str>,
-        context: Context,
-    ) -> BoxFuture<'a, Result<ResourcePage, Error>> {
+    fn list<'a>(&'a self, cursor: Option<&'a str>, context: Context) -> BoxFuture<'a, Result<ResourcePage, Error>> {
         Box::pin(ResourceProvider::list(self, cursor, context))
     }
 
-    fn read<'a>(
-        &'a self,
-        uri: &'a str,
-        context: Context,
-    ) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>> {
+    fn read<'a>(&'a self, uri: &'a str, context: Context) -> BoxFuture<'a, Result<Option<ProvidedContents>, Error>> {
         Box::pin(ResourceProvider::read(self, uri, context))
     }
 }

@@ -1,8 +1,8 @@
 //! Lists of resources: registered ones, then those of the resource providers.
 
+use super::Handler;
 use super::lists::page;
 use super::outcome::HandlerOutcome;
-use super::Handler;
 use crate::cache::CacheScope;
 use crate::error::Error;
 use crate::registry::UNKNOWN_CURSOR;

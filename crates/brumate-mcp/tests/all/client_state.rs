@@ -183,9 +183,7 @@ async fn listeners_are_bounded() {
     other.start("subscriptions/listen", filter.clone()).await;
     assert_eq!(other.receive().await["method"], "notifications/subscriptions/acknowledged");
     let first = first.expect("a listener");
-    client
-        .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": first}}))
-        .await;
+    client.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": first}})).await;
     loop {
         let id = client.start("subscriptions/listen", filter.clone()).await;
         client.request("tools/list", json!({})).await;

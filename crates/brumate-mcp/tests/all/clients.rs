@@ -84,8 +84,8 @@ fn code_of_the_manual_is_compiled() {
     let manual = include_str!("../../../../docs/sdk.md");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(directory.join("examples")).expect("the examples").map(|file| file.expect("a file"));
-    let parts =
-        ["application", "callbacks", "requests", "state", "verifier"].map(|name| format!("tests/all/manual/{name}.rs"));
+    let parts = ["application", "callbacks", "layers", "provider", "requests", "state", "verifier"];
+    let parts = parts.map(|name| format!("tests/all/manual/{name}.rs"));
     let others = parts.into_iter().chain(["README.md".to_owned()]).map(|file| directory.join(file));
     let files = files.map(|file| file.path()).filter(|path| path.is_file()).chain(others);
     let compiled: Vec<String> = files.map(|path| std::fs::read_to_string(path).expect("text")).collect();

@@ -4,6 +4,8 @@
 
 mod application;
 mod callbacks;
+mod layers;
+mod provider;
 mod requests;
 mod state;
 mod verifier;

@@ -240,7 +240,8 @@ async fn a_layer_refuses_requests_and_the_first_is_the_outermost() {
     let http = Http::new(&server, HttpOptions::new());
     assert_eq!(http.call_modern("tag", json!({})).await.last()["error"]["code"], -32050);
     // A server that cannot be opened says so.
-    let closed = offers().request_layer(async |_: McpRequest, _: NextRequest| Err(Error::protocol(-32051, "closed", None)));
+    let closed =
+        offers().request_layer(async |_: McpRequest, _: NextRequest| Err(Error::protocol(-32051, "closed", None)));
     let answer = Http::new(&closed, HttpOptions::new()).post(&Http::initialize()).await;
     assert_eq!(answer.last()["error"]["code"], -32051, "{}", answer.body);
 }

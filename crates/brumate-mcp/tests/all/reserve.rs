@@ -30,7 +30,8 @@ fn server() -> (Server, Arc<Gate>) {
 async fn an_answer_that_is_too_large_for_its_client_is_refused_before_the_work() {
     let (server, _) = server();
     let http = Http::new(&server, HttpOptions::new().max_pending_bytes(100_000, 1_000_000));
-    let too_large = "an answer of 100001 bytes is more than a client may have unread (100000 bytes): ask for less at a time";
+    let too_large =
+        "an answer of 100001 bytes is more than a client may have unread (100000 bytes): ask for less at a time";
     for (bytes, expected) in [(50_000, "reserved"), (100_001, too_large)] {
         let arguments = json!({"bytes": bytes, "wait": false});
         let answers = [

@@ -141,7 +141,8 @@ async fn requests_that_are_not_known_are_named_in_the_error() {
 #[tokio::test]
 async fn the_cursor_of_another_list_is_unknown() {
     let named = |name: String| Tool::new(name).raw_handler(|_: Value, _: Context| async {});
-    let server = (0..4).fold(Server::new("pages").page_size(2), |server, number| server.tool(named(format!("t{number}"))));
+    let server =
+        (0..4).fold(Server::new("pages").page_size(2), |server, number| server.tool(named(format!("t{number}"))));
     let mut client = Pipe::legacy(&server, json!({})).await;
     let first = client.request("tools/list", json!({})).await["result"].clone();
     let second = client.request("tools/list", json!({"cursor": first["nextCursor"]})).await["result"].clone();
