@@ -262,6 +262,8 @@ impl SessionManager for Sessions {
         lock(&session.client).initialized = Some(sender);
         session.inbox.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
         tokio::select! {
+            // A server that refuses ends the session after its answer.
+            biased;
             answer = answer => answer.map_err(|_| SessionError::Ended),
             () = session.ended.cancelled() => Err(SessionError::Ended),
         }
