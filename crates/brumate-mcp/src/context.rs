@@ -3,6 +3,7 @@
 mod ask;
 mod blocking;
 mod client;
+mod current_request;
 mod elicitation;
 mod extension;
 mod input_requests;
@@ -24,7 +25,9 @@ use crate::contents::ResourceContents;
 use crate::error::Error;
 use crate::http::request_extensions::{RequestStream, revocation};
 use crate::principal::Principal;
+use crate::sync::lock;
 use crate::tasks::TaskHandle;
+use current_request::CurrentRequest;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{Implementation, ProtocolVersion, RequestId};
@@ -69,7 +72,11 @@ struct Inner {
     host: Arc<dyn ContextHost>,
     connection: Arc<Connection>,
     client: OnceLock<Arc<ClientState>>,
+    /// The request that began the call.
     request: RequestContext<RoleServer>,
+    current: CurrentRequest,
+    /// Whether the handler runs on between the requests of the call.
+    suspends: AtomicBool,
     /// Whether the protocol has no sessions (2026-07-28 and later).
     stateless: bool,
     progress: Mutex<f64>,
@@ -99,6 +106,8 @@ struct BecomingTask {
     possible: AtomicBool,
     wanted: Notify,
     decided: Notify,
+    /// The status message, until there is a task that shows it.
+    status: Mutex<Option<String>>,
 }
 
 impl fmt::Debug for Context {
@@ -151,20 +160,20 @@ impl Context {
         let session = request.extensions.get::<RequestStream>().map(RequestStream::ended);
         let session = session.or_else(|| revocation(&request).cloned());
         let token = session.map_or_else(CancellationToken::new, |session| session.child_token());
-        let (task, client) = (BecomingTask::default(), OnceLock::new());
-        Self {
-            inner: Arc::new(Inner {
-                host,
-                connection,
-                client,
-                request,
-                stateless,
-                progress,
-                input_requests,
-                token,
-                task,
-            }),
-        }
+        let inner = Inner {
+            host,
+            connection,
+            client: OnceLock::new(),
+            request,
+            current: CurrentRequest::default(),
+            suspends: AtomicBool::new(false),
+            stateless,
+            progress,
+            input_requests,
+            token,
+            task: BecomingTask::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Returns the task that the call has become.
@@ -174,9 +183,37 @@ impl Context {
 
     /// Makes the call a task. It then ends with the task, not with its request.
     pub(crate) fn enter_task(&self, task: TaskHandle) {
-        // A call has one task at most.
-        let _ = self.inner.task.task.set(task);
+        {
+            let mut status = lock(&self.inner.task.status);
+            if let Some(status) = status.take() {
+                task.set_status_message(status);
+            }
+            // A call has one task at most.
+            let _ = self.inner.task.task.set(task);
+        }
         self.inner.task.decided.notify_waiters();
+        self.notify_current_changed();
+    }
+
+    /// Sets the status message of the call's task, a text for people. If the call becomes a task later, its status begins with the
+    /// last text.
+    pub fn set_status_message(&self, message: impl Into<String>) {
+        let mut status = lock(&self.inner.task.status);
+        match self.task() {
+            Some(task) => task.set_status_message(message),
+            None if self.inner.task.possible.load(Ordering::SeqCst) => *status = Some(message.into()),
+            None => {}
+        }
+    }
+
+    /// Lets the handler run on between the requests of the call.
+    pub(crate) fn set_suspends(&self) {
+        self.inner.suspends.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the handler runs on between the requests of the call.
+    pub(crate) fn suspends(&self) -> bool {
+        self.inner.suspends.load(Ordering::SeqCst)
     }
 
     /// Sets whether [`Context::detach`] makes a task of the call.
@@ -198,7 +235,7 @@ impl Context {
 
     /// Makes a task of the call, if the tool [allows it](crate::Tool::detaches): the client is answered now, and input
     /// is requested through the task from now on. Returns whether the call is a task. It is none if the client does not
-    /// support tasks, or if there are too many.
+    /// support tasks, or if there are too many. A handler that [runs on](crate::Tool::suspends) may call it as well.
     pub async fn detach(&self) -> bool {
         let becoming = &self.inner.task;
         if becoming.possible.load(Ordering::SeqCst) {
@@ -295,43 +332,13 @@ impl Context {
         self.inner.token.clone()
     }
 
-    /// Waits until the request is cancelled, by the client or by the end of its session, and fires the token.
-    pub(crate) async fn cancelled(&self) {
-        let request = async {
-            self.inner.request.ct.cancelled().await;
-            if self.is_task() {
-                // A task outlives its request.
-                std::future::pending::<()>().await;
-            }
-        };
-        let task = async {
-            match self.task() {
-                Some(task) => task.cancellation().cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = request => self.inner.token.cancel(),
-            () = task => self.inner.token.cancel(),
-            () = self.inner.token.cancelled() => {}
-        }
-    }
-
     /// Ends the connection on which the client waits for the answer, in a session before 2026-07-28. The client comes
     /// back for the answer. Use it for calls that take longer than connections should. Elsewhere it does nothing.
     pub fn release_connection(&self) {
-        if let Some(stream) = self.inner.request.extensions.get::<RequestStream>() {
+        let stream = self.with_current(|request| request.extensions.get::<RequestStream>().cloned());
+        if let Some(stream) = stream.flatten() {
             stream.release();
         }
-    }
-
-    /// Returns whether the request is cancelled. Blocking handlers look at it.
-    pub fn is_cancelled(&self) -> bool {
-        let ended = match self.task() {
-            Some(task) => task.cancellation().is_cancelled(),
-            None => self.inner.request.ct.is_cancelled(),
-        };
-        ended || self.inner.token.is_cancelled()
     }
 
     /// Waits for a future in a blocking handler. [`Context::blocking`] does so for the methods of this context. If the

@@ -7,6 +7,7 @@ use rmcp::model::ErrorCode;
 use serde_json::Value;
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 /// The reason why a handler failed.
 ///
@@ -34,10 +35,40 @@ enum ErrorKind {
         data: Option<Value>,
     },
     InvalidParams,
+    Input(InputError),
     Protocol {
         code: i32,
         data: Option<Value>,
     },
+}
+
+/// The reason why an input request of a handler has no answer; [`Error::input_error`] returns it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The client answered with a JSON-RPC error.
+    #[error("the client refused: {message}")]
+    Refused {
+        /// The error's code.
+        code: i32,
+        /// The error's message.
+        message: String,
+    },
+    /// The client could not be asked, or it was gone before it answered.
+    #[error("the client could not be asked: {0}")]
+    Unreachable(String),
+    /// Nobody answered within this time.
+    #[error("nobody answered within {} seconds", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// Too many calls of this client wait for input.
+    #[error("too many calls of this client wait for input")]
+    TooManyCalls,
+    /// The task of the call ends, or has had too many input requests.
+    #[error("{0}")]
+    TaskEnds(String),
+    /// The answer does not fit the request.
+    #[error("{0}")]
+    Malformed(String),
 }
 
 /// The result of a handler.
@@ -86,6 +117,20 @@ impl Error {
         &self.message
     }
 
+    /// Returns why an input request has no answer, if that is the error.
+    pub fn input_error(&self) -> Option<&InputError> {
+        match &self.kind {
+            ErrorKind::Input(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Makes the error of an input request.
+    #[cfg(feature = "server")]
+    pub(crate) fn input(error: InputError) -> Self {
+        Self { message: error.to_string(), kind: ErrorKind::Input(error) }
+    }
+
     /// Returns whether it was converted from another error.
     #[cfg(feature = "server")]
     pub(crate) fn is_foreign(&self) -> bool {
@@ -111,7 +156,7 @@ impl Error {
 
     pub(crate) fn into_wire(self) -> ErrorData {
         match self.kind {
-            ErrorKind::Failed | ErrorKind::Foreign => ErrorData::internal_error(self.message, None),
+            ErrorKind::Failed | ErrorKind::Foreign | ErrorKind::Input(_) => ErrorData::internal_error(self.message, None),
             ErrorKind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
             ErrorKind::InvalidParams => ErrorData::invalid_params(self.message, None),
             ErrorKind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),

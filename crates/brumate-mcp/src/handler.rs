@@ -4,6 +4,7 @@
 
 mod call;
 mod info;
+mod kept;
 mod layered;
 mod lists;
 mod methods;
@@ -23,6 +24,7 @@ use crate::log_level::LogLevel;
 use crate::principal::Principal;
 use crate::run::run;
 use crate::server::Server;
+use crate::suspended_calls::CallDigest;
 use crate::tasks::{EXTENSION, follow};
 use crate::tool::ServedTool;
 use lists::cache_hints;
@@ -139,10 +141,14 @@ impl ServerHandler for Handler {
             let text = format!("tool `{}` needs an access token with the scope `{needed}`", request.name);
             return Err(ErrorData::invalid_request(text, None));
         }
+        let digest = CallDigest::of(&request);
+        if let (Some(suspension), Some(state)) = (&served.tool.suspension, &request.request_state) {
+            return self.resume_kept(suspension, (&request, state), context).await;
+        }
         let arguments = request.arguments.unwrap_or_default();
         let identity = identity(&context, json!(["tools/call", request.name, arguments]));
         let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
-        self.call(served, arguments, context, &identity).await
+        self.call(served, arguments, (context, digest), &identity).await
     }
 
     async fn get_task(

@@ -162,6 +162,8 @@ mod item_metadata;
 #[cfg(feature = "server")]
 mod item_sets;
 #[cfg(feature = "server")]
+mod kept_call;
+#[cfg(feature = "server")]
 mod layer;
 mod log_level;
 #[cfg(feature = "server")]
@@ -195,6 +197,8 @@ mod service;
 mod stdio;
 #[cfg(feature = "server")]
 mod suspended_calls;
+#[cfg(feature = "server")]
+mod suspension;
 mod sync;
 #[cfg(feature = "server")]
 mod tasks;
@@ -220,7 +224,7 @@ pub use contents::ResourceContents;
 pub use context::{BlockingContext, ClientInfo, Context, Elicitation, Sampling, State};
 #[cfg(feature = "server")]
 pub use error::ServeError;
-pub use error::{Error, Result};
+pub use error::{Error, InputError, Result};
 #[cfg(feature = "server")]
 pub use from_request::FromRequest;
 #[cfg(feature = "sqlite")]
@@ -253,6 +257,8 @@ pub use result::{IntoToolResult, Json, ToolResult};
 pub use server::Server;
 #[cfg(feature = "server")]
 pub use service::Service;
+#[cfg(feature = "server")]
+pub use suspension::Suspension;
 #[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
 #[cfg(feature = "server")]

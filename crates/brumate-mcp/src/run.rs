@@ -8,6 +8,8 @@ use rmcp::model::InputRequest;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::pin;
+use std::time::Duration;
 
 /// How the run of a handler ended.
 #[derive(Debug)]
@@ -22,19 +24,42 @@ pub(crate) enum RunOutcome<T> {
     InputRequired(BTreeMap<String, InputRequest>, RequestState),
 }
 
-/// Runs `work` for the request of `context`.
+/// Runs `work` for the request of `context`. It is dropped when it requests input or when the request is cancelled.
 pub(crate) async fn run<T>(context: &Context, work: impl Future<Output = Result<T, Error>>) -> RunOutcome<T> {
     let work = watched(context, AssertUnwindSafe(work).catch_unwind());
     tokio::select! {
         biased;
-        done = work => match done {
-            Ok(result) => RunOutcome::Returned(result),
-            Err(payload) if payload.is::<AbortPayload>() => asked(context).unwrap_or(RunOutcome::Cancelled),
-            Err(payload) => RunOutcome::Panicked(message(payload.as_ref())),
-        },
+        done = work => done.map_or_else(|payload| unwound(context, payload), RunOutcome::Returned),
         () = context.input_requests().asked() => asked(context).unwrap_or(RunOutcome::Cancelled),
         () = context.cancelled() => RunOutcome::Cancelled,
     }
+}
+
+/// Runs `work` for a call whose handler runs on between its requests. At the cancellation the handler has `grace` to return.
+pub(crate) async fn run_to_end<T>(
+    context: &Context,
+    grace: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+) -> RunOutcome<T> {
+    let mut work = pin!(watched(context, AssertUnwindSafe(work).catch_unwind()));
+    let done = tokio::select! {
+        biased;
+        done = &mut work => Some(done),
+        () = context.cancelled() => tokio::time::timeout(grace, work).await.ok(),
+    };
+    match done {
+        Some(Ok(result)) => RunOutcome::Returned(result),
+        Some(Err(payload)) => unwound(context, payload),
+        None => RunOutcome::Cancelled,
+    }
+}
+
+/// Returns the outcome of a handler that unwound.
+fn unwound<T>(context: &Context, payload: Box<dyn Any + Send>) -> RunOutcome<T> {
+    if payload.is::<AbortPayload>() {
+        return asked(context).unwrap_or(RunOutcome::Cancelled);
+    }
+    RunOutcome::Panicked(message(payload.as_ref()))
 }
 
 /// Returns the input that the handler requests, if it requests any.

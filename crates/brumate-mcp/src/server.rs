@@ -12,6 +12,7 @@ use crate::completion::Completion;
 use crate::connection::{ChangeNotification, Subscribers};
 use crate::content::Icon;
 use crate::error::ServeError;
+use crate::kept_call::KeptCalls;
 use crate::layer::Layers;
 use crate::log_level::LogLevel;
 use crate::prompt::Prompt;
@@ -80,6 +81,8 @@ pub(crate) struct ServerInner {
     pub(crate) hides_errors: AtomicBool,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) tasks: Tasks,
+    /// Calls that wait for input.
+    pub(crate) kept_calls: KeptCalls,
     #[cfg(feature = "skills")]
     skills: RwLock<Option<Arc<rmcp::handler::server::skill_catalog::SkillCatalog>>>,
     states: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
@@ -143,6 +146,7 @@ impl Server {
             hides_errors: AtomicBool::new(false),
             subscribers: Arc::default(),
             tasks: Tasks::default(),
+            kept_calls: KeptCalls::default(),
             #[cfg(feature = "skills")]
             skills: RwLock::default(),
             states: RwLock::default(),

@@ -13,6 +13,7 @@ use crate::layer::{Layer, Layers, ToolHandler};
 use crate::numbers;
 use crate::result::IntoToolResult;
 use crate::schema::{self, Validator};
+use crate::suspension::Suspension;
 use crate::tasks::TaskSupport;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -51,6 +52,7 @@ pub struct Tool {
     annotations: Map<String, Value>,
     pub(crate) tasks: TaskSupport,
     pub(crate) task_timing: TaskTiming,
+    pub(crate) suspension: Option<Suspension>,
     pub(crate) scopes: Vec<String>,
     pub(crate) handler: Option<ToolHandler>,
     pub(crate) layers: Layers,
@@ -89,6 +91,7 @@ impl Tool {
             annotations: Map::new(),
             tasks: TaskSupport::Never,
             task_timing: TaskTiming::Immediately,
+            suspension: None,
             scopes: Vec::new(),
             handler: None,
             layers: Layers::default(),
@@ -231,6 +234,13 @@ impl Tool {
     #[must_use]
     pub fn detaches(mut self) -> Self {
         self.task_timing = TaskTiming::OnDetach;
+        self
+    }
+
+    /// Lets the handler run on between the requests of its call; [`Suspension`] says how.
+    #[must_use]
+    pub fn suspends(mut self, suspension: Suspension) -> Self {
+        self.suspension = Some(suspension);
         self
     }
 

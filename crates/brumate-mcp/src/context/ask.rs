@@ -5,9 +5,10 @@
 //! the result. It sends its request again with the answers, the handler runs from its beginning, and each input request
 //! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
 
+use super::retry::Question;
 use super::{Context, Elicitation, Sampling};
 use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::message::Message;
 use crate::schema::Validator;
 use rmcp::model as wire;
@@ -25,17 +26,20 @@ impl Context {
         let schema = question.schema.map_err(Error::new)?;
         self.require(self.can_elicit(), "elicitation", json!({"elicitation": {"form": {}}}))?;
         let validator = match &schema {
-            Value::Object(schema) => Validator::new(schema).map_err(Error::new)?,
+            Value::Object(schema) if question.is_checked => Some(Validator::new(schema).map_err(Error::new)?),
+            Value::Object(_) => None,
             _ => return Err(Error::new("the schema of a form must be an object")),
         };
         let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
-        let answer = self.ask("elicitation", question.key, "elicitation/create", params).await?;
+        let asked = Question::new("elicitation", "elicitation/create", params).key(question.key).timeout(question.timeout);
+        let answer = self.ask(asked).await?;
         match self.action(&answer)? {
             ElicitationResult::Accepted(()) => {
                 let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
-                validator.check(&content).map_err(|error| {
-                    Error::invalid_answer(self, format!("the form's content does not fit its schema: {error}"))
-                })?;
+                if let Some(Err(error)) = validator.map(|validator| validator.check(&content)) {
+                    let message = format!("the form's content does not fit its schema: {error}");
+                    return Err(Error::invalid_answer(self, message));
+                }
                 Ok(ElicitationResult::Accepted(crate::numbers::read(content, serde_json::from_value)?))
             }
             ElicitationResult::Declined => Ok(ElicitationResult::Declined),
@@ -58,7 +62,7 @@ impl Context {
         let (message, url) = (message.into(), url.into());
         let id = crate::random_id();
         let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
-        let answer = self.ask("elicitation", None, "elicitation/create", params).await?;
+        let answer = self.ask(Question::new("elicitation", "elicitation/create", params)).await?;
         self.action(&answer)
     }
 
@@ -72,7 +76,8 @@ impl Context {
         let messages: Vec<_> = sampling.messages.into_iter().map(Message::into_wire).collect();
         let mut params = sampling.params;
         params.insert("messages".into(), serde_json::to_value(messages)?);
-        let answer = self.ask("sampling", sampling.key, "sampling/createMessage", Value::Object(params)).await?;
+        let asked = Question::new("sampling", "sampling/createMessage", Value::Object(params)).key(sampling.key);
+        let answer = self.ask(asked).await?;
         serde_json::from_value(answer).map_err(|error| Error::invalid_answer(self, format!("sampling: {error}")))
     }
 
@@ -99,7 +104,8 @@ impl Context {
             roots: Vec<Root>,
         }
         self.require(self.can_list_roots(), "roots", json!({"roots": {}}))?;
-        let answer = self.ask("roots", key.map(str::to_owned), "roots/list", json!({})).await?;
+        let asked = Question::new("roots", "roots/list", json!({})).key(key.map(str::to_owned));
+        let answer = self.ask(asked).await?;
         let roots = serde_json::from_value::<Roots>(answer);
         Ok(roots.map_err(|error| Error::invalid_answer(self, format!("roots: {error}")))?.roots)
     }
@@ -174,10 +180,10 @@ impl Context {
 impl Error {
     /// Makes the error for an answer that does not fit. Since 2026-07-28 the request that brings the answer is invalid.
     fn invalid_answer(context: &Context, message: String) -> Self {
-        if context.is_stateless_protocol() && !context.is_task() {
+        if context.is_stateless_protocol() && !context.is_task() && !context.suspends() {
             Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None)
         } else {
-            Self::new(message)
+            Self::input(InputError::Malformed(message))
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Input requests of one request, and the answers of earlier rounds (2026-07-28).
 
+use crate::error::InputError;
 use rmcp::model as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
 
 /// The most input requests that may be open at once.
 pub(super) const MAX_OPEN_INPUT_REQUESTS: usize = 32;
@@ -24,8 +26,19 @@ pub(super) struct InputRounds {
     /// Answers that came with the request. Answers that the handler does not ask for are dropped.
     pub(super) fresh: BTreeMap<String, Value>,
     pub(super) open: BTreeMap<String, wire::InputRequest>,
+    /// Where a handler that runs on waits for the answers.
+    pub(super) waiting: BTreeMap<String, WaitingHandler>,
+    /// Whether the client did not come back with answers. A handler that runs on gets none from then on.
+    pub(super) is_abandoned: bool,
     /// How many input requests of each kind this run has made, for requests without a key.
     counts: BTreeMap<&'static str, usize>,
+}
+
+/// A handler that waits for an answer, and for how long.
+#[derive(Debug)]
+pub(super) struct WaitingHandler {
+    pub(super) answer: oneshot::Sender<Result<Value, InputError>>,
+    pub(super) timeout: Duration,
 }
 
 /// The state that travels from round to round (`requestState`).
@@ -62,6 +75,40 @@ impl InputRequests {
             }
             asked.await;
         }
+    }
+
+    /// Takes the open input requests of a handler that runs on, with the longest time that it waits for one of them.
+    pub(crate) fn take_open(&self) -> (BTreeMap<String, wire::InputRequest>, Duration) {
+        let mut rounds = self.lock();
+        let open = std::mem::take(&mut rounds.open);
+        let timeouts = open.keys().filter_map(|key| rounds.waiting.get(key)).map(|waiting| waiting.timeout);
+        let timeout = timeouts.max().unwrap_or_default();
+        (open, timeout)
+    }
+
+    /// Gives answers to a handler that runs on. Answers that it no longer waits for are dropped.
+    pub(crate) fn answer(&self, answers: BTreeMap<String, Value>) {
+        let mut rounds = self.lock();
+        for (key, answer) in answers {
+            if let Some(waiting) = rounds.waiting.remove(&key) {
+                // The handler may have stopped waiting.
+                let _ = waiting.answer.send(Ok(answer));
+            }
+        }
+    }
+
+    /// Fails all input requests for whose answers a handler that runs on waits.
+    pub(crate) fn fail(&self, error: &InputError) {
+        let mut rounds = self.lock();
+        rounds.open.clear();
+        for waiting in std::mem::take(&mut rounds.waiting).into_values() {
+            let _ = waiting.answer.send(Err(error.clone()));
+        }
+    }
+
+    /// Notes that the client did not come back: later input requests fail at once.
+    pub(crate) fn abandon(&self) {
+        self.lock().is_abandoned = true;
     }
 
     /// Takes the open input requests, and returns the state for the next round.

@@ -4,8 +4,10 @@
 
 use super::Context;
 use crate::log_level::LogLevel;
+use crate::sync::lock;
 use rmcp::model as wire;
 use rmcp::service::OriginatingRequestId;
+use rmcp::{Peer, RoleServer};
 use serde::Serialize;
 
 macro_rules! levels {
@@ -21,12 +23,14 @@ impl Context {
     /// Sends a log message to the client if it wants this level. Since 2026-07-28 a client gets log messages only if
     /// its request sets a level. Before that, a session without a level gets all of them.
     pub async fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Serialize) {
-        let wanted = if self.is_task() {
-            None
-        } else if self.inner.stateless {
-            self.inner.request.meta.log_level().map(LogLevel::from_wire)
-        } else {
-            Some(self.inner.connection.level())
+        if self.is_task() {
+            return;
+        }
+        let receiver = self.with_current(|request| (request.peer.clone(), request.id.clone(), request.meta.log_level()));
+        let Some((peer, id, level_of_request)) = receiver else { return };
+        let wanted = match self.inner.stateless {
+            true => level_of_request.map(LogLevel::from_wire),
+            false => Some(self.inner.connection.level()),
         };
         if wanted.is_none_or(|wanted| level < wanted) {
             return;
@@ -39,8 +43,8 @@ impl Context {
         params.logger = logger.map(str::to_owned);
         let mut notification = wire::LoggingMessageNotification::new(params);
         // Transports route by this. It is not sent.
-        notification.extensions.insert(OriginatingRequestId(self.inner.request.id.clone()));
-        self.notify(wire::ServerNotification::LoggingMessageNotification(notification)).await;
+        notification.extensions.insert(OriginatingRequestId(id));
+        notify(&peer, wire::ServerNotification::LoggingMessageNotification(notification)).await;
     }
 
     levels! {
@@ -55,13 +59,14 @@ impl Context {
     }
 
     pub(super) async fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
-        let token = self.inner.request.meta.get_progress_token();
-        if token.is_none() && !self.is_task() {
+        let receiver = self.with_current(|request| Some((request.peer.clone(), request.meta.get_progress_token()?)));
+        let receiver = receiver.flatten();
+        if receiver.is_none() && !self.is_task() {
             return;
         }
         {
             // Progress must increase; NaN does not.
-            let mut last = self.inner.progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut last = lock(&self.inner.progress);
             if done.partial_cmp(&last) != Some(std::cmp::Ordering::Greater) {
                 return;
             }
@@ -71,18 +76,18 @@ impl Context {
             let of = total.map(|total| format!("{done} of {total}"));
             return task.set_status_message(message.or(of).unwrap_or_else(|| done.to_string()));
         }
-        let Some(token) = token else { return };
+        let Some((peer, token)) = receiver else { return };
         let mut params = wire::ProgressNotificationParam::new(token, done);
         params.total = total;
         params.message = message;
         let notification = wire::ProgressNotification::new(params);
-        self.notify(wire::ServerNotification::ProgressNotification(notification)).await;
+        notify(&peer, wire::ServerNotification::ProgressNotification(notification)).await;
     }
+}
 
-    /// Sends a notification. A client that has gone away misses it; the handler learns of that by cancellation.
-    async fn notify(&self, notification: wire::ServerNotification) {
-        if let Err(error) = self.inner.request.peer.send_notification(notification).await {
-            tracing::debug!(%error, "a notification was not sent");
-        }
+/// Sends a notification. A client that has gone away misses it; the handler learns of that by cancellation.
+async fn notify(peer: &Peer<RoleServer>, notification: wire::ServerNotification) {
+    if let Err(error) = peer.send_notification(notification).await {
+        tracing::debug!(%error, "a notification was not sent");
     }
 }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::http::request_extensions::principal;
 use crate::result::ToolResult;
 use crate::run::{RunOutcome, run};
+use crate::suspended_calls::CallDigest;
 use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
 use crate::tool::{ServedTool, TaskTiming};
 use futures::future::BoxFuture;
@@ -16,7 +17,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The work of a handler.
-type Work = BoxFuture<'static, Result<ToolResult, Error>>;
+pub(super) type Work = BoxFuture<'static, Result<ToolResult, Error>>;
 
 impl Handler {
     /// Answers `tools/call`: checks the arguments, and runs the handler in the request or in a task.
@@ -24,12 +25,12 @@ impl Handler {
         &self,
         served: Arc<ServedTool>,
         arguments: Map<String, Value>,
-        context: Context,
+        (context, digest): (Context, CallDigest),
         identity: &str,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(arguments);
         if let Err(problems) = served.check_arguments(&arguments) {
-            return Ok(failed(format!("invalid arguments for `{}`:\n{problems}", served.tool.name)).into());
+            return Ok(failed(format!("invalid arguments for `{}`:\n{problems}", served.tool.name)));
         }
         let Value::Object(arguments) = arguments else {
             return Err(ErrorData::internal_error("arguments are an object", None));
@@ -45,11 +46,14 @@ impl Handler {
             (TaskSupport::Never, _) | (TaskSupport::Optional, false) => None,
             (TaskSupport::Optional | TaskSupport::Required, true) => Some(served.tool.task_timing),
         };
-        context.set_detachable(task_timing == Some(TaskTiming::OnDetach));
         let mut work: Work = {
             let (server, served, context) = (self.server.clone(), served.clone(), context.clone());
             Box::pin(async move { server.call(&served.tool, handler, arguments, context).await })
         };
+        if let Some(suspension) = served.tool.suspension.clone() {
+            return self.begin_kept(served, &suspension, (context, digest), task_timing, work).await;
+        }
+        context.set_detachable(task_timing == Some(TaskTiming::OnDetach));
         if let Some(task_timing) = task_timing {
             let time = async || match task_timing {
                 TaskTiming::Immediately => {}
@@ -72,7 +76,7 @@ impl Handler {
             }
             context.set_detachable(false);
             if task_timing == TaskTiming::Immediately && served.tool.tasks == TaskSupport::Required {
-                return Ok(failed(TooManyTasks.to_string()).into());
+                return Ok(failed(TooManyTasks.to_string()));
             }
         }
         let outcome = run(&context, &mut work).await;
@@ -95,16 +99,21 @@ impl Handler {
             if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
                 return TaskOutcome::Cancelled(None);
             }
-            match handler.outcome(&served, outcome, "") {
-                Ok(CallToolResponse::Complete(result)) => TaskOutcome::Result(result),
-                Ok(_) => TaskOutcome::Error(ErrorData::internal_error("a task cannot ask in its call", None)),
-                Err(error) => TaskOutcome::Error(error),
-            }
+            handler.task_outcome(&served, outcome)
         })
     }
 
+    /// Turns the outcome of a call into that of its task.
+    pub(super) fn task_outcome(&self, served: &ServedTool, outcome: RunOutcome<ToolResult>) -> TaskOutcome {
+        match self.outcome(served, outcome, "") {
+            Ok(CallToolResponse::Complete(result)) => TaskOutcome::Result(result),
+            Ok(_) => TaskOutcome::Error(ErrorData::internal_error("a task cannot ask in its call", None)),
+            Err(error) => TaskOutcome::Error(error),
+        }
+    }
+
     /// Turns the outcome of a call into its answer.
-    fn outcome(
+    pub(super) fn outcome(
         &self,
         served: &ServedTool,
         outcome: RunOutcome<ToolResult>,
@@ -113,7 +122,7 @@ impl Handler {
         let what = format!("tool `{}`", served.tool.name);
         if let RunOutcome::Panicked(message) = &outcome {
             tracing::error!(panic = message, "{what} panicked");
-            return Ok(failed(format!("{what} failed unexpectedly")).into());
+            return Ok(failed(format!("{what} failed unexpectedly")));
         }
         match self.handler_outcome(outcome, &what, identity)? {
             HandlerOutcome::InputRequired(asks) => Ok(asks.into()),
@@ -124,7 +133,7 @@ impl Handler {
                 {
                     tracing::error!(problems, "{what}: the structured content does not fit its schema");
                     let text = format!("{what} returned what does not fit its output schema:\n{problems}");
-                    return Ok(failed(text).into());
+                    return Ok(failed(text));
                 }
                 Ok(result.into_wire().into())
             }
@@ -133,6 +142,7 @@ impl Handler {
     }
 }
 
-fn failed(text: String) -> CallToolResult {
-    CallToolResult::error(vec![wire::ContentBlock::text(text)])
+/// Returns the answer to a call that failed, with a text for the model.
+pub(super) fn failed(text: String) -> CallToolResponse {
+    CallToolResult::error(vec![wire::ContentBlock::text(text)]).into()
 }

@@ -40,6 +40,7 @@ mod settings;
 mod skills;
 mod stdio;
 mod support;
+mod suspension;
 mod tasks;
 mod traps;
 mod unchecked;
