@@ -195,6 +195,13 @@ impl Context {
         self.notify_current_changed();
     }
 
+    /// Sets the status message of a task that the call is about to enter.
+    pub(crate) fn show_status(&self, task: &TaskHandle) {
+        if let Some(status) = lock(&self.inner.task.status).take() {
+            task.set_status_message(status);
+        }
+    }
+
     /// Sets the status message of the call's task, a text for people. If the call becomes a task later, its status begins with the
     /// last text.
     pub fn set_status_message(&self, message: impl Into<String>) {
@@ -258,7 +265,8 @@ impl Context {
         &self.inner.input_requests
     }
 
-    pub(crate) fn is_stateless_protocol(&self) -> bool {
+    /// Returns whether the protocol of the request has no sessions (2026-07-28 and later).
+    pub fn is_stateless_protocol(&self) -> bool {
         self.inner.stateless
     }
 

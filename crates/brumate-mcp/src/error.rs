@@ -105,7 +105,7 @@ impl Error {
     /// -32002 ("not found").
     pub fn code(&self) -> i32 {
         match &self.kind {
-            ErrorKind::Failed | ErrorKind::Foreign => ErrorCode::INTERNAL_ERROR.0,
+            ErrorKind::Failed | ErrorKind::Foreign | ErrorKind::Input(_) => ErrorCode::INTERNAL_ERROR.0,
             ErrorKind::NotFound { .. } => ErrorCode::RESOURCE_NOT_FOUND.0,
             ErrorKind::InvalidParams => ErrorCode::INVALID_PARAMS.0,
             ErrorKind::Protocol { code, .. } => *code,
@@ -156,7 +156,9 @@ impl Error {
 
     pub(crate) fn into_wire(self) -> ErrorData {
         match self.kind {
-            ErrorKind::Failed | ErrorKind::Foreign | ErrorKind::Input(_) => ErrorData::internal_error(self.message, None),
+            ErrorKind::Failed | ErrorKind::Foreign | ErrorKind::Input(_) => {
+                ErrorData::internal_error(self.message, None)
+            }
             ErrorKind::NotFound { data } => ErrorData::resource_not_found(self.message, data),
             ErrorKind::InvalidParams => ErrorData::invalid_params(self.message, None),
             ErrorKind::Protocol { code, data } => ErrorData::new(ErrorCode(code), self.message, data),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The JSON text of a call's arguments, where a [`Value`] of them differs: an integer has more than 64 bits, a number is too large for a
 /// double, or a string has a lone surrogate. It is in the extensions of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExactArguments(Arc<str>);
+pub(crate) struct ExactArguments(Arc<str>);
 
 impl ExactArguments {
     /// Makes the extension of a request. `json` is an object.
@@ -19,13 +19,8 @@ impl ExactArguments {
     }
 
     /// Returns the arguments as JSON.
-    pub fn as_json(&self) -> &str {
+    pub(crate) fn as_json(&self) -> &str {
         &self.0
-    }
-
-    /// Returns an argument as JSON.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        brumate_json::member(&self.0, &[name])
     }
 
     /// Returns the JSON of those arguments that `values` does not hold as they are. Arguments that a layer has changed are left out.

@@ -25,6 +25,7 @@ use crate::principal::Principal;
 use crate::run::run;
 use crate::server::Server;
 use crate::suspended_calls::CallDigest;
+use crate::suspension::Suspension;
 use crate::tasks::{EXTENSION, follow};
 use crate::tool::ServedTool;
 use lists::cache_hints;
@@ -133,6 +134,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<wire::CallToolResponse, ErrorData> {
         self.require::<wire::CallToolRequestMethod>()?;
+        if let Some(state) = &request.request_state
+            && self.server.shared.kept_calls.of(principal(&context)).has(state)
+        {
+            return self.resume_kept(&Suspension::default(), (&request, state), context).await;
+        }
         let Some(served) = self.server.shared.tools.get(&request.name) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(&request.name)), None));
         };
@@ -205,10 +211,11 @@ impl ServerHandler for Handler {
         match self.handler_outcome(outcome, &format!("resource `{}`", request.uri), &identity)? {
             HandlerOutcome::InputRequired(asks) => Ok(asks.into()),
             HandlerOutcome::Returned(result) => {
-                let (contents, cache) = result.map_err(Error::into_wire)?;
-                let contents = contents.into_iter().map(ResourceContents::into_wire).collect();
+                let read = result.map_err(Error::into_wire)?;
+                let contents = read.contents.into_iter().map(ResourceContents::into_wire).collect();
                 let mut result = wire::ReadResourceResult::new(contents);
-                if let Some((ttl, scope)) = cache_hints(context.is_stateless_protocol(), cache) {
+                let takes_hints = context.is_stateless_protocol() || read.is_provided;
+                if let Some((ttl, scope)) = cache_hints(takes_hints, read.cache) {
                     (result.ttl_ms, result.cache_scope) = (Some(ttl), Some(scope));
                 }
                 Ok(result.into())
@@ -296,9 +303,9 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: wire::CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<wire::CustomResult, ErrorData> {
-        Err(self.unknown_request(&request.method))
+        Err(self.unknown_request(&request.method, is_stateless_protocol(&context)))
     }
 
     /// Accepts everything. rmcp leaves out what the capabilities do not declare.

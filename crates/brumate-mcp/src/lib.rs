@@ -258,6 +258,8 @@ pub use server::Server;
 #[cfg(feature = "server")]
 pub use service::Service;
 #[cfg(feature = "server")]
+pub use stdio::{StreamOptions, stdio_pipes};
+#[cfg(feature = "server")]
 pub use suspension::Suspension;
 #[cfg(feature = "server")]
 pub use tasks::{TaskLimits, TaskSupport};
@@ -272,6 +274,10 @@ pub use {serde, serde_json};
 
 /// The attribute for traits with asynchronous methods that programs implement, such as [`auth::TokenVerifier`].
 pub use async_trait::async_trait;
+
+/// The `tracing` target of the protocol's implementation; the targets of its parts begin with it. Below warnings its events contain whole
+/// messages, with passwords and whatever else is in them: keep them out of logs.
+pub const PROTOCOL_TARGET: &str = "rmcp";
 
 /// The names that most programs use: `use brumate_mcp::prelude::*;`.
 pub mod prelude {

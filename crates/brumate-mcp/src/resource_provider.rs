@@ -96,7 +96,8 @@ pub struct ProvidedContents {
 }
 
 impl ProvidedContents {
-    /// Sets how long and by whom the contents may be cached (since 2026-07-28). By default they may not be cached.
+    /// Sets how long and by whom the contents may be cached. By default they may not be cached. Clients of protocols before 2026-07-28
+    /// get the hints too; they do not know them.
     #[must_use]
     pub fn cache(mut self, ttl: Duration, scope: CacheScope) -> Self {
         self.cache = Some((ttl, scope));

@@ -5,6 +5,7 @@ use crate::contents::ResourceContents;
 use crate::error::Error;
 use crate::media::{Audio, File, Image};
 use crate::schema;
+use rmcp::ErrorData;
 use rmcp::model as wire;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -75,6 +76,31 @@ impl ToolResult {
     pub fn omit_is_error(mut self) -> Self {
         self.omits_is_error = true;
         self
+    }
+
+    /// Returns whether the result is a failure (`isError`).
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// Returns the structured content.
+    pub fn structured_content(&self) -> Option<&Value> {
+        self.structured.as_ref()
+    }
+
+    /// Returns the JSON of the result, as clients get it.
+    pub fn to_json(&self) -> String {
+        // Its parts are JSON already.
+        serde_json::to_string(&self.clone().into_wire()).unwrap_or_default()
+    }
+
+    /// Makes the result of a call that failed with `error`: its text for the model.
+    ///
+    /// # Errors
+    ///
+    /// Returns the JSON-RPC error, if it is one even from a tool ([`Error::protocol`]).
+    pub(crate) fn from_error(error: &Error) -> Result<Self, ErrorData> {
+        error.as_protocol().map_or_else(|| Ok(Self::error(error.message())), Err)
     }
 
     pub(crate) fn into_wire(self) -> wire::CallToolResult {

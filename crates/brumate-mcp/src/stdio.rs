@@ -2,6 +2,7 @@
 
 mod in_flight;
 mod line;
+mod response_budget;
 mod transport;
 
 use crate::error::{ServeError, causes};
@@ -53,12 +54,31 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        self.serve_streams_with(input, output, StreamOptions::new()).await
+    }
+
+    /// Serves one client like [`Server::serve_streams`], with options.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Server::serve_streams`].
+    pub async fn serve_streams_with<R, W>(&self, input: R, output: W, options: StreamOptions) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         self.start().await?;
-        serve_streams(LayeredHandler::new(self.clone()), input, output, StreamOptions::new()).await
+        serve_streams(LayeredHandler::new(self.clone()), input, output, options).await
     }
 }
 
-/// Settings of [`serve_streams`].
+/// Returns the standard input and output of the process as streams for [`Server::serve_streams`]. Reading does not block the end of the
+/// process.
+pub fn stdio_pipes() -> (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static) {
+    rmcp::transport::stdio_pipes()
+}
+
+/// Settings of [`Server::serve_streams_with`].
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
     shutdown: CancellationToken,

@@ -30,9 +30,8 @@ const SEPARATOR: char = '.';
 /// The tool calls of one connection whose work `T` waits for input of the client (since protocol 2026-07-28), at most
 /// 256. Clones share them.
 ///
-/// The handler of a [`Tool`](crate::Tool) runs from its beginning when the client repeats the call. Here the work stays
-/// in memory and goes on.
-pub struct SuspendedCalls<T> {
+/// The handler of most tools runs from its beginning when the client repeats the call. Here the work stays in memory and goes on.
+pub(crate) struct SuspendedCalls<T> {
     calls: Arc<Mutex<HashMap<String, SuspendedCall<T>>>>,
 }
 
@@ -46,7 +45,7 @@ struct SuspendedCall<T> {
 
 /// The result of [`SuspendedCalls::resume`].
 #[derive(Debug)]
-pub enum ResumeResult<T> {
+pub(crate) enum ResumeResult<T> {
     /// The work of the call, and the client's responses to all of its input requests.
     Call(T, InputResponses),
     /// The request lacks input: the same input requests again.
@@ -59,11 +58,11 @@ pub enum ResumeResult<T> {
 
 /// A hash of a call's tool and arguments. It finds mistakes of clients; it is no protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallDigest(u64);
+pub(crate) struct CallDigest(u64);
 
 impl CallDigest {
     /// Makes the digest of a call.
-    pub fn of(request: &CallToolRequestParams) -> Self {
+    pub(crate) fn of(request: &CallToolRequestParams) -> Self {
         let mut hasher = DefaultHasher::new();
         request.name.hash(&mut hasher);
         let arguments = request.arguments.as_ref().map(serde_json::to_string);
@@ -92,8 +91,13 @@ impl<T> fmt::Debug for SuspendedCalls<T> {
 
 impl<T> SuspendedCalls<T> {
     /// Returns whether a call is suspended, or another clone may still add one.
-    pub fn is_in_use(&self) -> bool {
+    pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.calls) > 1 || !lock(&self.calls).is_empty()
+    }
+
+    /// Returns whether a call with this `requestState` is suspended.
+    pub(crate) fn has(&self, state: &str) -> bool {
+        lock(&self.calls).contains_key(state)
     }
 
     /// Continues the call with this `requestState`, whose client repeats it with `request`.
@@ -102,7 +106,7 @@ impl<T> SuspendedCalls<T> {
     ///
     /// Returns "invalid params" if the request has another tool or other arguments than the first one, or if the
     /// response to an elicitation is malformed. The call stays suspended.
-    pub fn resume(&self, state: &str, request: &CallToolRequestParams) -> Result<ResumeResult<T>, ErrorData> {
+    pub(crate) fn resume(&self, state: &str, request: &CallToolRequestParams) -> Result<ResumeResult<T>, ErrorData> {
         let mut calls = lock(&self.calls);
         let Some(call) = calls.get(state) else {
             return Ok(if is_from_other_process(state) { ResumeResult::OtherProcess } else { ResumeResult::Unknown });
@@ -138,7 +142,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
     /// # Errors
     ///
     /// Returns the work if too many calls are suspended, or if the system has no random bytes.
-    pub fn suspend<F>(
+    pub(crate) fn suspend<F>(
         &self,
         work: T,
         digest: CallDigest,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// The result of a call whose input was given already, or came too late.
-const TOO_LATE: &str = "The tool no longer waits for this input: it was given already, or it came too late. Call the tool again.";
+const TOO_LATE: &str =
+    "The tool no longer waits for this input: it was given already, or it came too late. Call the tool again.";
 
 /// The result of a call whose handler runs in another process.
 const OTHER_PROCESS: &str = "This server does not run the call that asked for this input: another process does, or did. If several \

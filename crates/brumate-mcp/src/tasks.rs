@@ -11,12 +11,12 @@ mod store;
 mod subscription;
 mod table;
 
-pub use entry::TaskOutcome;
-pub use handle::TaskHandle;
-pub use reservation::TaskReservation;
-pub use store::Tasks;
+pub(crate) use entry::TaskOutcome;
+pub(crate) use handle::TaskHandle;
+pub(crate) use reservation::TaskReservation;
+pub(crate) use store::Tasks;
 pub(crate) use subscription::{SubscribedTasks, follow};
-pub use table::TooManyTasks;
+pub(crate) use table::TooManyTasks;
 
 use std::time::Duration;
 

@@ -21,27 +21,26 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
-mod arguments;
-mod clients;
-mod elicitation;
+mod client_sessions;
+mod code_call;
 mod escape;
 mod format;
 pub mod http;
-mod interpreter;
-mod log;
-mod progress;
+mod resources;
+mod results;
 mod serve;
 mod server;
-mod tasks;
-mod tool;
-mod tool_request;
+mod state;
+mod tools;
 mod traces;
+mod uri;
 
 /// The reason why a server could not be set up or a connection failed.
 pub use brumate_mcp::ServeError;
 pub use format::{ReturnMode, result_text};
 pub use serve::{serve, serve_stdio};
-pub use server::{PythonServer, ToolSet};
+pub use server::PythonServer;
+pub use state::ToolSet;
 pub use traces::Traces;
 
 /// The examples of the README are compiled and run.

@@ -1,17 +1,10 @@
 //! Serves one client over two byte streams, from the first byte to the end.
 
-use std::time::Duration;
-
-use brumate_mcp::ServeError;
-use brumate_mcp::lowlevel::{StreamOptions, rmcp, serve_streams};
+use brumate_mcp::{ServeError, StreamOptions, stdio_pipes};
 use brumate_session::CancellationToken;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::server::PythonServer;
-use crate::traces::TracingHandler;
-
-/// How long interrupted calls may take to answer, in addition to the grace time of running code.
-pub(crate) const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves the process's standard input and output until the input ends or `shutdown` is cancelled.
 ///
@@ -19,7 +12,7 @@ pub(crate) const ANSWER_GRACE: Duration = Duration::from_secs(1);
 ///
 /// The errors of [`serve`].
 pub async fn serve_stdio(server: PythonServer, shutdown: CancellationToken) -> Result<(), ServeError> {
-    let (input, output) = rmcp::transport::stdio_pipes();
+    let (input, output) = stdio_pipes();
     serve(server, input, output, shutdown).await
 }
 
@@ -41,7 +34,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let interrupt = server.stop_token().clone();
-    let options = StreamOptions::new().shutdown(shutdown).interrupt(interrupt, server.grace() + ANSWER_GRACE);
-    serve_streams(TracingHandler::new(server), input, output, options).await
+    let (interrupt, grace) = server.interrupt();
+    let options = StreamOptions::new().shutdown(shutdown).interrupt(interrupt, grace);
+    server.mcp_server().serve_streams_with(input, output, options).await
 }

@@ -4,22 +4,18 @@
 //! and tokens are never recorded.
 
 mod parent;
-mod tracing_handler;
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use brumate_mcp::{AnswerKind, Error, McpAnswer, McpRequest, NextRequest, RequestLayer, ToolResult};
 use brumate_session::Phases;
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
-use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject, RequestId};
-use rmcp::service::RequestContext;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-
-pub(crate) use tracing_handler::TracingHandler;
 
 /// Longest name from a request that is recorded, in characters.
 const MAX_NAME: usize = 128;
@@ -68,67 +64,51 @@ impl Traces {
     }
 
     /// Starts the span of a request.
-    fn begin(&self, method: &str, context: &RequestContext<RoleServer>) -> RequestSpan {
-        self.begin_named(method, None, context)
-    }
-
-    /// Starts the span of a tool call.
-    fn begin_call(&self, call: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> RequestSpan {
-        self.begin_named("tools/call", Some(call), context)
-    }
-
-    fn begin_named(
-        &self,
-        method: &str,
-        call: Option<&CallToolRequestParams>,
-        context: &RequestContext<RoleServer>,
-    ) -> RequestSpan {
-        let head = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.headers);
+    fn begin(&self, request: &McpRequest) -> RequestSpan {
+        let head = request.http().map(|parts| &parts.headers);
         let header = |name| head.and_then(|head| head.get(name)?.to_str().ok());
-        let of_meta = parent::parse(context.meta.get_traceparent(), context.meta.get_tracestate());
+        let meta = |name: &str| request.meta().get(name).and_then(Value::as_str);
+        let of_meta = parent::parse(meta("traceparent"), meta("tracestate"));
         let parent = of_meta.or_else(|| parent::parse(header("traceparent"), header("tracestate")));
         let parent = parent.map_or_else(Context::new, |parent| Context::new().with_remote_span_context(parent));
-        let method = short(method);
-        let id = match &context.id {
-            RequestId::Number(id) => id.to_string(),
-            RequestId::String(id) => short(id),
-        };
+        let method = short(request.method());
         let mut attributes = vec![
             KeyValue::new("mcp.method.name", method.clone()),
-            KeyValue::new("jsonrpc.request.id", id),
+            KeyValue::new("jsonrpc.request.id", short(&request.id())),
             KeyValue::new("network.transport", if head.is_some() { "tcp" } else { "pipe" }),
         ];
-        if let Some(version) = context.protocol_version() {
-            attributes.push(KeyValue::new("mcp.protocol.version", short(version.as_str())));
+        if let Some(version) = request.protocol_version() {
+            attributes.push(KeyValue::new("mcp.protocol.version", short(&version)));
         }
         if let Some(session) = header("mcp-session-id") {
             attributes.push(KeyValue::new("mcp.session.id", short(session)));
         }
         let mut name = method;
-        if let Some(call) = call {
-            let tool = short(&call.name);
+        if let Some(tool) = request.tool().map(short) {
             name = format!("{name} {tool}");
             attributes.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
             attributes.push(KeyValue::new("gen_ai.tool.name", tool));
-            attributes.extend(self.arguments(call.arguments.as_ref()));
+            let arguments = request.arguments().filter(|_| self.0.content);
+            if let Some(text) = arguments.and_then(|arguments| serde_json::to_string(arguments).ok()) {
+                attributes.push(KeyValue::new("gen_ai.tool.call.arguments", cut(text)));
+            }
         }
         let builder = self.0.tracer.span_builder(name).with_kind(SpanKind::Server).with_attributes(attributes);
         let span = self.0.tracer.build_with_context(builder, &parent);
         RequestSpan { traces: self.clone(), context: parent.with_span(span) }
     }
 
-    /// Returns the arguments of a tool as an attribute, if content is recorded.
-    fn arguments(&self, arguments: Option<&JsonObject>) -> Option<KeyValue> {
-        let text = serde_json::to_string(arguments.filter(|_| self.0.content)?).ok()?;
-        Some(KeyValue::new("gen_ai.tool.call.arguments", cut(text)))
-    }
-
-    /// Records the result of a call: whether it failed and, if content is recorded, its text.
-    fn record_result(&self, context: &Context, result: &CallToolResult) {
+    /// Records the result of a call: whether it failed and, if content is recorded, its JSON.
+    fn record_result(
+        &self,
+        context: &Context,
+        is_error: bool,
+        fields: Option<&Value>,
+        json: impl FnOnce() -> Option<String>,
+    ) {
         let span = context.span();
-        let fields = result.structured_content.as_ref();
         // For the protocol, code that failed is an ordinary result. The tools' own fields say that it failed.
-        let failed = result.is_error == Some(true)
+        let failed = is_error
             || fields.is_some_and(|fields| {
                 fields["success"] == false || fields["status"].as_str().is_some_and(|s| s != "success")
             });
@@ -137,10 +117,25 @@ impl Traces {
             span.set_status(Status::error(""));
         }
         if self.0.content
-            && let Ok(text) = serde_json::to_string(result)
+            && let Some(text) = json()
         {
             span.set_attribute(KeyValue::new("gen_ai.tool.call.result", cut(text)));
         }
+    }
+}
+
+impl RequestLayer for Traces {
+    async fn call(&self, mut request: McpRequest, next: NextRequest) -> Result<McpAnswer, Error> {
+        let span = SpanGuard(self.begin(&request));
+        if request.tool().is_some() {
+            request.insert(span.0.clone());
+        }
+        let answer = next.run(request).await;
+        match &answer {
+            Ok(answer) => span.0.record_answer(answer),
+            Err(error) => span.0.record_error(error),
+        }
+        answer
     }
 }
 
@@ -152,11 +147,6 @@ pub(crate) struct RequestSpan {
 }
 
 impl RequestSpan {
-    /// Returns the span of the request with this context, if it has one.
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
-        context.extensions.get()
-    }
-
     /// Starts the span of a run. The run may end after the request.
     pub(crate) fn run(&self) -> RunSpan {
         let (traces, parent) = (self.traces.clone(), self.context.clone());
@@ -171,24 +161,25 @@ impl RequestSpan {
         }
     }
 
-    /// Records the answer of a request.
-    fn record_answer<T>(&self, answer: &Result<T, ErrorData>) {
-        let Err(error) = answer else { return };
+    /// Records the error of a request.
+    fn record_error(&self, error: &Error) {
         let span = self.context.span();
-        let code = error.code.0.to_string();
+        let code = error.code().to_string();
         span.set_attribute(KeyValue::new("error.type", code.clone()));
         span.set_attribute(KeyValue::new("rpc.response.status_code", code));
         // Error messages may repeat content.
-        span.set_status(Status::error(if self.traces.0.content { short(&error.message) } else { String::new() }));
+        span.set_status(Status::error(if self.traces.0.content { short(error.message()) } else { String::new() }));
     }
 
-    /// Records the answer of a tool call.
-    fn record_call_answer(&self, answer: &Result<CallToolResponse, ErrorData>) {
-        let kind = match answer {
-            Ok(CallToolResponse::Complete(result)) => return self.traces.record_result(&self.context, result),
-            Ok(CallToolResponse::InputRequired(_)) => "input_required",
-            Ok(_) => "task",
-            Err(_) => return self.record_answer(answer),
+    /// Records the answer of a request.
+    fn record_answer(&self, answer: &McpAnswer) {
+        let kind = match answer.kind() {
+            AnswerKind::InputRequired => "input_required",
+            AnswerKind::Task => "task",
+            _ => {
+                let json = || answer.tool_result_json();
+                return self.traces.record_result(&self.context, answer.is_error(), answer.structured(), json);
+            }
         };
         self.context.span().set_attribute(KeyValue::new("brumate.answer", kind));
     }
@@ -220,7 +211,7 @@ impl RunSpan {
     }
 
     /// Ends the span with the result and the durations of the run's phases, in seconds.
-    pub(crate) fn end(self, result: &CallToolResult) {
+    pub(crate) fn end(self, result: &ToolResult) {
         let now = Instant::now();
         let tracer = &self.traces.0.tracer;
         let builder = tracer.span_builder("run").with_kind(SpanKind::Internal).with_start_time(self.start_time);
@@ -238,7 +229,8 @@ impl RunSpan {
                 context.span().set_attribute(KeyValue::new(name, duration.as_secs_f64()));
             }
         }
-        self.traces.record_result(&context, result);
+        let json = || Some(result.to_json());
+        self.traces.record_result(&context, result.is_error(), result.structured_content(), json);
         context.span().end_with_timestamp(self.start_time + now.saturating_duration_since(self.start));
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{IsTerminal, Write};
 
+use brumate_mcp::PROTOCOL_TARGET;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::filter_fn;
@@ -17,10 +18,17 @@ use crate::env_vars;
 use crate::guest_text::{begin_line, own_message};
 use crate::predecessor::filter_of_level;
 
-/// Default filter: warnings, without those of rmcp, which contain clients' messages and report every disconnected client as an error.
-const DEFAULT: &str = "warn,rmcp=off";
+/// Default filter: warnings, without those of the protocol, which contain clients' messages and report every disconnected client as an
+/// error.
+fn default_filter() -> String {
+    format!("warn,{PROTOCOL_TARGET}=off")
+}
+
 /// Filter of `--verbose`.
-const VERBOSE: &str = "info,brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug,rmcp=warn";
+fn verbose_filter() -> String {
+    let ours = "brumate=debug,brumate_engine=debug,brumate_session=debug,brumate_server=debug";
+    format!("info,{ours},{PROTOCOL_TARGET}=warn")
+}
 
 /// Separates the lines of one event.
 const CONTINUED: &str = "\n  ";
@@ -38,8 +46,8 @@ pub(crate) fn start(verbose: bool, is_server: bool) -> Result<(), String> {
         Some(text) => {
             EnvFilter::try_new(text).map_err(|error| format!("{} is not a filter: {error}", env_vars::LOG))?
         }
-        None if verbose => EnvFilter::new(VERBOSE),
-        None => EnvFilter::new(level.as_deref().and_then(filter_of_level).unwrap_or(DEFAULT)),
+        None if verbose => EnvFilter::new(verbose_filter()),
+        None => EnvFilter::new(level.as_deref().and_then(filter_of_level).unwrap_or_else(default_filter)),
     };
     let ansi = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(move || LogLines { styled: ansi });
@@ -103,9 +111,9 @@ impl Visit for SentenceVisitor {
     }
 }
 
-/// Returns whether an event may be logged. Below warnings, rmcp logs complete messages, which may contain passwords.
+/// Returns whether an event may be logged. Below warnings, the protocol's part logs complete messages, which may contain passwords.
 fn is_safe_to_log(metadata: &Metadata<'_>) -> bool {
-    !metadata.target().starts_with("rmcp") || *metadata.level() <= Level::WARN
+    !metadata.target().starts_with(PROTOCOL_TARGET) || *metadata.level() <= Level::WARN
 }
 
 #[cfg(test)]
@@ -151,10 +159,10 @@ mod tests {
             tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_filter(filter_fn(is_safe_to_log)),
         );
         tracing::subscriber::with_default(subscriber, || {
-            tracing::trace!(target: "rmcp::transport", "received hunter2");
-            tracing::debug!(target: "rmcp::service", "received hunter2");
-            tracing::info!(target: "rmcp::service", "received hunter2");
-            tracing::warn!(target: "rmcp::service", "a warning");
+            tracing::trace!(target: PROTOCOL_TARGET, "received hunter2");
+            tracing::debug!(target: PROTOCOL_TARGET, "received hunter2");
+            tracing::info!(target: PROTOCOL_TARGET, "received hunter2");
+            tracing::warn!(target: PROTOCOL_TARGET, "a warning");
             tracing::trace!("of our own");
         });
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

@@ -1,6 +1,7 @@
 //! Environment variables of the MCP Python Code Interpreter. Servers with its tools read them; our own flags and variables override
 //! them.
 
+use brumate_mcp::PROTOCOL_TARGET;
 use brumate_session::units::parse_duration;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -40,14 +41,15 @@ pub(crate) fn apply(cli: &mut Cli, matches: &ArgMatches, variable: impl Fn(&str)
 }
 
 /// Returns the log filter for a level of Python's `logging`.
-pub(crate) fn filter_of_level(level: &str) -> Option<&'static str> {
-    Some(match level.to_ascii_uppercase().as_str() {
-        "DEBUG" => "debug,rmcp=warn",
-        "INFO" => "info,rmcp=warn",
-        "WARNING" | "WARN" => "warn,rmcp=off",
-        "ERROR" | "CRITICAL" | "FATAL" => "error,rmcp=off",
+pub(crate) fn filter_of_level(level: &str) -> Option<String> {
+    let (own, protocol) = match level.to_ascii_uppercase().as_str() {
+        "DEBUG" => ("debug", "warn"),
+        "INFO" => ("info", "warn"),
+        "WARNING" | "WARN" => ("warn", "off"),
+        "ERROR" | "CRITICAL" | "FATAL" => ("error", "off"),
         _ => return None,
-    })
+    };
+    Some(format!("{own},{PROTOCOL_TARGET}={protocol}"))
 }
 
 #[cfg(test)]
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn its_log_levels_are_known() {
-        assert_eq!(filter_of_level("info"), Some("info,rmcp=warn"));
+        assert_eq!(filter_of_level("info"), Some(format!("info,{PROTOCOL_TARGET}=warn")));
         assert_eq!(filter_of_level("loud"), None);
     }
 }

@@ -31,7 +31,8 @@ impl Context {
             _ => return Err(Error::new("the schema of a form must be an object")),
         };
         let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
-        let asked = Question::new("elicitation", "elicitation/create", params).key(question.key).timeout(question.timeout);
+        let asked =
+            Question::new("elicitation", "elicitation/create", params).key(question.key).timeout(question.timeout);
         let answer = self.ask(asked).await?;
         match self.action(&answer)? {
             ElicitationResult::Accepted(()) => {

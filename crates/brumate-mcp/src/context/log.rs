@@ -23,18 +23,11 @@ impl Context {
     /// Sends a log message to the client if it wants this level. Since 2026-07-28 a client gets log messages only if
     /// its request sets a level. Before that, a session without a level gets all of them.
     pub async fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Serialize) {
-        if self.is_task() {
+        if !self.wants_log(level) {
             return;
         }
-        let receiver = self.with_current(|request| (request.peer.clone(), request.id.clone(), request.meta.log_level()));
-        let Some((peer, id, level_of_request)) = receiver else { return };
-        let wanted = match self.inner.stateless {
-            true => level_of_request.map(LogLevel::from_wire),
-            false => Some(self.inner.connection.level()),
-        };
-        if wanted.is_none_or(|wanted| level < wanted) {
-            return;
-        }
+        let receiver = self.with_current(|request| (request.peer.clone(), request.id.clone()));
+        let Some((peer, id)) = receiver else { return };
         let data = match serde_json::to_value(data) {
             Ok(data) => data,
             Err(error) => return tracing::warn!(%error, "a log message cannot be written as JSON"),
@@ -45,6 +38,24 @@ impl Context {
         // Transports route by this. It is not sent.
         notification.extensions.insert(OriginatingRequestId(id));
         notify(&peer, wire::ServerNotification::LoggingMessageNotification(notification)).await;
+    }
+
+    /// Returns whether the client gets log messages of this level now. Use it before costly messages.
+    pub fn wants_log(&self, level: LogLevel) -> bool {
+        if self.is_task() {
+            return false;
+        }
+        let wanted = match self.inner.stateless {
+            true => self.with_current(|request| request.meta.log_level()).flatten().map(LogLevel::from_wire),
+            false => Some(self.inner.connection.level()),
+        };
+        wanted.is_some_and(|wanted| level >= wanted)
+    }
+
+    /// Returns whether the client gets progress notifications now: it has sent a progress token, and the call is no task.
+    pub fn wants_progress(&self) -> bool {
+        let token = self.with_current(|request| request.meta.get_progress_token());
+        !self.is_task() && token.flatten().is_some()
     }
 
     levels! {

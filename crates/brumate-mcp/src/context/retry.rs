@@ -92,9 +92,8 @@ impl Context {
             // Where the call may become a task, it does so now.
             self.detach().await;
         }
-        let numbered = |key: Option<String>| {
-            key.unwrap_or_else(|| format!("{kind}-{}", self.input_requests().count(kind)))
-        };
+        let numbered =
+            |key: Option<String>| key.unwrap_or_else(|| format!("{kind}-{}", self.input_requests().count(kind)));
         if let Some(task) = self.task() {
             let key = numbered(key);
             let answer = task.request_input(&key, request);

@@ -102,14 +102,19 @@ impl Handler {
     /// Continues a call as a task.
     fn kept_task(&self, task: TaskReservation, mut call: KeptCall) -> wire::Task {
         let (handle, handler) = (task.handle().clone(), self.clone());
-        call.context.enter_task(handle.clone());
-        task.run(async move {
+        let context = call.context.clone();
+        // The answer shows the status. Questions come after it.
+        context.show_status(&handle);
+        let entered = handle.clone();
+        let task = task.run(async move {
             let outcome = call.outcome().await;
             if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
                 return TaskOutcome::Cancelled(last_words(&outcome));
             }
             handler.task_outcome(&call.served, outcome)
-        })
+        });
+        context.enter_task(entered);
+        task
     }
 }
 

@@ -7,6 +7,14 @@ use rmcp::model::{ConstString, ErrorCode, ServerCapabilities};
 /// Longest name from a request that an error repeats, in characters.
 const MAX_NAME: usize = 64;
 
+/// Methods of the protocols before 2026-07-28 alone.
+const WITH_SESSIONS: &[&str] =
+    &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
+/// Methods of the protocols since 2026-07-28 alone.
+const WITHOUT_SESSIONS: &[&str] =
+    &["server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel"];
+
 /// Returns a name from a request, cut to what an error repeats.
 pub(super) fn short_name(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
@@ -22,9 +30,10 @@ impl Handler {
     }
 
     /// Returns the error for a request that no method takes. A known method has other parameters.
-    pub(super) fn unknown_request(&self, method: &str) -> ErrorData {
+    pub(super) fn unknown_request(&self, method: &str, stateless: bool) -> ErrorData {
         let shown = short_name(method);
-        if has_method(&self.capabilities(), method) {
+        let other_protocols = if stateless { WITH_SESSIONS } else { WITHOUT_SESSIONS };
+        if has_method(&self.capabilities(), method) && !other_protocols.contains(&method) {
             return ErrorData::invalid_params(format!("Invalid parameters for {shown}"), None);
         }
         ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {shown}"), None)

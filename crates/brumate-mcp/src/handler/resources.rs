@@ -52,8 +52,11 @@ impl Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourcesResult, ErrorData> {
         let providers = self.server.resource_providers();
+        // With nothing else to list, cursors are those of the provider.
+        let is_alone = providers.len() == 1 && self.server.shared.resources.is_empty();
         let cursor = request.as_ref().and_then(|request| request.cursor.clone());
         let place = match cursor.as_deref() {
+            inner if is_alone => ProviderCursor { provider: 0, inner },
             Some(cursor) if cursor.starts_with('.') => ProviderCursor::parse(cursor).ok_or_else(unknown_cursor)?,
             _ => {
                 let registered = self.list("resources", &self.server.shared.resources, request, &context, |resource| {
@@ -85,7 +88,7 @@ impl Handler {
             None => Some(ProviderCursor { provider: place.provider + 1, inner: None })
                 .filter(|next| next.provider < providers.len()),
         };
-        let next = next.map(|next| next.to_text());
+        let next = next.and_then(|next| if is_alone { next.inner.map(str::to_owned) } else { Some(next.to_text()) });
         let listed: Vec<Value> =
             listed.resources.iter().filter(|resource| !resource.is_template()).map(Resource::descriptor).collect();
         // Another principal may see other resources.

@@ -103,7 +103,8 @@ impl HttpOptions {
     /// Takes over what the options have from their server: its tasks, and the scopes of its tools.
     pub(crate) fn of_server(mut self, server: &Server) -> Self {
         self.tool_scopes = Some(ToolScopes::new(server.clone()));
-        self.tasks(&server.shared.tasks)
+        self.tasks = Some(server.shared.tasks.clone());
+        self
     }
 
     /// Sets the path of streamable HTTP, below the path where the server is mounted; `/mcp` by default.

@@ -1,6 +1,6 @@
 //! Requests of one connection that wait for their answers.
 
-use crate::lowlevel::ResponseRoom;
+use super::response_budget::ResponseRoom;
 use crate::sync::lock;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
@@ -68,7 +68,7 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lowlevel::ResponseBudget;
+    use crate::stdio::response_budget::ResponseBudget;
     use rmcp::model::Extensions;
     use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 
 use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
+use super::response_budget::ResponseBudget;
 use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
 use crate::http::rpc_errors::{duplicate_id_error, not_sent, too_many_requests_error};
-use crate::lowlevel::ResponseBudget;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta, JsonRpcError, JsonRpcMessage,

@@ -39,7 +39,7 @@ pub(super) struct TaskEntry {
 
 /// How the work of a task ended.
 #[derive(Debug)]
-pub enum TaskOutcome {
+pub(crate) enum TaskOutcome {
     /// With a result, which may be an error of the tool.
     Result(CallToolResult),
     /// With a JSON-RPC error.

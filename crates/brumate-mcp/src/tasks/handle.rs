@@ -8,31 +8,26 @@ use tokio_util::sync::CancellationToken;
 
 /// A task, for the work that runs in it.
 #[derive(Clone, Debug)]
-pub struct TaskHandle {
+pub(crate) struct TaskHandle {
     pub(super) tasks: Tasks,
     pub(super) id: String,
     pub(super) cancel: CancellationToken,
 }
 
 impl TaskHandle {
-    /// Returns the task's id.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Returns the token that fires when the work should end: the client has cancelled the task, the task has run for
     /// too long, or the server stops.
-    pub fn cancellation(&self) -> &CancellationToken {
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
 
     /// Returns whether the client has cancelled the task.
-    pub fn is_cancelled_by_client(&self) -> bool {
+    pub(crate) fn is_cancelled_by_client(&self) -> bool {
         self.tasks.with(&self.id, |entry| entry.cancel_requested).unwrap_or(true)
     }
 
     /// Sets the status message, a text for people that the client sees when it asks for the status.
-    pub fn set_status_message(&self, message: impl Into<String>) {
+    pub(crate) fn set_status_message(&self, message: impl Into<String>) {
         self.tasks.with(&self.id, |entry| {
             if entry.is_running() {
                 entry.set_status_message(message.into());
@@ -47,7 +42,7 @@ impl TaskHandle {
     /// # Errors
     ///
     /// Returns a text if there are too many input requests, or if the task ends before the answer comes.
-    pub async fn request_input(&self, key: &str, request: InputRequest) -> Result<Value, String> {
+    pub(crate) async fn request_input(&self, key: &str, request: InputRequest) -> Result<Value, String> {
         let (answer, receiver) = oneshot::channel();
         let key = self.tasks.open_input_request(&self.id, key, request, answer)?;
         let _withdrawn = WithdrawOnDrop { handle: self, key };

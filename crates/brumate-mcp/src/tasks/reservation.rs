@@ -16,19 +16,19 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// A place for a task. Dropped without [`TaskReservation::run`], it is free again.
 #[derive(Debug)]
-pub struct TaskReservation {
+pub(crate) struct TaskReservation {
     handle: TaskHandle,
     begun: bool,
 }
 
 impl TaskReservation {
     /// Returns the handle for the work.
-    pub fn handle(&self) -> &TaskHandle {
+    pub(crate) fn handle(&self) -> &TaskHandle {
         &self.handle
     }
 
     /// Starts the work in the background. Returns the task for the client.
-    pub fn run(mut self, work: impl Future<Output = TaskOutcome> + Send + 'static) -> Task {
+    pub(crate) fn run(mut self, work: impl Future<Output = TaskOutcome> + Send + 'static) -> Task {
         self.begun = true;
         let TaskHandle { tasks, id, cancel } = self.handle.clone();
         let (task, longest) = {
@@ -74,7 +74,7 @@ impl Tasks {
     /// # Errors
     ///
     /// Returns [`TooManyTasks`] if there is no room for another one.
-    pub fn reserve(&self, owner: Option<&Principal>) -> Result<TaskReservation, TooManyTasks> {
+    pub(crate) fn reserve(&self, owner: Option<&Principal>) -> Result<TaskReservation, TooManyTasks> {
         let id = crate::random_id();
         let mut entry = TaskEntry::new(owner.cloned());
         let cancel = entry.cancel.clone();

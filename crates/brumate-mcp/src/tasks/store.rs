@@ -20,7 +20,7 @@ const MAX_INPUT_REQUESTS: usize = 10_000;
 
 /// The tasks of one server, for all its clients. Clones are the same tasks.
 #[derive(Clone)]
-pub struct Tasks {
+pub(crate) struct Tasks {
     shared: Arc<TasksInner>,
 }
 
@@ -43,13 +43,13 @@ impl fmt::Debug for Tasks {
 
 impl Tasks {
     /// Makes a store without tasks.
-    pub fn new(limits: TaskLimits) -> Self {
+    pub(crate) fn new(limits: TaskLimits) -> Self {
         let entries = TaskTable::new(limits);
         Self { shared: Arc::new(TasksInner { entries: Mutex::new(entries), changes: watch::Sender::new(0) }) }
     }
 
     /// Sets the limits of tasks that begin from now on.
-    pub fn set_limits(&self, limits: TaskLimits) {
+    pub(crate) fn set_limits(&self, limits: TaskLimits) {
         self.lock().limits = limits;
     }
 
@@ -101,7 +101,7 @@ impl Tasks {
     /// # Errors
     ///
     /// Returns "invalid params" if `owner` has no such task.
-    pub fn get(&self, owner: Option<&Principal>, id: &str) -> Result<DetailedTask, ErrorData> {
+    pub(crate) fn get(&self, owner: Option<&Principal>, id: &str) -> Result<DetailedTask, ErrorData> {
         let (task, first) = {
             let mut entries = self.lock();
             entries.sweep();
@@ -121,7 +121,7 @@ impl Tasks {
     /// # Errors
     ///
     /// Returns "invalid params" if `owner` has no such task.
-    pub fn update(
+    pub(crate) fn update(
         &self,
         owner: Option<&Principal>,
         id: &str,
@@ -148,7 +148,7 @@ impl Tasks {
     /// # Errors
     ///
     /// Returns "invalid params" if `owner` has no such task.
-    pub fn cancel(&self, owner: Option<&Principal>, id: &str) -> Result<(), ErrorData> {
+    pub(crate) fn cancel(&self, owner: Option<&Principal>, id: &str) -> Result<(), ErrorData> {
         {
             let mut entries = self.lock();
             entries.sweep();
@@ -164,13 +164,8 @@ impl Tasks {
         Ok(())
     }
 
-    /// Returns the number of tasks that have not ended.
-    pub fn running(&self) -> usize {
-        self.lock().by_id.values().filter(|entry| entry.is_running()).count()
-    }
-
     /// Cancels all tasks, because no client can ask for them any more.
-    pub fn cancel_all(&self) {
+    pub(crate) fn cancel_all(&self) {
         for entry in self.lock().by_id.values_mut() {
             entry.open.clear();
             entry.cancel.cancel();

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// The error when there are too many tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there are too many tasks: wait for one to end, or cancel one, and try again")]
-pub struct TooManyTasks;
+pub(crate) struct TooManyTasks;
 
 /// Tasks by id.
 pub(super) struct TaskTable {

@@ -49,6 +49,13 @@ impl Arguments {
     }
 }
 
+/// Arguments that are exact.
+impl From<Map<String, Value>> for Arguments {
+    fn from(values: Map<String, Value>) -> Self {
+        Self { values, exact: HashMap::new() }
+    }
+}
+
 impl Tool {
     /// Sets a handler that gets the arguments as they are, for tools that check them themselves: to explain to the model what is wrong in
     /// words of their own, or to accept more than the schema says. Arguments that are null or missing are empty.

@@ -1,8 +1,8 @@
 //! Streams: lines that are too long, ids that are in use, and the end of the input.
 
 use crate::support::{Gate, LEGACY, Pipe, text, waits};
-use brumate_mcp::lowlevel::{StreamOptions, serve_streams};
-use brumate_mcp::{Content, Server, State, tool};
+use brumate_mcp::lowlevel::serve_streams;
+use brumate_mcp::{Content, Server, State, StreamOptions, tool};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

@@ -21,10 +21,7 @@ pub use health::Health;
 pub use oauth::{IntrospectionSettings, OAuthSettings};
 pub use tokens::{NewToken, Tokens, TokensError};
 
-use crate::clients::Clients;
-use crate::serve::ANSWER_GRACE;
 use crate::server::PythonServer;
-use crate::traces::TracingHandler;
 
 /// Largest request body, in bytes: room for the longest code with every byte escaped.
 const MAX_BODY: usize = 16 << 20;
@@ -146,19 +143,14 @@ pub async fn serve_http(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let stop = server.stop_token().clone();
+    let (stop, grace) = server.interrupt();
     let _cancel_calls = stop.clone().drop_guard();
-    let options = settings.options().map_err(ServeError::Setup)?;
-    let options = options.interrupt(stop, server.grace() + ANSWER_GRACE).tasks(&server.tasks);
+    let options = settings.options().map_err(ServeError::Setup)?.interrupt(stop, grace);
     let options = match &settings.event_store {
         Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
         None => options,
     };
-    let clients = Arc::new(Clients::default());
-    let make = move |principal: Option<&brumate_mcp::Principal>| {
-        TracingHandler::new(server.for_client(&clients.of(principal)))
-    };
-    let app = App::new().mount_handlers("", make, options);
+    let app = App::new().mount("", server.mcp_server(), options);
     let app = app.clone().merge(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };
     match settings.tls {

@@ -112,8 +112,8 @@ const BREAKS: &[Break] = &[
         what: "a dependency that a crate may not have",
         gate: "deny",
         file: "crates/brumate-session/Cargo.toml",
-        change: Change::Replace("[dependencies]\n", "[dependencies]\nrmcp.workspace = true\n"),
-        named: "rmcp",
+        change: Change::Replace("[dependencies]\n", "[dependencies]\nbrumate-engine.workspace = true\n"),
+        named: "brumate-engine",
     },
     Break {
         what: "a unit test of the guest that fails",

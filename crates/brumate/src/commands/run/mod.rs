@@ -106,7 +106,7 @@ async fn serve(
             if isolate == IsolateArg::Session {
                 tracing::warn!("`--isolate session` is for HTTP: standard input and output have one client");
             }
-            let client = brumate_mcp::lowlevel::rmcp::transport::stdio_pipes();
+            let client = brumate_mcp::stdio_pipes();
             Ok(serve_stdio(&*launcher, first, client, options, shutdown).await?)
         }
         Announcement::Http { host, port, .. } => {

@@ -1,66 +1,24 @@
 //! Parses tool arguments. A model wrote them, so an error names all that is wrong and what is expected.
 
-use brumate_mcp::lowlevel::ExactArguments;
+use brumate_mcp::{Arguments, Error};
+use brumate_session::Globals;
 use brumate_session::units::format_size;
-use brumate_session::{Globals, Request};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Longest code, in bytes. The guest's compiler needs many times its size.
 const MAX_CODE_BYTES: usize = 4 << 20;
 
-const PYTHON_CODE: &str = "python_code";
-const GLOBAL_VARIABLES: &str = "global_variables";
-/// Name of the session argument.
-pub(crate) const SESSION_ID: &str = "session_id";
-
-/// The arguments of `run_python_code`, with the session to run in. `None`: no session.
-pub(crate) type RunArguments = (Request, Option<String>);
-
-/// Parses the arguments of `run_python_code` without sessions.
-///
-/// # Errors
-///
-/// A text for the model: all wrong arguments, and what is expected.
-pub(crate) fn parse(mut reader: ArgumentReader) -> Result<RunArguments, String> {
-    let request = run_request(&mut reader);
-    reader.finish((request, None))
-}
-
-/// Parses the arguments of `run_python_code` with sessions.
-///
-/// # Errors
-///
-/// The errors of [`parse`].
-pub(crate) fn parse_with_session(mut reader: ArgumentReader) -> Result<RunArguments, String> {
-    let request = run_request(&mut reader);
-    let session = reader.session();
-    reader.finish((request, session))
-}
-
-fn run_request(reader: &mut ArgumentReader) -> Request {
-    let code = reader.code(PYTHON_CODE, "the Python code to run");
-    Request::new(code).with_globals(reader.globals(GLOBAL_VARIABLES))
-}
-
 /// Takes arguments one by one, and collects their problems.
-pub(crate) struct ArgumentReader {
+pub(super) struct ArgumentReader {
     tool: &'static str,
-    arguments: Map<String, Value>,
-    /// The text of arguments that a [`Value`] cannot hold.
-    exact: Option<ExactArguments>,
+    arguments: Arguments,
     problems: Vec<String>,
 }
 
 impl ArgumentReader {
     /// Makes a reader of the arguments of a call of `tool`.
-    pub(crate) fn new(tool: &'static str, arguments: Option<Map<String, Value>>) -> Self {
-        Self { tool, arguments: arguments.unwrap_or_default(), exact: None, problems: Vec::new() }
-    }
-
-    /// Sets the exact arguments. Default: the arguments are exact.
-    pub(crate) fn with_exact(mut self, exact: Option<ExactArguments>) -> Self {
-        self.exact = exact;
-        self
+    pub(super) fn new(tool: &'static str, arguments: Arguments) -> Self {
+        Self { tool, arguments, problems: Vec::new() }
     }
 
     /// Takes an argument. Models write null for arguments that they leave out.
@@ -69,7 +27,7 @@ impl ArgumentReader {
     }
 
     /// Adds a problem.
-    pub(crate) fn problem(&mut self, problem: String) {
+    pub(super) fn problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
@@ -78,7 +36,7 @@ impl ArgumentReader {
     }
 
     /// Takes required source code.
-    pub(crate) fn code(&mut self, name: &str, meaning: &str) -> String {
+    pub(super) fn code(&mut self, name: &str, meaning: &str) -> String {
         match self.arguments.remove(name) {
             Some(Value::String(code)) if code.len() <= MAX_CODE_BYTES => return code,
             Some(Value::String(code)) => {
@@ -92,7 +50,7 @@ impl ArgumentReader {
     }
 
     /// Takes a required string.
-    pub(crate) fn required(&mut self, name: &str, meaning: &str) -> String {
+    pub(super) fn required(&mut self, name: &str, meaning: &str) -> String {
         match self.take(name) {
             Some(Value::String(text)) => return text,
             Some(other) => self.wrong(name, "a string", &other),
@@ -102,7 +60,7 @@ impl ArgumentReader {
     }
 
     /// Takes an optional string.
-    pub(crate) fn optional(&mut self, name: &str) -> Option<String> {
+    pub(super) fn optional(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
             other => {
@@ -113,17 +71,26 @@ impl ArgumentReader {
     }
 
     /// Takes the session id. Returns `None` for a new session: no id, an empty one, or "0".
-    pub(crate) fn session(&mut self) -> Option<String> {
-        self.optional(SESSION_ID).filter(|id| !matches!(id.as_str(), "" | "0"))
+    pub(super) fn session(&mut self) -> Option<String> {
+        self.optional("session_id").filter(|id| !matches!(id.as_str(), "" | "0"))
+    }
+
+    /// Takes the session id of a tool that has no other arguments.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`ArgumentReader::finish`].
+    pub(super) fn only_session(mut self) -> Result<String, Error> {
+        let id = self.required("session_id", "the session");
+        self.finish(id)
     }
 
     /// Takes optional variables, with exact numbers. Default: none.
-    fn globals(&mut self, name: &str) -> Globals {
+    pub(super) fn globals(&mut self, name: &str) -> Globals {
         match self.take(name) {
             None => Globals::default(),
             Some(Value::Object(object)) => {
-                let exact = self.exact.as_ref().and_then(|exact| exact.get(name));
-                let exact = exact.and_then(|json| Globals::from_json(json).ok());
+                let exact = self.arguments.exact_json(name).and_then(|json| Globals::from_json(json).ok());
                 exact.unwrap_or_else(|| object.into())
             }
             Some(other) => {
@@ -134,12 +101,12 @@ impl ArgumentReader {
     }
 
     /// Takes an optional whole number. Default: 0.
-    pub(crate) fn number(&mut self, name: &str) -> u64 {
+    pub(super) fn number(&mut self, name: &str) -> u64 {
         self.number_or(name, 0)
     }
 
     /// Takes an optional whole number; `default` also if it is another value, which is a problem.
-    pub(crate) fn number_or(&mut self, name: &str, default: u64) -> u64 {
+    pub(super) fn number_or(&mut self, name: &str, default: u64) -> u64 {
         match self.take(name) {
             None => default,
             Some(value) => value.as_u64().unwrap_or_else(|| {
@@ -150,7 +117,7 @@ impl ArgumentReader {
     }
 
     /// Takes an optional boolean.
-    pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
+    pub(super) fn flag(&mut self, name: &str, default: bool) -> bool {
         match self.take(name) {
             None => default,
             Some(Value::Bool(flag)) => flag,
@@ -166,14 +133,14 @@ impl ArgumentReader {
     /// # Errors
     ///
     /// A text for the model with all problems.
-    pub(crate) fn finish<T>(mut self, value: T) -> Result<T, String> {
-        for name in self.arguments.keys().take(8) {
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, Error> {
+        for name in self.arguments.values().keys().take(8) {
             self.problems.push(format!("`{}` is not an argument", name.chars().take(64).collect::<String>()));
         }
         if self.problems.is_empty() {
             return Ok(value);
         }
-        Err(format!("Invalid arguments for {}: {}.", self.tool, self.problems.join("; ")))
+        Err(Error::new(format!("Invalid arguments for {}: {}.", self.tool, self.problems.join("; "))))
     }
 }
 
@@ -195,18 +162,22 @@ mod tests {
 
     use super::*;
 
-    fn parsed(arguments: Value) -> Result<Request, String> {
-        let reader = ArgumentReader::new("run_python_code", arguments.as_object().cloned());
-        parse(reader).map(|(request, _)| request)
+    /// Reads the arguments of `run_python_code`.
+    fn parsed(arguments: Value) -> Result<(String, Globals), Error> {
+        let values = arguments.as_object().cloned().unwrap_or_default();
+        let mut reader = ArgumentReader::new("run_python_code", values.into());
+        let code = reader.code("python_code", "the Python code to run");
+        let globals = reader.globals("global_variables");
+        reader.finish((code, globals))
     }
 
     #[test]
     fn code_alone_is_enough() {
-        let request = parsed(json!({"python_code": "1"})).unwrap();
-        assert_eq!((request.code.as_str(), request.globals.as_json()), ("1", ""));
+        let (code, globals) = parsed(json!({"python_code": "1"})).unwrap();
+        assert_eq!((code.as_str(), globals.as_json()), ("1", ""));
         assert!(parsed(json!({"python_code": "", "global_variables": null})).is_ok());
-        let request = parsed(json!({"python_code": "a", "global_variables": {"a": [1]}})).unwrap();
-        assert_eq!(request.globals.as_json(), r#"{"a":[1]}"#);
+        let (_, globals) = parsed(json!({"python_code": "a", "global_variables": {"a": [1]}})).unwrap();
+        assert_eq!(globals.as_json(), r#"{"a":[1]}"#);
     }
 
     #[test]
@@ -225,7 +196,7 @@ mod tests {
             ),
         ] {
             let expected = format!("Invalid arguments for run_python_code: {message}.");
-            assert_eq!(parsed(arguments).unwrap_err(), expected);
+            assert_eq!(parsed(arguments).unwrap_err().message(), expected);
         }
         assert!(parsed(json!(null)).is_err());
     }

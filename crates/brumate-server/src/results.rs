@@ -1,14 +1,16 @@
-//! Results of the interpreter's tools: JSON of bounded size, with images and links to files.
+//! Results of the tools on sessions: JSON of bounded size, with images and links to files.
+
+mod pictures;
 
 use brumate_engine_api::Limits;
 use brumate_mcp::{Content, Image, Resource, ToolResult};
 use brumate_session::ShownImage;
 use brumate_session::explain;
-use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionFile};
+use brumate_session::sessions::{ANSWER_BYTES, CellReport, FullText, SessionError, SessionFile};
 use brumate_session::units::format_size;
 use serde_json::{Value, json};
 
-use super::{pictures, uri};
+use crate::uri::file_uri;
 
 /// Most images of one result.
 const MAX_IMAGES: usize = 8;
@@ -20,17 +22,25 @@ const MAX_TRACEBACK_BYTES: usize = 16 << 10;
 /// Returns a result with this structured content, and the same JSON as text.
 pub(crate) fn structured(value: Value) -> ToolResult {
     // Serializing a `Value` never fails.
-    ToolResult::text(serde_json::to_string_pretty(&value).unwrap_or_default()).structured(value)
+    ToolResult::text(serde_json::to_string_pretty(&value).unwrap_or_default()).structured(value).omit_is_error()
+}
+
+/// Returns the text of an error for the model. Errors of the engine and of the storage are logged as well.
+pub(crate) fn error_text(error: &SessionError) -> String {
+    if matches!(error, SessionError::Engine(_) | SessionError::Storage(_)) {
+        tracing::error!(%error, "a call on a session failed");
+    }
+    error.to_string()
 }
 
 /// Returns a file as results list it.
 pub(crate) fn file(id: &str, file: &SessionFile) -> Value {
-    json!({"uri": uri::file_uri(id, &file.name), "mime_type": file.mime, "name": file.name, "size": file.size})
+    json!({"uri": file_uri(id, &file.name), "mime_type": file.mime, "name": file.name, "size": file.size})
 }
 
 /// Returns a file as a resource.
 pub(crate) fn resource(id: &str, file: &SessionFile) -> Resource {
-    Resource::new(uri::file_uri(id, &file.name)).name(&file.name).mime_type(&file.mime).size(file.size)
+    Resource::new(file_uri(id, &file.name)).name(&file.name).mime_type(&file.mime).size(file.size)
 }
 
 /// Returns the `session_info` of a new session. `timeout`: its session timeout as text.
@@ -84,7 +94,7 @@ pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout:
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
     let pointer = match &report.full_text {
         FullText::InAnswer => None,
-        FullText::InFile(name) => Some(format!("all of it: {}", uri::file_uri(report.id.as_str(), name))),
+        FullText::InFile(name) => Some(format!("all of it: {}", file_uri(report.id.as_str(), name))),
         FullText::Unavailable(reason) => Some(format!("it could not be kept: {reason}")),
     };
     let mut output: Vec<String> = report.run.output.iter().map(|chunk| chunk.text.clone()).collect();

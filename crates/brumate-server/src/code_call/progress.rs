@@ -1,14 +1,13 @@
 //! Output of running code as progress notifications, for clients that sent a progress token.
 
 use std::future::pending;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use brumate_engine_api::Preparing;
+use brumate_mcp::Context;
 use brumate_session::RunEvent;
-use rmcp::RoleServer;
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::service::Peer;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
@@ -22,15 +21,19 @@ const MAX_MESSAGE_BYTES: usize = 16 << 10;
 /// Sends the progress notifications of one call. [`ProgressSender::push`] never waits; [`ProgressSender::run`] sends.
 ///
 /// The waiting text is bounded: events never hold more than the output limit of the run.
-pub(crate) struct ProgressSender {
-    peer: Peer<RoleServer>,
-    /// The client's progress token. `None`: no notifications.
-    token: Option<ProgressToken>,
+pub(super) struct ProgressSender<'a> {
+    context: &'a Context,
     /// The preparation that runs wait for, such as compilation.
     preparing: Option<watch::Receiver<Option<Preparing>>>,
     queue: Mutex<ProgressQueue>,
+    /// The number of notifications to the current request.
+    sent: AtomicU32,
+    /// Notified when text was added, and at the end.
     changed: Notify,
-    closed: Notify,
+    /// Notified when the client should not wait for the next notification any longer.
+    hurry: Notify,
+    /// Notified when nothing waits any more.
+    drained: Notify,
 }
 
 /// Text that waits to be sent.
@@ -39,26 +42,31 @@ struct ProgressQueue {
     waiting: String,
     /// Whether the code has written something. Then it no longer waits for preparation.
     has_output: bool,
-    closed: bool,
+    /// Whether a notification is on its way.
+    is_sending: bool,
+    is_closed: bool,
 }
 
-impl ProgressSender {
+impl ProgressQueue {
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.is_sending
+    }
+}
+
+impl<'a> ProgressSender<'a> {
     /// Makes the sender of a call. `preparing` receives the preparation that runs wait for; it is reported until the code writes
     /// something.
-    pub(crate) fn new(
-        peer: Peer<RoleServer>,
-        token: Option<ProgressToken>,
-        preparing: Option<watch::Receiver<Option<Preparing>>>,
-    ) -> Self {
-        Self { peer, token, preparing, queue: Mutex::default(), changed: Notify::new(), closed: Notify::new() }
+    pub(super) fn new(context: &'a Context, preparing: Option<watch::Receiver<Option<Preparing>>>) -> Self {
+        let (changed, hurry, drained) = Default::default();
+        Self { context, preparing, queue: Mutex::default(), sent: AtomicU32::new(0), changed, hurry, drained }
     }
 
     /// Adds an event.
-    pub(crate) fn push(&self, event: &RunEvent) {
-        if self.token.is_none() {
+    pub(super) fn push(&self, event: &RunEvent) {
+        if !self.context.wants_progress() {
             return;
         }
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         match event {
             RunEvent::Output { text, .. } => {
                 queue.has_output = true;
@@ -77,29 +85,47 @@ impl ProgressSender {
     }
 
     /// Says that no more events follow.
-    pub(crate) fn close(&self) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+    pub(super) fn close(&self) {
+        self.queue.lock().is_closed = true;
         self.changed.notify_one();
-        self.closed.notify_one();
+        self.hurry.notify_one();
     }
 
-    /// Sends notifications until the sender is closed and nothing waits, or the client is gone.
-    pub(crate) async fn run(&self) {
-        let Some(token) = &self.token else { return };
-        let mut sent = 0_u32;
+    /// Waits until all text so far is sent.
+    pub(super) async fn flush(&self) {
+        self.hurry.notify_one();
+        loop {
+            let drained = self.drained.notified();
+            if self.queue.lock().is_idle() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Counts from the beginning: the client waits on another request.
+    pub(super) fn restart(&self) {
+        self.sent.store(0, Ordering::Relaxed);
+    }
+
+    /// Sends notifications until the sender is closed and nothing waits.
+    pub(super) async fn run(&self) {
         let mut preparing = self.preparing.clone();
         // Preparation that has started already is new to this client.
         preparing.iter_mut().for_each(watch::Receiver::mark_changed);
         loop {
-            let (mut message, has_output, closed) = {
-                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-                (take_front(&mut queue.waiting, MAX_MESSAGE_BYTES), queue.has_output, queue.closed)
+            let (mut message, has_output, is_closed) = {
+                let mut queue = self.queue.lock();
+                let message = take_front(&mut queue.waiting, MAX_MESSAGE_BYTES);
+                queue.is_sending = !message.is_empty();
+                (message, queue.has_output, queue.is_closed)
             };
             if has_output {
                 preparing = None;
             }
             if message.is_empty() {
-                if closed {
+                self.drained.notify_waiters();
+                if is_closed {
                     return;
                 }
                 // Wait for text, for a preparation, or for the heartbeat.
@@ -110,17 +136,18 @@ impl ProgressSender {
                     () = sleep(HEARTBEAT) => {}
                 }
             }
-            sent = sent.saturating_add(1);
-            let mut notification = ProgressNotificationParam::new(token.clone(), sent.into());
-            if !message.is_empty() {
-                notification = notification.with_message(message);
+            let number = f64::from(self.sent.fetch_add(1, Ordering::Relaxed).saturating_add(1));
+            if !self.context.is_task() {
+                if message.is_empty() {
+                    self.context.progress(number, None).await;
+                } else {
+                    self.context.progress_message(number, None, message).await;
+                }
             }
-            if self.peer.notify_progress(notification).await.is_err() {
-                return;
-            }
-            if !closed {
+            self.queue.lock().is_sending = false;
+            if !is_closed {
                 // The pause ends with the run, so that the result is not delayed.
-                let _ = timeout(INTERVAL, self.closed.notified()).await;
+                let _ = timeout(INTERVAL, self.hurry.notified()).await;
             }
         }
     }
