@@ -212,7 +212,7 @@ impl Subscribers {
         self.send(peer.as_slice(), |listener| Arc::ptr_eq(&listener.client, client), change).await;
     }
 
-    /// Sends a notification to peers and to the listeners for which `to` is true. Listeners that are gone are removed.
+    /// Sends a notification to peers and to the listeners for which `to` is true. Listeners that are gone or do not read are removed.
     async fn send(&self, peers: &[Peer<RoleServer>], to: impl Fn(&Listener) -> bool, change: &ChangeNotification) {
         let sinks: Vec<(u64, SubscriptionSink)> = {
             let listeners = lock(&self.listeners);
@@ -227,7 +227,13 @@ impl Subscribers {
         let heard = sinks.iter().map(|(id, sink)| async move {
             let heard = tokio::time::timeout(NOTIFY_TIMEOUT, sink.send(change.notification())).await;
             // A sink drops notifications that its client did not subscribe to.
-            if let Ok(Err(SubscriptionSendError::SubscriptionClosed | SubscriptionSendError::Service(_))) = heard {
+            let is_gone = match heard {
+                Ok(heard) => {
+                    matches!(heard, Err(SubscriptionSendError::SubscriptionClosed | SubscriptionSendError::Service(_)))
+                }
+                Err(_) => true,
+            };
+            if is_gone {
                 lock(&self.listeners).remove(id);
             }
         });

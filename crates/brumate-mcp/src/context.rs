@@ -62,7 +62,9 @@ use tokio_util::sync::CancellationToken;
 /// let server = Server::new("Files").tool(copy);
 /// ```
 ///
-/// A context is cheap to clone. It belongs to one request: after the answer, nothing that is sent through it arrives.
+/// A context is cheap to clone. It belongs to one request: after the answer, nothing that is sent through it arrives. A call that
+/// [suspends](crate::Tool::suspends) has several requests: messages go to the client of the current one, and its metadata
+/// ([`Context::meta`], [`Context::http`], [`Context::request_id`]) is that of the first.
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Inner>,
@@ -335,7 +337,8 @@ impl Context {
     }
 
     /// Returns a token that fires when the client cancels the request or goes away. An asynchronous handler is dropped
-    /// then, at its next await; the token is for work that it has started elsewhere.
+    /// then, at its next await; the token is for work that it has started elsewhere. The handler of a call that
+    /// [suspends](crate::Tool::suspends) is not dropped: it watches the token.
     pub fn cancellation(&self) -> CancellationToken {
         self.inner.token.clone()
     }
@@ -360,7 +363,8 @@ impl Context {
             tokio::select! {
                 biased;
                 output = future => Some(output),
-                () = self.inner.input_requests.asked() => None,
+                // A handler that runs on waits for the answer here.
+                () = self.inner.input_requests.asked(), if !self.suspends() => None,
                 () = self.cancelled() => None,
             }
         });

@@ -51,7 +51,7 @@ pub use store::{EventStore, StoreError, StoredSession, StoredStream};
 pub use tls::Tls;
 
 pub(crate) use budget::{Account, Budget};
-pub(crate) use clients::Clients;
+pub(crate) use clients::{Clients, without_charge};
 #[cfg(feature = "auth-server")]
 pub(crate) use guard::Guard;
 #[cfg(feature = "auth-server")]

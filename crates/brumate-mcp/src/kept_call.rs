@@ -60,13 +60,19 @@ impl KeptCall {
     }
 }
 
-/// The calls of a server that wait for input, for each principal.
-#[derive(Debug, Default)]
+/// The calls of a server that wait for input, for each principal. Clones are the same calls.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct KeptCalls {
-    known: Mutex<HashMap<Option<Principal>, SuspendedCalls<KeptCall>>>,
+    known: Arc<Mutex<HashMap<Option<Principal>, SuspendedCalls<KeptCall>>>>,
 }
 
 impl KeptCalls {
+    /// Ends all waiting calls: no client can bring their input any more. Their handlers are told that they are cancelled.
+    pub(crate) fn cancel_all(&self) {
+        let known = std::mem::take(&mut *lock(&self.known));
+        known.values().for_each(SuspendedCalls::cancel_all);
+    }
+
     /// Returns the calls of a principal. Clients without one are one principal.
     pub(crate) fn of(&self, principal: Option<&Principal>) -> SuspendedCalls<KeptCall> {
         let mut known = lock(&self.known);
@@ -82,12 +88,25 @@ impl SuspendedCalls<KeptCall> {
     ///
     /// # Errors
     ///
-    /// Returns the call if too many wait. Its input requests have failed.
+    /// Returns the call, which goes on, if too many wait or if it is cancelled; its input requests have failed then. The same if
+    /// the handler has withdrawn all its input requests.
     pub(crate) fn keep(&self, call: KeptCall) -> Result<InputRequiredResult, KeptCall> {
         let (context, digest) = (call.context.clone(), call.digest);
-        let (requests, timeout) = context.input_requests().take_open();
-        context.leave_request();
-        let kept = self.suspend(call, digest, requests, timeout, move |call| call.run_alone(timeout));
-        kept.inspect_err(|call| call.context.input_requests().fail(&InputError::TooManyCalls))
+        if context.is_cancelled() {
+            let reason = InputError::Unreachable("the call is cancelled".to_owned());
+            context.input_requests().fail(&reason);
+            return Err(call);
+        }
+        let Some((requests, timeout)) = context.input_requests().take_open() else { return Err(call) };
+        match self.suspend(call, digest, requests, timeout, move |call| call.run_alone(timeout)) {
+            Ok(required) => {
+                context.leave_request();
+                Ok(required)
+            }
+            Err(call) => {
+                context.input_requests().fail(&InputError::TooManyCalls);
+                Err(call)
+            }
+        }
     }
 }

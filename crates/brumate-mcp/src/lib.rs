@@ -287,8 +287,8 @@ pub mod prelude {
     pub use crate::{
         App, Arguments, ClientInfo, Context, Elicitation, FromRequest, HttpOptions, Json, Layer, McpAnswer, McpRequest,
         Next, NextRequest, Principal, Prompt, ProvidedContents, RequestLayer, Resource, ResourcePage, ResourceProvider,
-        Sampling, ServeError, Server, Service, State, Tool, ToolCall, ToolResult, completion, prompt, resource, server,
-        tool, tools,
+        Sampling, ServeError, Server, Service, State, Suspension, Tool, ToolCall, ToolResult, completion, prompt,
+        resource, server, tool, tools,
     };
     pub use crate::{Content, ElicitationResult, Error, File, Image, LogLevel, Message, ResourceContents};
 }

@@ -37,6 +37,7 @@ impl Server {
         let served = serve_streams(LayeredHandler::new(self.clone()), input, output, options).await;
         // The only client that could fetch them is gone.
         self.shared.tasks.cancel_all();
+        self.shared.kept_calls.cancel_all();
         signals.abort();
         self.stop().await;
         served

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// The most calls of one connection that may be suspended.
+/// The most calls of one principal that may be suspended.
 const MAX_SUSPENDED: usize = 256;
 
 /// Random bytes of a `requestState`. Only the client that received it can continue the call.
@@ -27,7 +27,7 @@ const PROCESS_BYTES: usize = 6;
 /// Separator between the process's name and the random part.
 const SEPARATOR: char = '.';
 
-/// The tool calls of one connection whose work `T` waits for input of the client (since protocol 2026-07-28), at most
+/// The tool calls of one principal whose work `T` waits for input of the client (since protocol 2026-07-28), at most
 /// 256. Clones share them.
 ///
 /// The handler of most tools runs from its beginning when the client repeats the call. Here the work stays in memory and goes on.
@@ -93,6 +93,12 @@ impl<T> SuspendedCalls<T> {
     /// Returns whether a call is suspended, or another clone may still add one.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.calls) > 1 || !lock(&self.calls).is_empty()
+    }
+
+    /// Drops all calls.
+    pub(crate) fn cancel_all(&self) {
+        let calls = std::mem::take(&mut *lock(&self.calls));
+        calls.values().for_each(|call| call.timer.abort());
     }
 
     /// Returns whether a call with this `requestState` is suspended.

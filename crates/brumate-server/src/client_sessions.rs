@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// Most sessions whose files a client sees listed.
 const MAX_REMEMBERED: usize = 256;
 
-/// What outlives the calls of a client. Clones are the same.
+/// What outlives the calls of a client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientSessions {
     /// Ids of the sessions that the client has used, newest last.
@@ -55,8 +55,8 @@ impl ClientSessions {
         self.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Notifies the client if the list of resources has changed. Before protocol 2026-07-28 every client is notified, since
-    /// then only subscribers.
+    /// Notifies the client if the list of resources has changed. Since protocol 2026-07-28 its subscriptions
+    /// are notified, before that its connection.
     pub(crate) async fn notify(context: &Context) {
         if Self::of(context).changed.swap(false, Ordering::Relaxed) {
             context.notify_resources_changed().await;

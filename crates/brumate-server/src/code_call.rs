@@ -12,6 +12,7 @@ use brumate_mcp::{Context, TaskSupport, Tool, ToolResult};
 use brumate_session::{CancellationToken, Request, RunEvent, input_requests};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::state::{ServerState, principal};
 use crate::traces::{RequestSpan, RunSpan};
@@ -55,7 +56,7 @@ impl<'a> CodeCall<'a> {
             .with_principal(principal(context))
             .with_input_requests(context.can_elicit().then_some(questions))
             .with_phases(span.as_ref().map(RunSpan::phases));
-        let cancel = state.stop.child_token();
+        let cancel = state.call_token(context);
         let output = OutputSender::new(state, context);
         let result = async {
             let mut push = |event| output.push(&event);
@@ -70,11 +71,6 @@ impl<'a> CodeCall<'a> {
                 () = cancel.cancelled() => {}
             }
         };
-        let pass_on_cancellation = async {
-            context.cancellation().cancelled().await;
-            cancel.cancel();
-            pending::<Infallible>().await
-        };
         let answer_input = async {
             input::answer(asked, context, state.input_timeout, &output).await;
             pending::<Infallible>().await
@@ -83,7 +79,6 @@ impl<'a> CodeCall<'a> {
             biased;
             (result, ()) = async { tokio::join!(result, send) } => result,
             never = answer_input => match never {},
-            never = pass_on_cancellation => match never {},
         }
     }
 
@@ -97,6 +92,17 @@ impl<'a> CodeCall<'a> {
         if let Some(span) = self.span {
             span.end(result);
         }
+    }
+}
+
+/// Waits until `is_so` returns true. `changed` is notified when that may be.
+async fn wait_until(changed: &Notify, is_so: impl Fn() -> bool) {
+    loop {
+        let notified = changed.notified();
+        if is_so() {
+            return;
+        }
+        notified.await;
     }
 }
 

@@ -58,7 +58,7 @@ impl ServerState {
     ///
     /// # Errors
     ///
-    /// An error in a server without sessions, which has no tools that use them.
+    /// Fails if the server has no sessions.
     pub(crate) fn sessions(&self) -> Result<&Sessions, Error> {
         self.sessions.as_ref().ok_or_else(|| Error::new("this server has no sessions"))
     }

@@ -4,6 +4,7 @@
 //! then there are no such requests: the handler is dropped where it waits, and the client gets the input requests as
 //! the result. It sends its request again with the answers, the handler runs from its beginning, and each input request
 //! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
+//! The handler of a call that [suspends](crate::Suspension) waits instead.
 
 use super::retry::Question;
 use super::{Context, Elicitation, Sampling};

@@ -39,6 +39,8 @@ pub(super) struct InputRounds {
 pub(super) struct WaitingHandler {
     pub(super) answer: oneshot::Sender<Result<Value, InputError>>,
     pub(super) timeout: Duration,
+    /// Whether the client has the request.
+    pub(super) is_sent: bool,
 }
 
 /// The state that travels from round to round (`requestState`).
@@ -77,20 +79,29 @@ impl InputRequests {
         }
     }
 
-    /// Takes the open input requests of a handler that runs on, with the longest time that it waits for one of them.
-    pub(crate) fn take_open(&self) -> (BTreeMap<String, wire::InputRequest>, Duration) {
-        let mut rounds = self.lock();
+    /// Takes the open input requests of a handler that runs on, with the longest time that it waits for one of them. Returns `None`
+    /// if it has withdrawn all.
+    pub(crate) fn take_open(&self) -> Option<(BTreeMap<String, wire::InputRequest>, Duration)> {
+        let rounds = &mut *self.lock();
         let open = std::mem::take(&mut rounds.open);
-        let timeouts = open.keys().filter_map(|key| rounds.waiting.get(key)).map(|waiting| waiting.timeout);
-        let timeout = timeouts.max().unwrap_or_default();
-        (open, timeout)
+        let mut longest = None;
+        for key in open.keys() {
+            if let Some(waiting) = rounds.waiting.get_mut(key) {
+                waiting.is_sent = true;
+                longest = longest.max(Some(waiting.timeout));
+            }
+        }
+        Some((open, longest?))
     }
 
     /// Gives answers to a handler that runs on. Answers that it no longer waits for are dropped.
     pub(crate) fn answer(&self, answers: BTreeMap<String, Value>) {
         let mut rounds = self.lock();
         for (key, answer) in answers {
-            if let Some(waiting) = rounds.waiting.remove(&key) {
+            // A request that the client does not have yet may have the key of one that was withdrawn.
+            if rounds.waiting.get(&key).is_some_and(|waiting| waiting.is_sent)
+                && let Some(waiting) = rounds.waiting.remove(&key)
+            {
                 // The handler may have stopped waiting.
                 let _ = waiting.answer.send(Ok(answer));
             }

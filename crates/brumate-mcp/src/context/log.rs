@@ -54,8 +54,7 @@ impl Context {
 
     /// Returns whether the client gets progress notifications now: it has sent a progress token, and the call is no task.
     pub fn wants_progress(&self) -> bool {
-        let token = self.with_current(|request| request.meta.get_progress_token());
-        !self.is_task() && token.flatten().is_some()
+        !self.is_task() && self.progress_receiver().is_some()
     }
 
     levels! {
@@ -69,10 +68,21 @@ impl Context {
         emergency Emergency
     }
 
+    /// Sends a sign of life as a progress notification: the next whole number, and a text. A client that did not ask for progress gets
+    /// nothing, and neither does a task.
+    pub async fn notify_progress(&self, message: Option<String>) {
+        let Some((peer, token)) = self.progress_receiver().filter(|_| !self.is_task()) else { return };
+        let number = {
+            let mut last = lock(&self.inner.progress);
+            *last = if last.is_finite() { last.floor() + 1.0 } else { 1.0 };
+            *last
+        };
+        notify(&peer, progress_notification(token, number, None, message)).await;
+    }
+
     pub(super) async fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
-        let receiver = self.with_current(|request| Some((request.peer.clone(), request.meta.get_progress_token()?)));
-        let receiver = receiver.flatten();
-        if receiver.is_none() && !self.is_task() {
+        let (receiver, task) = (self.progress_receiver(), self.task());
+        if receiver.is_none() && task.is_none() {
             return;
         }
         {
@@ -83,17 +93,30 @@ impl Context {
             }
             *last = done;
         }
-        if let Some(task) = self.task() {
+        if let Some(task) = task {
             let of = total.map(|total| format!("{done} of {total}"));
             return task.set_status_message(message.or(of).unwrap_or_else(|| done.to_string()));
         }
         let Some((peer, token)) = receiver else { return };
-        let mut params = wire::ProgressNotificationParam::new(token, done);
-        params.total = total;
-        params.message = message;
-        let notification = wire::ProgressNotification::new(params);
-        notify(&peer, wire::ServerNotification::ProgressNotification(notification)).await;
+        notify(&peer, progress_notification(token, done, total, message)).await;
     }
+
+    /// Returns whom progress goes to: the client of the current request, if it has sent a token.
+    fn progress_receiver(&self) -> Option<(Peer<RoleServer>, wire::ProgressToken)> {
+        self.with_current(|request| Some((request.peer.clone(), request.meta.get_progress_token()?))).flatten()
+    }
+}
+
+fn progress_notification(
+    token: wire::ProgressToken,
+    done: f64,
+    total: Option<f64>,
+    message: Option<String>,
+) -> wire::ServerNotification {
+    let mut params = wire::ProgressNotificationParam::new(token, done);
+    params.total = total;
+    params.message = message;
+    wire::ServerNotification::ProgressNotification(wire::ProgressNotification::new(params))
 }
 
 /// Sends a notification. A client that has gone away misses it; the handler learns of that by cancellation.

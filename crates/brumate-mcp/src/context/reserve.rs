@@ -19,7 +19,8 @@ impl Context {
             // The request was answered. The limits of tasks hold for the result.
             return Ok(());
         }
-        let reserved = ResponseReservation::reserve_for(self.request(), bytes).await;
+        let Some(request) = self.with_current(Clone::clone) else { return Ok(()) };
+        let reserved = ResponseReservation::reserve_for(&request, bytes).await;
         reserved.map_err(|refused| Error::new(refused.to_string()))
     }
 }

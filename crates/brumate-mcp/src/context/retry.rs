@@ -88,6 +88,7 @@ impl Context {
         let request: wire::InputRequest = serde_json::from_value(json!({"method": method, "params": params}))
             .map_err(|error| Error::new(format!("a question the protocol does not know: {error}")))?;
         let runs_on = self.suspends();
+        let timeout = timeout.or(runs_on.then_some(DEFAULT_TIMEOUT));
         if runs_on {
             // Where the call may become a task, it does so now.
             self.detach().await;
@@ -142,6 +143,9 @@ impl Context {
         request: wire::InputRequest,
         timeout: Option<Duration>,
     ) -> Result<Value, InputError> {
+        if self.is_cancelled() {
+            return Err(InputError::Unreachable("the call is cancelled".to_owned()));
+        }
         let (answer, receiver) = oneshot::channel();
         let key = {
             let mut rounds = self.input_requests().lock();
@@ -153,13 +157,17 @@ impl Context {
                 return Err(InputError::Unreachable(text));
             }
             let key = rounds.free_key(key);
-            rounds.waiting.insert(key.clone(), WaitingHandler { answer, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) });
+            let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
+            rounds.waiting.insert(key.clone(), WaitingHandler { answer, timeout, is_sent: false });
             rounds.open.insert(key.clone(), request);
             key
         };
         self.input_requests().asked.notify_waiters();
-        let _withdrawn = WithdrawOnDrop { context: self, key };
-        receiver.await.unwrap_or_else(|_| Err(InputError::Unreachable("the call has ended".to_owned())))
+        let mut withdrawn = WithdrawOnDrop { context: self, key: Some(key) };
+        let answer = receiver.await;
+        // A later request may have the key.
+        withdrawn.key = None;
+        answer.unwrap_or_else(|_| Err(InputError::Unreachable("the call has ended".to_owned())))
     }
 
     /// Sends the request to the client and waits for the answer (before 2026-07-28). The request is cancelled when the
@@ -222,14 +230,16 @@ impl InputRounds {
 /// Withdraws an input request that its handler no longer waits for.
 struct WithdrawOnDrop<'a> {
     context: &'a Context,
-    key: String,
+    /// `None` once there is an answer.
+    key: Option<String>,
 }
 
 impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
+        let Some(key) = &self.key else { return };
         let mut rounds = self.context.input_requests().lock();
-        rounds.waiting.remove(&self.key);
-        rounds.open.remove(&self.key);
+        rounds.waiting.remove(key);
+        rounds.open.remove(key);
     }
 }
 

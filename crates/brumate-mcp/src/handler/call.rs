@@ -11,13 +11,22 @@ use crate::suspended_calls::CallDigest;
 use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
 use crate::tool::{ServedTool, TaskTiming};
 use futures::future::BoxFuture;
-use rmcp::ErrorData;
 use rmcp::model::{self as wire, CallToolResponse, CallToolResult, ClientCapabilities};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The work of a handler.
 pub(super) type Work = BoxFuture<'static, Result<ToolResult, Error>>;
+
+/// How a call goes on after its handler has requested input, since 2026-07-28.
+pub(super) enum CallKind {
+    /// The handler runs again. A retry must repeat this identity.
+    Rounds(String),
+    /// The handler runs on. A retry must have this digest; the request is the first one.
+    Kept(CallDigest, RequestContext<RoleServer>),
+}
 
 impl Handler {
     /// Answers `tools/call`: checks the arguments, and runs the handler in the request or in a task.
@@ -25,8 +34,8 @@ impl Handler {
         &self,
         served: Arc<ServedTool>,
         arguments: Map<String, Value>,
-        (context, digest): (Context, CallDigest),
-        identity: &str,
+        context: Context,
+        kind: CallKind,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(arguments);
         if let Err(problems) = served.check_arguments(&arguments) {
@@ -50,9 +59,13 @@ impl Handler {
             let (server, served, context) = (self.server.clone(), served.clone(), context.clone());
             Box::pin(async move { server.call(&served.tool, handler, arguments, context).await })
         };
-        if let Some(suspension) = served.tool.suspension.clone() {
-            return self.begin_kept(served, &suspension, (context, digest), task_timing, work).await;
-        }
+        let identity = match &kind {
+            CallKind::Rounds(identity) => identity,
+            CallKind::Kept(digest, request) => {
+                let suspension = served.tool.suspension.clone().unwrap_or_default();
+                return self.begin_kept(served, &suspension, (context, *digest), task_timing, (work, request)).await;
+            }
+        };
         context.set_detachable(task_timing == Some(TaskTiming::OnDetach));
         if let Some(task_timing) = task_timing {
             let time = async || match task_timing {

@@ -4,12 +4,13 @@ use super::Handler;
 use super::call::{Work, failed};
 use crate::context::Context;
 use crate::http::request_extensions::principal;
+use crate::http::without_charge;
 use crate::kept_call::KeptCall;
 use crate::result::ToolResult;
 use crate::run::RunOutcome;
 use crate::suspended_calls::{CallDigest, ResumeResult};
 use crate::suspension::Suspension;
-use crate::tasks::{TaskOutcome, TaskReservation};
+use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport};
 use crate::tool::{ServedTool, TaskTiming};
 use rmcp::model::{self as wire, CallToolRequestParams, CallToolResponse};
 use rmcp::service::RequestContext;
@@ -24,12 +25,22 @@ impl Handler {
         suspension: &Suspension,
         (context, digest): (Context, CallDigest),
         timing: Option<TaskTiming>,
-        work: Work,
+        (work, request): (Work, &RequestContext<RoleServer>),
     ) -> Result<CallToolResponse, ErrorData> {
         context.set_detachable(timing.is_some());
-        let request = context.request().clone();
+        if timing == Some(TaskTiming::Immediately) {
+            match self.server.shared.tasks.reserve(principal(request)) {
+                Ok(task) => {
+                    let call = KeptCall::start(served, context, digest, suspension, work);
+                    return Ok(wire::CreateTaskResult::new(self.kept_task(task, call)).into());
+                }
+                Err(full) if served.tool.tasks == TaskSupport::Required => return Ok(failed(full.to_string())),
+                Err(_) => context.set_detachable(false),
+            }
+        }
+        let timing = timing.filter(|timing| *timing != TaskTiming::Immediately);
         let call = KeptCall::start(served, context, digest, suspension, work);
-        self.drive_kept(call, timing, &request).await
+        self.drive_kept(call, timing, request).await
     }
 
     /// Answers a request that brings the input of a call.
@@ -42,7 +53,7 @@ impl Handler {
         let calls = self.server.shared.kept_calls.of(principal(&request));
         match calls.resume(state, params)? {
             ResumeResult::Call(call, input) => {
-                call.context.enter_request(request.clone());
+                call.context.enter_request(without_charge(&request));
                 call.context.input_requests().answer(input);
                 self.drive_kept(call, None, &request).await
             }
@@ -63,9 +74,8 @@ impl Handler {
         let becomes_task = async {
             let time = async {
                 match timing {
-                    Some(TaskTiming::Immediately) => {}
                     Some(TaskTiming::After(time)) => tokio::time::sleep(time).await,
-                    Some(TaskTiming::OnDetach) | None => std::future::pending().await,
+                    _ => std::future::pending().await,
                 }
             };
             tokio::select! {
@@ -82,10 +92,7 @@ impl Handler {
                 () = context.input_requests().asked() => {
                     match self.server.shared.kept_calls.of(principal(request)).keep(call) {
                         Ok(required) => return Ok(required.into()),
-                        Err(running) => {
-                            context.enter_request(request.clone());
-                            call = running;
-                        }
+                        Err(running) => call = running,
                     }
                 }
                 () = &mut becomes_task, if may_become_task => {

@@ -16,6 +16,8 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -50,6 +52,15 @@ pub(crate) struct Requester {
 #[derive(Clone, Debug)]
 #[expect(dead_code, reason = "it is held, not read")]
 struct RequestInFlight(Arc<(RequestCharge, Charge)>);
+
+/// Returns a request for work that may go on after its answer: it does not count as a request under way.
+pub(crate) fn without_charge(request: &RequestContext<RoleServer>) -> RequestContext<RoleServer> {
+    let mut request = request.clone();
+    if let Some(head) = request.extensions.get_mut::<Parts>() {
+        head.extensions.remove::<RequestInFlight>();
+    }
+    request
+}
 
 impl Clients {
     pub(crate) fn new(options: &HttpOptions) -> Arc<Self> {

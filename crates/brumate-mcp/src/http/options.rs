@@ -11,6 +11,7 @@ use super::server_card::ServerCard;
 use super::store::EventStore;
 use crate::auth::Protect;
 use crate::error::ServeError;
+use crate::kept_call::KeptCalls;
 use crate::principal::Principal;
 use crate::server::Server;
 use crate::tasks::Tasks;
@@ -55,6 +56,7 @@ pub struct HttpOptions {
     pub(crate) shutdown: ShutdownPolicy,
     pub(crate) limits: SessionLimits,
     pub(crate) tasks: Option<Tasks>,
+    pub(crate) kept_calls: Option<KeptCalls>,
     pub(crate) store: Option<Arc<dyn EventStore>>,
     pub(crate) proxy_prefix: ProxyPrefix,
     pub(crate) card: Option<ServerCard>,
@@ -87,6 +89,7 @@ impl Default for HttpOptions {
                 resumption: ResumptionLimits::default(),
             },
             tasks: None,
+            kept_calls: None,
             store: None,
             proxy_prefix: ProxyPrefix::default(),
             card: None,
@@ -104,6 +107,7 @@ impl HttpOptions {
     pub(crate) fn of_server(mut self, server: &Server) -> Self {
         self.tool_scopes = Some(ToolScopes::new(server.clone()));
         self.tasks = Some(server.shared.tasks.clone());
+        self.kept_calls = Some(server.shared.kept_calls.clone());
         self
     }
 

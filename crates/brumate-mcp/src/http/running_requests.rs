@@ -14,16 +14,21 @@ pub(crate) struct RunningRequests {
     draining: DrainSignal,
 }
 
-/// Fires when the server begins to stop, for requests that would not end by themselves. It is in the extensions of each
-/// request's head.
+/// Fires when requests should end that would not end by themselves: over HTTP when the server begins to stop, over streams when
+/// requests are interrupted. It is in the extensions of each request, over HTTP in those of its head.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DrainSignal(CancellationToken);
 
 impl DrainSignal {
-    /// Waits until the server of this request begins to stop; for ever if the request did not come over HTTP.
+    /// Makes the signal that fires with `token`.
+    pub(crate) fn new(token: CancellationToken) -> Self {
+        Self(token)
+    }
+
+    /// Waits until this request should end; for ever if its transport does not say.
     pub(crate) async fn of(context: &RequestContext<RoleServer>) {
-        let head = context.extensions.get::<http::request::Parts>();
-        match head.and_then(|head| head.extensions.get::<Self>()) {
+        let of_head = || context.extensions.get::<http::request::Parts>()?.extensions.get::<Self>();
+        match context.extensions.get::<Self>().or_else(of_head) {
             Some(draining) => draining.0.cancelled().await,
             None => std::future::pending().await,
         }

@@ -14,6 +14,7 @@ use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::session::Sessions;
 use super::session_store::PrincipalSessionStore;
 use crate::handler::LayeredHandler;
+use crate::kept_call::KeptCalls;
 use crate::principal::Principal;
 use crate::server::Server;
 use crate::tasks::{SubscribedTasks, Tasks};
@@ -82,6 +83,7 @@ struct EndpointInner {
     sessions: Arc<Sessions>,
     activity: RunningRequests,
     tasks: Option<Tasks>,
+    kept_calls: Option<KeptCalls>,
     store: Option<Arc<PrincipalSessionStore>>,
     token: CancellationToken,
 }
@@ -133,6 +135,7 @@ impl HttpService {
             sessions,
             activity: RunningRequests::default(),
             tasks: options.tasks.clone(),
+            kept_calls: options.kept_calls.clone(),
             store,
             token,
         };
@@ -184,6 +187,9 @@ impl HttpService {
         self.shared().sessions.end_all();
         if let Some(tasks) = &self.shared().tasks {
             tasks.cancel_all();
+        }
+        if let Some(calls) = &self.shared().kept_calls {
+            calls.cancel_all();
         }
     }
 }

@@ -15,8 +15,8 @@ impl Server {
     /// one. Layers of a tool ([`Tool::layer`]) run within.
     ///
     /// A call whose arguments do not fit the schema is answered before the layers run. Since 2026-07-28 a call that
-    /// asks its client for input runs again from its beginning when the answer comes, with its layers. In a task,
-    /// layers run within the task.
+    /// asks its client for input runs again from its beginning when the answer comes, with its layers. In a task and in
+    /// a call that [suspends](crate::Tool::suspends), layers run once.
     #[must_use]
     pub fn layer(self, layer: impl Layer) -> Self {
         self.shared.layers.write().unwrap_or_else(PoisonError::into_inner).push(layer);

@@ -7,6 +7,7 @@ use super::in_flight::{InFlight, MAX_IN_FLIGHT, RejectReason};
 use super::line::{ParsedLine, parse_line, too_long};
 use super::response_budget::ResponseBudget;
 use crate::bounded_lines::{BoundedLines, Line, MAX_LINE_BYTES};
+use crate::http::DrainSignal;
 use crate::http::rpc_errors::{duplicate_id_error, not_sent, too_many_requests_error};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -157,6 +158,7 @@ where
     fn accept(&mut self, message: &mut ClientJsonRpcMessage) -> Result<bool, Box<ServerJsonRpcMessage>> {
         match message {
             JsonRpcMessage::Request(request) => {
+                request.request.extensions_mut().insert(DrainSignal::new(self.interrupt.clone()));
                 let room = self.budget.enter(request.request.extensions_mut());
                 self.in_flight.begin(request.id.clone(), room).map_err(|reason| rejection(&request.id, reason))?;
                 self.opened |= opens_session(&request.request);

@@ -318,3 +318,58 @@ async fn logs_go_to_the_request_that_waits() {
     assert_eq!(pipe.heard.len(), 1, "{:?}", pipe.heard);
     assert_eq!(pipe.heard[0]["params"]["data"], "after");
 }
+
+#[tokio::test]
+async fn an_answer_to_a_withdrawn_question_answers_no_other() {
+    let withdraw = Arc::new(Notify::new());
+    let of_tool = withdraw.clone();
+    let tool = Tool::new("asks").suspends(Suspension::new()).raw_handler(move |_, context: Context| async move {
+        tokio::select! {
+            _ = context.elicit(question("first").unchecked()) => return "the first was answered".to_owned(),
+            () = of_tool.notified() => {}
+        }
+        let second = context.elicit(question("second").unchecked()).await.expect("an answer").accepted();
+        second.expect("it is accepted")["value"].to_string()
+    });
+    let mut pipe = Pipe::modern(&Server::new("asks").tool(tool), capabilities());
+    let params = json!({"name": "asks", "arguments": {}});
+    let first = pipe.request("tools/call", params.clone()).await;
+    withdraw.notify_one();
+    let second = pipe.request("tools/call", again(&params, &first, answer(json!("one")))).await;
+    assert_eq!(second["result"]["inputRequests"]["input"]["params"]["message"], "second", "{second}");
+    let last = pipe.request("tools/call", again(&params, &second, answer(json!("two")))).await;
+    assert_eq!(text(&last["result"]), "\"two\"");
+}
+
+#[tokio::test]
+async fn a_waiting_call_is_no_request_under_way() {
+    let (server, _) = server();
+    let http = Http::new(&server, HttpOptions::new().max_requests(1, 1));
+    let http = http.with("mcp-protocol-version", MODERN).with("mcp-method", "tools/call").with("mcp-name", "asks");
+    let call = async |mut params: Value| {
+        params["_meta"] = meta(capabilities());
+        http.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await.last()
+    };
+    let params = json!({"name": "asks", "arguments": {}});
+    let first = call(params.clone()).await;
+    let second = call(again(&params, &first, answer(json!("a")))).await;
+    let last = call(again(&params, &second, answer(json!("b")))).await;
+    assert_eq!(text(&last["result"]), "\"a\" \"b\" 1", "{last}");
+}
+
+#[tokio::test]
+async fn a_handler_that_blocks_waits_for_its_answer() {
+    let tool = Tool::new("asks").suspends(Suspension::new()).blocking_handler(|_: Nothing, context: Context| {
+        let answer = context.blocking().elicit(question("?").unchecked())?.accepted();
+        Ok::<_, Error>(answer.map(|answer| answer["value"].to_string()).unwrap_or_default())
+    });
+    let mut pipe = Pipe::modern(&Server::new("asks").tool(tool), capabilities());
+    let params = json!({"name": "asks", "arguments": {}});
+    let required = pipe.request("tools/call", params.clone()).await;
+    let last = pipe.request("tools/call", again(&params, &required, answer(json!("a")))).await;
+    assert_eq!(text(&last["result"]), "\"a\"");
+}
+
+/// No arguments.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}

@@ -43,9 +43,6 @@ pub(super) async fn answer(
             answer = ask => reply(answer, timeout),
             () = code_waits.closed() => InputReply::End,
         };
-        if changes_request {
-            output.progress.restart();
-        }
         // The code may have stopped waiting.
         let _ = code_waits.send(reply);
     }

@@ -10,6 +10,8 @@ use brumate_session::RunEvent;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::wait_until;
+
 /// Most messages that wait for a slow client. Later lines are appended to the last message.
 const MAX_WAITING: usize = 256;
 /// Longest line of one message, in bytes. Longer lines are split.
@@ -75,13 +77,7 @@ impl<'a> LogSender<'a> {
     pub(super) async fn flush(&self) {
         self.queue.lock().finish_lines();
         self.changed.notify_one();
-        loop {
-            let drained = self.drained.notified();
-            if self.queue.lock().is_idle() {
-                return;
-            }
-            drained.await;
-        }
+        wait_until(&self.drained, || self.queue.lock().is_idle()).await;
     }
 
     /// Sends messages until the sender is closed and the queue is empty.

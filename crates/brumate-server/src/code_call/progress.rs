@@ -1,7 +1,6 @@
 //! Output of running code as progress notifications, for clients that sent a progress token.
 
 use std::future::pending;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use brumate_engine_api::Preparing;
@@ -10,6 +9,8 @@ use brumate_session::RunEvent;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
+
+use super::wait_until;
 
 /// Shortest time between two notifications. Output is collected meanwhile.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -26,8 +27,6 @@ pub(super) struct ProgressSender<'a> {
     /// The preparation that runs wait for, such as compilation.
     preparing: Option<watch::Receiver<Option<Preparing>>>,
     queue: Mutex<ProgressQueue>,
-    /// The number of notifications to the current request.
-    sent: AtomicU32,
     /// Notified when text was added, and at the end.
     changed: Notify,
     /// Notified when the client should not wait for the next notification any longer.
@@ -58,7 +57,7 @@ impl<'a> ProgressSender<'a> {
     /// something.
     pub(super) fn new(context: &'a Context, preparing: Option<watch::Receiver<Option<Preparing>>>) -> Self {
         let (changed, hurry, drained) = Default::default();
-        Self { context, preparing, queue: Mutex::default(), sent: AtomicU32::new(0), changed, hurry, drained }
+        Self { context, preparing, queue: Mutex::default(), changed, hurry, drained }
     }
 
     /// Adds an event.
@@ -94,18 +93,7 @@ impl<'a> ProgressSender<'a> {
     /// Waits until all text so far is sent.
     pub(super) async fn flush(&self) {
         self.hurry.notify_one();
-        loop {
-            let drained = self.drained.notified();
-            if self.queue.lock().is_idle() {
-                return;
-            }
-            drained.await;
-        }
-    }
-
-    /// Counts from the beginning: the client waits on another request.
-    pub(super) fn restart(&self) {
-        self.sent.store(0, Ordering::Relaxed);
+        wait_until(&self.drained, || self.queue.lock().is_idle()).await;
     }
 
     /// Sends notifications until the sender is closed and nothing waits.
@@ -136,14 +124,7 @@ impl<'a> ProgressSender<'a> {
                     () = sleep(HEARTBEAT) => {}
                 }
             }
-            let number = f64::from(self.sent.fetch_add(1, Ordering::Relaxed).saturating_add(1));
-            if !self.context.is_task() {
-                if message.is_empty() {
-                    self.context.progress(number, None).await;
-                } else {
-                    self.context.progress_message(number, None, message).await;
-                }
-            }
+            self.context.notify_progress((!message.is_empty()).then_some(message)).await;
             self.queue.lock().is_sending = false;
             if !is_closed {
                 // The pause ends with the run, so that the result is not delayed.
