@@ -63,8 +63,8 @@ use tokio_util::sync::CancellationToken;
 /// ```
 ///
 /// A context is cheap to clone. It belongs to one request: after the answer, nothing that is sent through it arrives. A call that
-/// [suspends](crate::Tool::suspends) has several requests: messages go to the client of the current one, and its metadata
-/// ([`Context::meta`], [`Context::http`], [`Context::request_id`]) is that of the first.
+/// [suspends](crate::Tool::suspends) has several requests: messages go to the client of the current one.
+/// [`Context::meta`], [`Context::http`] and [`Context::request_id`] are of the first one.
 #[derive(Clone)]
 pub struct Context {
     inner: Arc<Inner>,

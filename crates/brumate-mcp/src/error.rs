@@ -57,7 +57,7 @@ pub enum InputError {
     /// The client could not be asked, or it was gone before it answered.
     #[error("the client could not be asked: {0}")]
     Unreachable(String),
-    /// Nobody answered within this time.
+    /// No answer came within this time.
     #[error("nobody answered within {} seconds", .0.as_secs_f64())]
     TimedOut(Duration),
     /// Too many calls of this client wait for input.

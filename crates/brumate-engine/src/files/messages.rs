@@ -6,7 +6,7 @@ use std::time::Duration;
 use brumate_abi::errno::Errno;
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 
-/// Descriptor number of the messages: high, as that of the events is. `guest/driver/_brumate/serving` has the same number.
+/// Descriptor number of the messages. It is high, like the number of the events. `guest/driver/_brumate/serving` has the same number.
 const MESSAGE_FD: i32 = 1001;
 
 /// Name of the device.

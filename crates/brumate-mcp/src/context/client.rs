@@ -27,14 +27,14 @@ impl Context {
     /// | HTTP, before 2026-07-28 | the session, in this process; the request where there are no sessions |
     /// | HTTP, since 2026-07-28 | the principal of the server. [All clients without a token](Context::shares_client_state) share it |
     ///
-    /// Values of 10,000 principals are kept. When there are more, principals of which nobody holds a value lose theirs. If all are held, the
-    /// value of one more principal ends with its request.
+    /// Values of 10,000 principals are kept. When there are more, values that nobody holds are dropped. If all are held, the value of
+    /// one more principal ends with its request.
     pub fn client_state<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.client_of_request().get()
     }
 
     /// Returns whether clients that do not know each other share [`Context::client_state`]: over HTTP without authentication, since 2026-07-28.
-    /// What one client must not see of another does not belong there then.
+    /// Do not keep secrets of one client there then.
     pub fn shares_client_state(&self) -> bool {
         is_shared(self.request())
     }

@@ -15,7 +15,7 @@ pub(super) struct CurrentRequest {
     changed: Notify,
 }
 
-/// Where a call is in the sequence of its requests.
+/// Position of a call in the sequence of its requests.
 #[derive(Clone, Default)]
 enum Position {
     /// In the request that began the call.

@@ -26,7 +26,7 @@ pub(super) struct InputRounds {
     /// Answers that came with the request. Answers that the handler does not ask for are dropped.
     pub(super) fresh: BTreeMap<String, Value>,
     pub(super) open: BTreeMap<String, wire::InputRequest>,
-    /// Where a handler that runs on waits for the answers.
+    /// Channels on which a running handler waits for answers, by the key of the request.
     pub(super) waiting: BTreeMap<String, WaitingHandler>,
     /// Whether the client did not come back with answers. A handler that runs on gets none from then on.
     pub(super) is_abandoned: bool,

@@ -116,7 +116,7 @@ impl Handler {
         })
     }
 
-    /// Turns the outcome of a call into that of its task.
+    /// Returns the outcome of a task for the outcome of its call.
     pub(super) fn task_outcome(&self, served: &ServedTool, outcome: RunOutcome<ToolResult>) -> TaskOutcome {
         match self.outcome(served, outcome, "") {
             Ok(CallToolResponse::Complete(result)) => TaskOutcome::Result(result),

@@ -42,7 +42,7 @@ impl LayeredHandler {
     }
 }
 
-/// Methods that answer with those of the handler, with the layers around them.
+/// Calls the handler's methods, with the request layers around them.
 macro_rules! layered {
     ($($method:literal $name:ident($($params:ty)?) -> $answer:ty;)+) => {
         $(layered! { one $method $name($($params)?) -> $answer })+

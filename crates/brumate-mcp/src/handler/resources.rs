@@ -1,4 +1,4 @@
-//! Lists of resources: registered ones, then those of the resource providers.
+//! Lists resources: first the registered ones, then each resource provider's.
 
 use super::Handler;
 use super::lists::page;
