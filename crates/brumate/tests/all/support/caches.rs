@@ -1,4 +1,4 @@
-//! Copies of the cache that all tests of a build share.
+//! Copies of the cache that all tests of a build share. Other tests add and remove files of it at the same time.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,10 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         if path.is_dir() {
             copy(&path, &copied);
         } else if path.extension().is_some_and(|ending| ending == "cwasm" || ending == "image") {
-            std::fs::hard_link(&path, &copied).or_else(|_| std::fs::copy(&path, &copied).map(drop)).expect("a copy");
+            match std::fs::hard_link(&path, &copied).or_else(|_| std::fs::copy(&path, &copied).map(drop)) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                done => done.expect("a copy"),
+            }
         }
     }
 }
@@ -23,7 +26,8 @@ pub(crate) fn files(directory: &Path, ending: &str, wanted: impl Fn(u64) -> bool
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let entry = entry.expect("an entry");
-        let metadata = entry.metadata().expect("it is there");
+        // It may be gone since it was listed.
+        let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
             found.extend(files(&entry.path(), ending, wanted));
         } else if entry.path().extension().is_some_and(|found| found == ending) && wanted(metadata.len()) {
