@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use brumate_setting::Setting;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -27,13 +28,15 @@ pub enum CacheError {
     },
     /// The disk is full, or its quota is used up.
     #[error(
-        "no space is left in the cache directory {0}: free some (it needs about 1 GB), or choose another one with --cache-dir"
+        "no space is left in the cache directory {0}: free some (it needs about 1 GB), or choose another one with {cache_dir}",
+        cache_dir = Setting::CacheDir.brief()
     )]
     Full(PathBuf),
     /// Another process keeps the lock of the directory.
     #[error(
         "another process has kept the lock of the cache directory {path} for {seconds} s: end it if it hangs (`fuser {path}/lock` \
-         names it), or choose another directory with --cache-dir"
+         names it), or choose another directory with {}",
+        Setting::CacheDir.brief()
     )]
     Locked {
         /// The directory.
@@ -43,7 +46,8 @@ pub enum CacheError {
     },
     /// Others may write to the directory.
     #[error(
-        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
+        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with {cache_dir}",
+        cache_dir = Setting::CacheDir.brief()
     )]
     NotPrivate(PathBuf),
 }
@@ -134,7 +138,7 @@ mod tests {
         let opened = private_directory(directory.path(), &[]).unwrap();
         let held = lock(&opened, directory.path()).unwrap();
         let error = lock_within(&opened, directory.path(), Duration::ZERO).unwrap_err();
-        assert!(matches!(error, CacheError::Locked { .. }) && error.to_string().contains("--cache-dir"), "{error}");
+        assert!(matches!(error, CacheError::Locked { .. }) && error.to_string().contains("`cache_dir`"), "{error}");
         drop(held);
         lock_within(&opened, directory.path(), Duration::ZERO).unwrap();
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use brumate_setting::Setting;
+
 use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Sha256Hash, WheelWriter};
 use crate::index::{DownloadSink, IndexClient, IndexError, blocking, check_sha256};
 use crate::resolver::{LockedPackage, Resolver, SourceDistribution};
@@ -32,7 +34,7 @@ impl Resolver {
     ) -> Result<CachedWheel, FetchError<IndexError>> {
         if let Some(source) = SourceDistribution::of_package(package) {
             if self.client().settings().only_binary.holds_for(&source.name) {
-                let reason = "`--only-binary`, or a setting of pip or uv, allows wheels only".to_owned();
+                let reason = format!("{}, or a setting of pip or uv, allows wheels only", Setting::OnlyBinary.quoted());
                 return Err(FetchError::Download(source.error(BuildProblem::Refused(reason))));
             }
             let Some(builder) = self.builder() else {

@@ -1,5 +1,6 @@
 //! Source distributions: which of them can be built, and why one was not.
 
+use brumate_setting::Setting;
 use thiserror::Error;
 
 use crate::name::DistributionName;
@@ -26,12 +27,15 @@ pub enum BuildProblem {
     /// It has parts that need a compiler.
     #[error(
         "and has compiled parts ({0}), which the sandbox cannot build. Use another version or a package in pure Python, \
-         or have the operator add a wheel (--find-links) or a Pyodide distribution (--pyodide)."
+         or have the operator add a wheel ({find_links}) or a Pyodide distribution ({pyodide}).",
+        find_links = Setting::FindLinks.brief(),
+        pyodide = Setting::Pyodide.brief()
     )]
     Compiled(String),
     /// Its build ended with an error.
     #[error(
-        "and its build failed: {reason}. Use another version, or have the operator add a wheel (--find-links).{}",
+        "and its build failed: {reason}. Use another version, or have the operator add a wheel ({}).{}",
+        Setting::FindLinks.brief(),
         last_lines(.output)
     )]
     Failed {

@@ -1,142 +1,26 @@
-//! Texts for runs that a limit or a crash ended. Each names the limit and the flag that changes it.
+//! Texts for runs that a limit or a crash ended. Each names the limit and the setting that changes it.
 
 mod ends;
 
-use std::sync::OnceLock;
-
 use brumate_engine_api::{ExitReason, FileError, Limits, StopReason};
 use brumate_packages::import_names;
+use brumate_setting::Setting;
 
 use crate::installs::MissingModules;
 use crate::units::{format_duration, format_size};
-
-/// Setting of a limit, by the names that it has for its users.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
-    /// Command line flag.
-    pub flag: &'static str,
-    /// Environment variable.
-    pub variable: &'static str,
-    /// Parameter of the Python package; `None`: only `arguments` sets it.
-    pub python: Option<&'static str>,
-    /// Method of the Rust library's builder; `None`: nothing sets it there.
-    pub rust: Option<&'static str>,
-}
-
-/// Reader of the texts of this process. Texts name a setting as their reader sets it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reader {
-    /// The person who started the program: sets flags and environment variables.
-    #[default]
-    CommandLine,
-    /// A program that uses the Python package: sets parameters.
-    Python,
-    /// A program that uses the Rust library: calls methods.
-    Rust,
-}
-
-/// The reader; [`Reader::CommandLine`] until it is set.
-static READER: OnceLock<Reader> = OnceLock::new();
-
-/// Sets the reader of the texts of this process. Only the first call counts.
-pub fn set_reader(reader: Reader) {
-    let _ = READER.set(reader);
-}
-
-/// Wall-clock time of a run.
-pub const TIMEOUT: Setting =
-    Setting { flag: "--timeout", variable: "BRUMATE_TIMEOUT", python: Some("timeout"), rust: Some("timeout") };
-/// CPU time of a run.
-pub const CPU_TIMEOUT: Setting = Setting {
-    flag: "--cpu-timeout",
-    variable: "BRUMATE_CPU_TIMEOUT",
-    python: Some("cpu_timeout"),
-    rust: Some("cpu_timeout"),
-};
-/// Time between KeyboardInterrupt and SIGKILL.
-pub const GRACE: Setting = Setting { flag: "--grace", variable: "BRUMATE_GRACE", python: None, rust: None };
-/// Memory of a machine.
-pub const MEMORY: Setting =
-    Setting { flag: "--memory", variable: "BRUMATE_MEMORY", python: Some("memory"), rust: Some("memory_limit") };
-/// Bytes of files a guest may write.
-pub const FILES: Setting =
-    Setting { flag: "--files", variable: "BRUMATE_FILES", python: None, rust: Some("file_limit") };
-/// Bytes a guest may write to mounted directories.
-pub const MOUNT_LIMIT: Setting =
-    Setting { flag: "--mount-limit", variable: "BRUMATE_MOUNT_LIMIT", python: None, rust: None };
-/// Bytes of output that are kept.
-pub const OUTPUT_LIMIT: Setting = Setting {
-    flag: "--output-limit",
-    variable: "BRUMATE_OUTPUT_LIMIT",
-    python: Some("output_limit"),
-    rust: Some("output_limit"),
-};
-/// Runs at the same time.
-pub const MAX_CONCURRENT: Setting = Setting {
-    flag: "--max-concurrent",
-    variable: "BRUMATE_MAX_CONCURRENT",
-    python: None,
-    rust: Some("max_concurrent"),
-};
-
-/// Sessions that are awake at the same time.
-pub const MAX_LIVE_SESSIONS: Setting =
-    Setting { flag: "--max-live-sessions", variable: "BRUMATE_MAX_LIVE_SESSIONS", python: None, rust: None };
-/// Sessions in all.
-pub const MAX_SESSIONS: Setting =
-    Setting { flag: "--max-sessions", variable: "BRUMATE_MAX_SESSIONS", python: None, rust: None };
-/// Bytes of hibernated sessions on disk.
-pub const SESSIONS_DISK: Setting =
-    Setting { flag: "--sessions-disk", variable: "BRUMATE_SESSIONS_DISK", python: None, rust: None };
-
-/// Time to wait for an answer to an input request.
-pub const INPUT_TIMEOUT: Setting =
-    Setting { flag: "--input-timeout", variable: "BRUMATE_INPUT_TIMEOUT", python: None, rust: None };
-
-/// All settings that a text can name.
-pub const SETTINGS: [Setting; 12] = [
-    TIMEOUT,
-    CPU_TIMEOUT,
-    GRACE,
-    MEMORY,
-    FILES,
-    MOUNT_LIMIT,
-    OUTPUT_LIMIT,
-    MAX_CONCURRENT,
-    MAX_LIVE_SESSIONS,
-    MAX_SESSIONS,
-    SESSIONS_DISK,
-    INPUT_TIMEOUT,
-];
-
-impl std::fmt::Display for Setting {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.name_for(READER.get().copied().unwrap_or_default()))
-    }
-}
-
-impl Setting {
-    /// Returns the words with which this reader sets it.
-    fn name_for(&self, reader: Reader) -> String {
-        match (reader, self.python, self.rust) {
-            (Reader::CommandLine, ..) => format!("{} or {}", self.flag, self.variable),
-            (Reader::Python, Some(name), _) | (Reader::Rust, _, Some(name)) => format!("`{name}`"),
-            (Reader::Python, None, _) => format!("`arguments=[\"{}=…\"]`", self.flag),
-            (Reader::Rust, _, None) => "the library".to_owned(),
-        }
-    }
-}
 
 /// Explains why the host interrupted a guest that reacted to it.
 pub fn stopped(reason: StopReason, limits: &Limits) -> String {
     match reason {
         StopReason::TimeLimit => format!(
-            "The code was stopped: it ran longer than the time limit of {} (set by {TIMEOUT}).",
-            format_duration(limits.wall)
+            "The code was stopped: it ran longer than the time limit of {} (set by {}).",
+            format_duration(limits.wall),
+            Setting::Timeout
         ),
         StopReason::CpuLimit => format!(
-            "The code was stopped: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}).",
-            format_duration(limits.cpu)
+            "The code was stopped: it used more CPU time than the limit of {} (set by {}).",
+            format_duration(limits.cpu),
+            Setting::CpuTimeout
         ),
         StopReason::Cancelled => "The code was stopped: the call was cancelled or interrupted.".to_owned(),
     }
@@ -162,7 +46,7 @@ pub fn machine_exited(reason: &ExitReason, peak: Option<u64>, limits: &Limits) -
 /// Explains why a file could not be read or written.
 pub(crate) fn file(error: &FileError) -> String {
     match error {
-        FileError::NoSpace => format!("{error} (set by {FILES})"),
+        FileError::NoSpace => format!("{error} (set by {})", Setting::Files),
         _ => error.to_string(),
     }
 }
@@ -185,13 +69,15 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     match ename {
         name if is_memory_error(name) => Some(format!("Note: {}.", memory(limits))),
         "OSError" if evalue.contains("No space left on device") => Some(format!(
-            "Note: the code may write at most {} in {} files (bytes set by {FILES}).",
+            "Note: the code may write at most {} in {} files (bytes set by {}).",
             format_size(limits.file_bytes),
-            limits.inodes
+            limits.inodes,
+            Setting::Files
         )),
         "OSError" if evalue.contains("Quota exceeded") => Some(format!(
-            "Note: the code may write at most {} to mounted directories (set by {MOUNT_LIMIT}).",
-            format_size(limits.mount_bytes)
+            "Note: the code may write at most {} to mounted directories (set by {}).",
+            format_size(limits.mount_bytes),
+            Setting::MountLimit
         )),
         "OverflowError" | "ValueError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => {
             Some(INTEGERS.to_owned())
@@ -243,8 +129,10 @@ pub(crate) fn file_hint(ename: &str, evalue: &str, granted: &[String]) -> Option
     };
     let is_granted = |directory: &String| evalue.contains(&format!("'{}/", directory.trim_end_matches('/')));
     (is_missing && !granted.iter().any(is_granted)).then(|| {
-        "Note: the sandbox has no files of the host; `--mount HOST:GUEST` grants a directory, `--mount HOST:GUEST:ro` for reading only."
-            .to_owned()
+        let (writable, read_only) = (Setting::Mount.with("HOST:GUEST"), Setting::Mount.with("HOST:GUEST:ro"));
+        format!(
+            "Note: the sandbox has no files of the host; {writable} grants a directory, {read_only} for reading only."
+        )
     })
 }
 
@@ -326,7 +214,7 @@ fn installation(name: &str, what: &str, context: CodeContext) -> String {
         CodeContext::ScriptWithMetadata => {
             format!("add \"{name}\" to `dependencies` in the comment at the top")
         }
-        CodeContext::CommandLine => format!("`--deps {name}` installs {what}"),
+        CodeContext::CommandLine => format!("{} installs {what}", Setting::Deps.with(name)),
     }
 }
 
@@ -338,9 +226,10 @@ pub(crate) fn is_memory_error(ename: &str) -> bool {
 /// Returns the line that replaces output beyond the limit.
 pub fn output_dropped(dropped: u64, limits: &Limits) -> String {
     format!(
-        "[{} more were cut: only the first {} of output are kept (set by {OUTPUT_LIMIT})]",
+        "[{} more were cut: only the first {} of output are kept (set by {})]",
         format_size(dropped),
-        format_size(limits.output_bytes)
+        format_size(limits.output_bytes),
+        Setting::OutputLimit
     )
 }
 
@@ -363,7 +252,7 @@ pub fn join_paths(paths: &[String], left_out: u64) -> String {
 }
 
 pub(crate) fn memory(limits: &Limits) -> String {
-    format!("the code may use at most {} of memory (set by {MEMORY})", format_size(limits.memory_bytes))
+    format!("the code may use at most {} of memory (set by {})", format_size(limits.memory_bytes), Setting::Memory)
 }
 
 /// Returns the name of a signal that ends processes on Linux and macOS alike, or of SIGSYS (a seccomp violation).
@@ -412,7 +301,7 @@ mod tests {
         assert_eq!(script, "(add \"PyYAML\" to `dependencies` in the comment at the top)");
         assert_eq!(CodeContext::of_script("import yaml"), CodeContext::Script);
         let module = missing_module("No module named 'yaml'", &none, CodeContext::CommandLine).unwrap();
-        assert_eq!(module, "(`--deps PyYAML` installs it)");
+        assert_eq!(module, "(`deps = PyYAML` installs it)");
         assert_eq!(module_of("ModuleNotFoundError", "No module named 'a.b'").as_deref(), Some("a"));
         let tried = reasons(&[("yaml", "it has no wheel"), ("mine", "there is no such project")]);
         assert_eq!(missing_module("No module named 'yaml'", &tried, CodeContext::Cell).unwrap(), "(it has no wheel)");
@@ -428,29 +317,18 @@ mod tests {
     }
 
     #[test]
-    fn each_reader_reads_the_names_that_it_uses() {
-        for (reader, timeout, grace) in [
-            (Reader::CommandLine, "--timeout or BRUMATE_TIMEOUT", "--grace or BRUMATE_GRACE"),
-            (Reader::Python, "`timeout`", "`arguments=[\"--grace=…\"]`"),
-            (Reader::Rust, "`timeout`", "the library"),
-        ] {
-            assert_eq!((TIMEOUT.name_for(reader).as_str(), GRACE.name_for(reader).as_str()), (timeout, grace));
-        }
-    }
-
-    #[test]
-    fn every_limit_is_stated_with_its_flag() {
+    fn every_limit_is_stated_with_its_setting() {
         let limits = Limits::default();
         for (text, parts) in [
-            (stopped(StopReason::TimeLimit, &limits), vec!["60 s", "--timeout", "BRUMATE_TIMEOUT"]),
-            (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "--cpu-timeout"]),
-            (machine_exited(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "--timeout", "2 s", "--grace"]),
+            (stopped(StopReason::TimeLimit, &limits), vec!["60 s", "`timeout`"]),
+            (stopped(StopReason::CpuLimit, &limits), vec!["60 s", "`cpu_timeout`"]),
+            (machine_exited(&ExitReason::TimeLimit, None, &limits), vec!["60 s", "`timeout`", "2 s", "`grace`"]),
             (
                 machine_exited(&ExitReason::ParseLimit(Duration::from_secs(10)), None, &limits),
                 vec!["10 s", "before it ran", "pars"],
             ),
-            (machine_exited(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "--cpu-timeout", "--grace"]),
-            (machine_exited(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "--memory"]),
+            (machine_exited(&ExitReason::CpuLimit, None, &limits), vec!["60 s", "`cpu_timeout`", "`grace`"]),
+            (machine_exited(&ExitReason::MemoryLimit, None, &limits), vec!["1 GiB", "`memory`"]),
             (machine_exited(&ExitReason::Signal(11), None, &limits), vec!["signal 11 (SIGSEGV)"]),
             (
                 machine_exited(&ExitReason::Signal(9), Some(75 << 20), &limits),
@@ -469,19 +347,19 @@ mod tests {
             ),
             (
                 machine_exited(&ExitReason::MemoryLimit, Some(900 << 20), &limits),
-                vec!["1 GiB", "--memory", "900 MiB of memory at its peak"],
+                vec!["1 GiB", "`memory`", "900 MiB of memory at its peak"],
             ),
             (
                 machine_exited(&ExitReason::CpuLimit, Some(1), &limits),
-                vec!["--cpu-timeout", "1 byte of memory at its peak"],
+                vec!["`cpu_timeout`", "1 byte of memory at its peak"],
             ),
-            (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "--memory"]),
+            (hint("MemoryError", "", &limits).unwrap(), vec!["1 GiB", "`memory`"]),
             (
                 hint("OSError", "[Errno 51] No space left on device", &limits).unwrap(),
-                vec!["256 MiB", "65536", "--files"],
+                vec!["256 MiB", "65536", "`files`"],
             ),
-            (file(&FileError::NoSpace), vec!["no space is left in the session", "--files"]),
-            (output_dropped(2048, &limits), vec!["2 KiB", "1 MiB", "--output-limit"]),
+            (file(&FileError::NoSpace), vec!["no space is left in the session", "`files`"]),
+            (output_dropped(2048, &limits), vec!["2 KiB", "1 MiB", "`output_limit`"]),
         ] {
             for part in parts {
                 assert!(text.contains(part), "{part:?} is missing in {text:?}");
@@ -491,10 +369,10 @@ mod tests {
         assert_eq!(hint("OSError", "[Errno 44] No such file or directory", &limits), None);
         for (name, message, fix) in [
             ("OverflowError", "Python int too large to convert to C long", "2,147,483,647"),
-            ("_ArrayMemoryError", "Unable to allocate 2.98 GiB for an array with shape (20000, 20000)", "--memory"),
+            ("_ArrayMemoryError", "Unable to allocate 2.98 GiB for an array with shape (20000, 20000)", "`memory`"),
             ("ValueError", "Maximum allowed dimension exceeded", "2,147,483,647"),
             ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
-            ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by --mount-limit"),
+            ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by `mount_limit`)"),
             ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
         ] {
             assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");
@@ -513,7 +391,7 @@ mod tests {
             ("ValueError", "No such file or directory", false),
         ] {
             let told = file_hint(name, message, &granted);
-            assert_eq!(told.is_some_and(|text| text.contains("--mount HOST:GUEST")), is_told, "{message}");
+            assert_eq!(told.is_some_and(|text| text.contains("`mount = HOST:GUEST`")), is_told, "{message}");
         }
     }
 }

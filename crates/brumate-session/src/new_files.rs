@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::io;
 
 use brumate_engine_api::{FileInfo, MAX_FILE_CHUNK, Machine, Outcome};
+use brumate_setting::Setting;
 
 use crate::units::format_size;
 
@@ -125,7 +126,8 @@ async fn copy_one(
         let chunk = machine.read_file(&file.path, offset, MAX_FILE_CHUNK).await.map_err(|error| error.to_string())?;
         let length = chunk.bytes.len() as u64;
         *room = room.checked_sub(length).ok_or_else(|| {
-            format!("the files are larger than {} together (set by --mount-limit)", format_size(*room + offset))
+            let (most, setting) = (format_size(*room + offset), Setting::MountLimit.brief());
+            format!("the files are larger than {most} together (set by {setting})")
         })?;
         sink.write(&chunk.bytes).map_err(text)?;
         offset += length;

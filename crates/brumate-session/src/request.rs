@@ -11,12 +11,12 @@ use brumate_engine_api::Execute;
 use brumate_engine_api::{
     EngineError, ExecuteMode, Image, InterruptHandle, Limits, MessagePipes, Mount, ServerTarget, StreamName,
 };
+use brumate_setting::Setting;
 use thiserror::Error;
 use tokio::sync::oneshot;
 
 use crate::admission::WhenFull;
 use crate::allowance::OverLimit;
-use crate::explain;
 use crate::globals::Globals;
 use crate::grants::Grants;
 use crate::input::InputRequests;
@@ -322,7 +322,7 @@ pub enum RunError {
     /// Too many runs are under way.
     #[error(
         "the server is busy: {running} runs are under way and {waiting} are waiting (set by {}); try again later",
-        explain::MAX_CONCURRENT
+        Setting::MaxConcurrent
     )]
     Busy {
         /// Runs under way.

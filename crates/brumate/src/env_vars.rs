@@ -190,8 +190,6 @@ variables! {
 mod tests {
     use std::collections::BTreeSet;
 
-    use brumate_session::explain;
-
     use super::*;
 
     const DOCUMENT: &str = include_str!("../../../docs/environment.md");
@@ -209,12 +207,5 @@ mod tests {
             .collect();
         let read: BTreeSet<(&str, &str)> = ALL.iter().map(|variable| (variable.name, variable.since)).collect();
         assert_eq!(documented, read);
-    }
-
-    #[test]
-    fn the_texts_about_limits_name_variables_that_exist() {
-        for setting in explain::SETTINGS {
-            assert!(ALL.iter().any(|variable| variable.name == setting.variable), "{setting}");
-        }
     }
 }

@@ -28,6 +28,7 @@ mod replace_file;
 mod sandbox;
 mod secret_file;
 mod session_settings;
+mod setting_names;
 mod settings;
 mod signals;
 mod telemetry;
@@ -69,6 +70,10 @@ fn main() -> ExitCode {
     for text in predecessor::apply(&mut cli, &matches, |name| std::env::var(name).ok()) {
         print_error(&format!("brumate: {text}"));
     }
+    brumate_setting::set_writer(match &cli.mode {
+        Mode::Pipe(_) => setting_names::in_python,
+        _ => setting_names::on_command_line,
+    });
     let settings = match Settings::resolve(&cli, &Environment::of_this_process()) {
         Ok(settings) => settings,
         Err(message) => usage_error(message),

@@ -53,6 +53,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use brumate_setting::Setting;
 use thiserror::Error;
 
 use crate::wheel::{WheelError, limits};
@@ -94,7 +95,8 @@ impl Default for CacheSettings {
 pub enum CacheError {
     /// An I/O error.
     #[error(
-        "cannot use the package cache {path}: {source}. Check the disk's space and the permissions, or choose another place with --cache-dir."
+        "cannot use the package cache {path}: {source}. Check the disk's space and the permissions, or choose another place with {}.",
+        Setting::CacheDir.brief()
     )]
     Io {
         /// File or directory.
@@ -104,7 +106,8 @@ pub enum CacheError {
     },
     /// Other users may write to the cache.
     #[error(
-        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with --cache-dir"
+        "the cache directory {0} must belong to this user alone: run `chmod 700` on it, or choose another with {cache_dir}",
+        cache_dir = Setting::CacheDir.brief()
     )]
     NotPrivate(PathBuf),
     /// The wheel was refused and discarded.

@@ -1,5 +1,6 @@
 //! Errors of package sources.
 
+use brumate_setting::Setting;
 use thiserror::Error;
 use url::Url;
 
@@ -10,7 +11,7 @@ use crate::source::BuildError;
 #[non_exhaustive]
 pub enum IndexError {
     /// The network is off, and the cache has no copy.
-    #[error("{url} is not in the cache, and the network is off (--offline)")]
+    #[error("{url} is not in the cache, and the network is off ({})", Setting::Offline.brief())]
     Offline {
         /// URL of the request.
         url: String,

@@ -9,6 +9,7 @@ mod format;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use brumate_setting::Setting;
 use pep440_rs::Version;
 use thiserror::Error;
 use url::Url;
@@ -49,7 +50,7 @@ pub enum LockError {
         reason: String,
     },
     /// The lock does not meet the requirements.
-    #[error("the lock does not meet `{requirement}`: {reason}. Write it anew, or run without --locked")]
+    #[error("the lock does not meet `{requirement}`: {reason}. Write it anew, or run without {}", Setting::Locked.brief())]
     Stale {
         /// The requirement as written.
         requirement: String,

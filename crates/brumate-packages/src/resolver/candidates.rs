@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use brumate_setting::Setting;
 use jiff::Timestamp;
 use pep440_rs::Version;
 
@@ -41,7 +42,9 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceOnly => formatter.write_str("comes as source code only, which the sandbox cannot build"),
-            Self::NotBuilt => formatter.write_str("comes as source code only, and `--only-binary` allows wheels only"),
+            Self::NotBuilt => {
+                write!(formatter, "comes as source code only, and {} allows wheels only", Setting::OnlyBinary.quoted())
+            }
             Self::OtherPlatforms => formatter.write_str("has no wheel for the sandbox (WebAssembly), only for others"),
             Self::Yanked(reason) if reason.is_empty() => formatter.write_str("was withdrawn (yanked)"),
             Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", shown(reason)),

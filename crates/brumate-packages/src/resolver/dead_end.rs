@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use brumate_setting::Setting;
 use pep440_rs::Version;
 use pubgrub::External;
 
@@ -177,7 +178,7 @@ fn describe(
             }
         }
         (None, candidates) if candidates.is_some_and(|candidates| candidates.offline) => {
-            format!("`{package}` is not in the cache, and the network is off (--offline)")
+            format!("`{package}` is not in the cache, and the network is off ({})", Setting::Offline.brief())
         }
         (None, _) => format!("no source has a package `{package}`: is the name right?"),
     };
@@ -209,7 +210,7 @@ fn lacking(rejected: &[(&Version, &Rejection)]) -> Option<String> {
     Some(if has(&Rejection::OtherPlatforms) {
         format!("has no wheel for this sandbox (none in pure Python, none for {PLATFORM})")
     } else if has(&Rejection::NotBuilt) {
-        "comes as source code only, and `--only-binary` allows wheels only: it has no wheel".to_owned()
+        format!("{}: it has no wheel", Rejection::NotBuilt)
     } else {
         "comes as source code only, which the sandbox cannot build: it has no wheel".to_owned()
     })

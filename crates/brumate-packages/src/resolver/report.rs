@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use brumate_setting::Setting;
 use pubgrub::{DefaultStringReporter, Derived, External, Map, ReportFormatter, Reporter, Term};
 
 use crate::index::Origin;
@@ -228,7 +229,7 @@ fn hints(tree: &Derivation, known: &CandidatesByName) -> Vec<String> {
             }
             let each = if versions.len() > 1 { ": each " } else { " " };
             hints.insert(format!("`{name}` {named}{each}{rejection}"));
-            hints.extend(way_out(rejection, only).map(str::to_owned));
+            hints.extend(way_out(rejection, only));
         }
         if candidates.offline {
             hints.insert(format!("`{name}`: the network is off, so only what is in the cache was looked at"));
@@ -246,17 +247,20 @@ fn hints(tree: &Derivation, known: &CandidatesByName) -> Vec<String> {
 }
 
 /// Returns what to do about a rejection; `only` if it is that of all requested versions.
-fn way_out(rejection: &Rejection, only: bool) -> Option<&'static str> {
+fn way_out(rejection: &Rejection, only: bool) -> Option<String> {
     match rejection {
-        Rejection::SourceOnly | Rejection::OtherPlatforms => Some(
+        Rejection::SourceOnly | Rejection::OtherPlatforms => Some(format!(
             "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
-             a wheel (--find-links) or a Pyodide distribution (--pyodide)",
-        ),
-        Rejection::NotBuilt => {
-            Some("to have it built from source code, leave out `--only-binary`, also in pip's and uv's settings")
-        }
+             a wheel ({}) or a Pyodide distribution ({})",
+            Setting::FindLinks.brief(),
+            Setting::Pyodide.brief()
+        )),
+        Rejection::NotBuilt => Some(format!(
+            "to have it built from source code, leave out {}, also in pip's and uv's settings",
+            Setting::OnlyBinary.quoted()
+        )),
         // A withdrawn version is not needed if another one can be used.
-        Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)"),
+        Rejection::Yanked(_) if only => Some("to use a withdrawn version all the same, pin it (`==`)".to_owned()),
         _ => None,
     }
 }
@@ -270,10 +274,10 @@ fn gather(tree: &Derivation, missing: &mut Vec<(Package, Versions)>, hints: &mut
             hints.insert(format!("{NOWHERE}`{package}`: is the name right?"));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Offline)) => {
-            hints.insert(format!("`{package}` was not looked for: the network is off (--offline)"));
+            hints.insert(format!("`{package}` was not looked for: the network is off ({})", Setting::Offline.brief()));
         }
         Derivation::External(External::Custom(_, _, UnusableReason::Compiled(_) | UnusableReason::Untried)) => {
-            hints.extend(way_out(&Rejection::SourceOnly, true).map(str::to_owned));
+            hints.extend(way_out(&Rejection::SourceOnly, true));
         }
         Derivation::External(External::Custom(package, _, UnusableReason::Unreadable(reason))) => {
             hints.insert(format!("the metadata of `{package}` is unusable: {reason}"));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brumate_setting::Setting;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -187,7 +188,8 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
         let overdue = self.requests.take_overdue();
         if !overdue.is_empty() {
             let limit = self.options.request_timeout.as_secs_f64();
-            let reason = format!("The request was stopped at its time limit of {limit} seconds (`--timeout`).");
+            let setting = Setting::Timeout.quoted();
+            let reason = format!("The request was stopped at its time limit of {limit} seconds ({setting}).");
             for (id, request) in &overdue {
                 self.tell_client(answers::stopped(id, request, StopCause::TimeLimit, &reason).as_bytes());
                 let cancelled = answers::cancelled(id, &reason);

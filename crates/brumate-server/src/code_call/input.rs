@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use brumate_mcp::{Context, Elicitation, ElicitationResult, Error, InputError};
 use brumate_session::units::format_duration;
-use brumate_session::{InputReply, InputRequest, explain};
+use brumate_session::{InputReply, InputRequest};
+use brumate_setting::Setting;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -82,7 +83,7 @@ fn reply(answer: Result<ElicitationResult<Value>, Error>, timeout: Duration) -> 
     let reason = match error.input_error() {
         Some(InputError::TimedOut(_)) => {
             let time = format_duration(timeout);
-            return InputReply::Stop(format!("[nobody answered within {time} (set by {})]\n", explain::INPUT_TIMEOUT));
+            return InputReply::Stop(format!("[nobody answered within {time} (set by {})]\n", Setting::InputTimeout));
         }
         Some(error @ InputError::TooManyCalls) => return InputReply::Stop(format!("[{error}]\n")),
         // The error does not repeat the answer: it may contain a password.

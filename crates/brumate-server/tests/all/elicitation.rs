@@ -137,7 +137,7 @@ async fn a_question_is_taken_back_when_the_code_is_stopped_or_nobody_answers() {
     let call = begin(&mut client, "ask").await;
     let (id, _) = question(&mut client).await;
     let answer = cell(&mut client, call).await;
-    assert!(answer["output"].to_string().contains("nobody answered within 0.05 s (set by --input-timeout"), "{answer}");
+    assert!(answer["output"].to_string().contains("nobody answered within 0.05 s (set by `input_timeout`"), "{answer}");
     // This answer comes too late.
     reply(&mut client, &id, accept("late")).await;
     let call = begin(&mut client, "1").await;

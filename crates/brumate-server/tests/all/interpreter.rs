@@ -192,7 +192,7 @@ async fn code_over_the_time_limit_keeps_its_output_and_shifts_no_answer() {
     let error = crashed["error"].as_str().unwrap();
     assert!(
         error.starts_with("SessionRolledBackError")
-            && error.contains("--memory")
+            && error.contains("`memory`")
             && error.ends_with("as it was before this cell."),
         "{error}"
     );

@@ -196,7 +196,7 @@ async fn limits_are_explained() {
     assert_eq!(
         text,
         "<status>run-error</status>\n<output>\nhalf\n</output>\n<error>\n\
-         The code was killed: the code may use at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY).\n</error>"
+         The code was killed: the code may use at most 1 GiB of memory (set by `memory`).\n</error>"
     );
 }
 

@@ -1,27 +1,32 @@
 //! Texts for the ends of machines.
 
 use brumate_engine_api::{ExitReason, Limits};
+use brumate_setting::Setting;
 
-use super::{CPU_TIMEOUT, GRACE, MAX_CONCURRENT, MEMORY, TIMEOUT, exited, memory, signal_name};
+use super::{exited, memory, signal_name};
 use crate::units::format_duration;
 
 /// Says why a machine ended, and names the limit if it was one.
 pub(super) fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
-    let unmoved =
-        || format!("did not react to KeyboardInterrupt within {} (set by {GRACE})", format_duration(limits.grace));
+    let unmoved = || {
+        let grace = format_duration(limits.grace);
+        format!("did not react to KeyboardInterrupt within {grace} (set by {})", Setting::Grace)
+    };
     match reason {
         ExitReason::ParseLimit(limit) => format!(
             "The code was killed before it ran: parsing it took longer than {}. It is too large or too deeply nested.",
             format_duration(*limit)
         ),
         ExitReason::TimeLimit => format!(
-            "The code was killed: it ran longer than the time limit of {} (set by {TIMEOUT}) and {}.",
+            "The code was killed: it ran longer than the time limit of {} (set by {}) and {}.",
             format_duration(limits.wall),
+            Setting::Timeout,
             unmoved()
         ),
         ExitReason::CpuLimit => format!(
-            "The code was killed: it used more CPU time than the limit of {} (set by {CPU_TIMEOUT}) and {}.",
+            "The code was killed: it used more CPU time than the limit of {} (set by {}) and {}.",
             format_duration(limits.cpu),
+            Setting::CpuTimeout,
             unmoved()
         ),
         ExitReason::MemoryLimit => format!("The code was killed: {}.", memory(limits)),
@@ -30,8 +35,10 @@ pub(super) fn exit_reason(reason: &ExitReason, limits: &Limits) -> String {
         }
         ExitReason::HostMemory => format!(
             "The machine was ended: the host ran out of memory, and its out-of-memory killer chose this process, which was within its own \
-             limit. Give the server more memory, or lower the limits of each run ({MEMORY}) and of their number \
-             ({MAX_CONCURRENT})."
+             limit. Give the server more memory, or lower the limits of each run ({}) and of their number \
+             ({}).",
+            Setting::Memory,
+            Setting::MaxConcurrent
         ),
         ExitReason::Signal(ExitReason::SIGKILL) => {
             "The machine was ended from outside (SIGKILL), for example by the system's out-of-memory killer or an administrator; it had \

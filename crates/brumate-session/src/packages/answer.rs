@@ -5,6 +5,7 @@ use std::sync::Arc;
 use brumate_engine_api::{InstallAnswer, InstallRequest, Layer};
 use brumate_packages::wheel::WheelFileName;
 use brumate_packages::{Requirement, RequirementSource, source_distribution_name};
+use brumate_setting::Setting;
 
 use super::{Installation, PackageError, PackageEvent, PackageRequest, Packages, RequirementSet};
 
@@ -100,8 +101,10 @@ fn requirement(text: &str) -> Result<Requirement, PackageError> {
     let is_url = ["https://", "http://", "file://"].iter().any(|scheme| text.starts_with(scheme));
     if !is_url {
         if text.starts_with(['.', '/', '~']) || text.ends_with(".whl") {
-            let reason = "only names and addresses (https) of wheels can be installed; put the wheel's directory into \
-                          `--find-links` and write the name";
+            let reason = format!(
+                "only names and addresses (https) of wheels can be installed; put the wheel's directory into {} and write the name",
+                Setting::FindLinks.quoted()
+            );
             return Err(PackageError::Requirement(format!("`{text}` is a path: {reason}")));
         }
         return text.parse().map_err(PackageError::requirement);

@@ -628,7 +628,7 @@ mod tests {
         let engine = Arc::new(engine(STATIC, build.stdout("still\u{7} here\n")));
         let (packages, _place, error) = install(&engine, "").await;
         let expected = "`acme 1.0` comes as source code and its build failed: it took longer than 120 s. Use another version, \
-                        or have the operator add a wheel (--find-links).\nThe last lines of its build:\nstill here";
+                        or have the operator add a wheel (`find_links`).\nThe last lines of its build:\nstill here";
         assert_eq!(error, expected);
         let made = engine.made();
         assert_eq!(again(&packages).await, expected);

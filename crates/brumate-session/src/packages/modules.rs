@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use brumate_engine_api::MissingModule;
 use brumate_packages::{Bundle, DistributionName, Requirement, import_names};
+use brumate_setting::Setting;
 
 use super::{Installation, PackageError, PackageRequest, Packages, RequirementSet};
 
@@ -85,7 +86,7 @@ impl Packages {
                 Err(error) => Err(error),
             };
             Arc::new(found.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the modules of wheels in `--find-links` are not known");
+                tracing::warn!(%error, "the modules of wheels in {} are not known", Setting::FindLinks.quoted());
                 HashMap::new()
             }))
         });
@@ -105,7 +106,9 @@ impl Packages {
         let module = missing.name.as_str();
         let Some(provider) = modules.provider(self.bundle(), module) else {
             return Err(PackageError::requirement(match self.settings().infer {
-                InferenceScope::None => "imports are not looked for in packages here (`--infer none`)".to_owned(),
+                InferenceScope::None => {
+                    format!("imports are not looked for in packages here ({})", Setting::Infer.with("none"))
+                }
                 _ => format!("no package is known that provides the module `{module}`"),
             }));
         };

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use brumate_engine_api::{EngineError, FileError};
+use brumate_setting::Setting;
 use thiserror::Error;
 
 use super::id::SessionId;
 use crate::allowance::OverLimit;
-use crate::explain::{self, MAX_LIVE_SESSIONS, MAX_SESSIONS, SESSIONS_DISK};
+use crate::explain;
 use crate::units::{format_duration, format_size};
 
 /// Error of a call on a session.
@@ -80,15 +81,19 @@ pub enum SessionError {
         reason: String,
     },
     /// All sessions that may be live are running code, and the queue is full.
-    #[error("SessionBusyError: {limit} sessions are running code (set by {MAX_LIVE_SESSIONS}); try again later.")]
+    #[error(
+        "SessionBusyError: {limit} sessions are running code (set by {}); try again later.",
+        Setting::MaxLiveSessions
+    )]
     TooManyLive {
         /// Most live sessions.
         limit: usize,
     },
     /// All sessions that may be live are, and none of them can be hibernated.
     #[error(
-        "SessionLimitError: {limit} sessions are live (set by {MAX_LIVE_SESSIONS}) and cannot be hibernated; clear one \
-         that is not needed. The last one says: {reason}"
+        "SessionLimitError: {limit} sessions are live (set by {}) and cannot be hibernated; clear one \
+         that is not needed. The last one says: {reason}",
+        Setting::MaxLiveSessions
     )]
     NoneCanHibernate {
         /// Number of live sessions.
@@ -98,7 +103,8 @@ pub enum SessionError {
     },
     /// Too many runs are under way, and the queue is full.
     #[error(
-        "SessionBusyError: {running} runs are under way and {waiting} are waiting (set by --max-concurrent or BRUMATE_MAX_CONCURRENT); try again later."
+        "SessionBusyError: {running} runs are under way and {waiting} are waiting (set by {}); try again later.",
+        Setting::MaxConcurrent
     )]
     TooManyRuns {
         /// Runs under way.
@@ -107,16 +113,20 @@ pub enum SessionError {
         waiting: usize,
     },
     /// There are as many sessions as allowed.
-    #[error("SessionLimitError: there are {limit} sessions (set by {MAX_SESSIONS}); clear one that is not needed.")]
+    #[error(
+        "SessionLimitError: there are {limit} sessions (set by {}); clear one that is not needed.",
+        Setting::MaxSessions
+    )]
     TooMany {
         /// Most sessions.
         limit: usize,
     },
     /// Sessions use as much disk space as allowed, or would with this change.
     #[error(
-        "SessionLimitError: sessions may take {} of the disk (set by {SESSIONS_DISK}), and there is not enough left; keep less \
+        "SessionLimitError: sessions may take {} of the disk (set by {}), and there is not enough left; keep less \
          data, or clear a session that is not needed.",
-        format_size(*limit)
+        format_size(*limit),
+        Setting::SessionsDisk
     )]
     DiskFull {
         /// Most bytes on disk.

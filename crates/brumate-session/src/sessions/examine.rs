@@ -4,6 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use brumate_setting::Setting;
 use rustix::fs::{Access, FlockOperation, access};
 
 use super::Sessions;
@@ -86,8 +87,7 @@ impl Sessions {
                 return found;
             }
             Err(error) => {
-                let text =
-                    format!("{} cannot be looked at: {error}; choose another with --data-dir", data_dir.display());
+                let text = format!("{} cannot be looked at: {error}; {}", data_dir.display(), choose_another());
                 found.problem(ProblemSubject::Directory, text);
                 return found;
             }
@@ -110,15 +110,20 @@ impl Sessions {
     }
 }
 
+fn choose_another() -> String {
+    format!("choose another with {}", Setting::DataDir.brief())
+}
+
 /// Checks whether a missing directory can be made.
 fn examine_place(data_dir: &Path, found: &mut Examination) {
     let parent = data_dir.ancestors().skip(1).find(|parent| parent.exists());
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if access(parent, Access::WRITE_OK | Access::EXEC_OK).is_err() {
         let text = format!(
-            "{} cannot be made: {} is not writable; choose another with --data-dir",
+            "{} cannot be made: {} is not writable; {}",
             data_dir.display(),
-            parent.display()
+            parent.display(),
+            choose_another()
         );
         found.problem(ProblemSubject::Directory, text);
     }
@@ -127,16 +132,16 @@ fn examine_place(data_dir: &Path, found: &mut Examination) {
 fn examine_directory(data_dir: &Path, metadata: &Metadata, found: &mut Examination) {
     let shown = data_dir.display();
     if !metadata.is_dir() {
-        return found
-            .problem(ProblemSubject::Directory, format!("{shown} is no directory; choose another with --data-dir"));
+        return found.problem(ProblemSubject::Directory, format!("{shown} is no directory; {}", choose_another()));
     }
     for directory in [data_dir.to_path_buf(), data_dir.join("sessions")] {
         let Ok(metadata) = std::fs::metadata(&directory) else { continue };
         let shown = directory.display();
         if metadata.uid() != rustix::process::geteuid().as_raw() {
             let text = format!(
-                "{shown} belongs to user {}; give it to the user that runs Brumate (chown), or choose another with --data-dir",
-                metadata.uid()
+                "{shown} belongs to user {}; give it to the user that runs Brumate (chown), or {}",
+                metadata.uid(),
+                choose_another()
             );
             found.problem(ProblemSubject::Directory, text);
         } else if metadata.mode() & 0o022 != 0 {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brumate_engine_api::FileError;
+use brumate_setting::Setting;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
@@ -32,7 +33,10 @@ pub enum InputDirError {
         reason: Errno,
     },
     /// Two directories have the same name, or both have none.
-    #[error("two input directories are called {0:?}; give each a name of its own: --input-dir NAME=DIR")]
+    #[error(
+        "two input directories are called {0:?}; give each a name of its own: {example}",
+        example = Setting::InputDir.with("NAME=DIR")
+    )]
     SameName(String),
 }
 

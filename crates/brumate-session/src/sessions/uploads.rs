@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brumate_engine_api::{FileError, Session};
+use brumate_setting::Setting;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
@@ -74,7 +75,8 @@ impl Sessions {
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
         if self.inner.settings.inputs.is_empty() {
-            let error = FileError::Other("this server has no input directory (set by --input-dir)".to_owned());
+            let error =
+                FileError::Other(format!("this server has no input directory (set by {})", Setting::InputDir.brief()));
             return Err(SessionError::Input { name: from.escape_debug().take(80).collect(), error });
         }
         refuse_reserved(&name)?;

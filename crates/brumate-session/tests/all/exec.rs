@@ -64,7 +64,7 @@ async fn every_end_is_told_apart() {
         ScriptEnd::Stopped { reason: StopReason::TimeLimit, .. }
     ));
     assert!(
-        matches!(end(Script::dying(ExitReason::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("--memory"))
+        matches!(end(Script::dying(ExitReason::MemoryLimit)).await, ScriptEnd::Killed { text } if text.contains("`memory`"))
     );
 }
 

@@ -107,7 +107,7 @@ async fn a_limit_is_named_before_the_traceback() {
     assert_eq!(report.stopped, Some(StopReason::TimeLimit));
     assert_eq!(
         report.error.unwrap(),
-        "The code was stopped: it ran longer than the time limit of 60 s (set by --timeout or BRUMATE_TIMEOUT).\n\
+        "The code was stopped: it ran longer than the time limit of 60 s (set by `timeout`).\n\
          Traceback (most recent call last):\nKeyboardInterrupt"
     );
 }
@@ -116,15 +116,15 @@ async fn a_limit_is_named_before_the_traceback() {
 async fn code_that_swallows_the_interrupt_still_failed() {
     let report = report(Script::ending_with(Ok(outcome(Ended::Returned(None), Some(StopReason::CpuLimit))))).await;
     assert_eq!(report.status, RunStatus::RunError);
-    assert!(report.error.unwrap().contains("--cpu-timeout"));
+    assert!(report.error.unwrap().contains("`cpu_timeout`"));
 }
 
 #[tokio::test]
 async fn a_dead_machine_is_a_run_error_that_says_why() {
     for (reason, stopped, part) in [
         (ExitReason::TimeLimit, Some(StopReason::TimeLimit), "did not react to KeyboardInterrupt within 2 s"),
-        (ExitReason::CpuLimit, Some(StopReason::CpuLimit), "--cpu-timeout"),
-        (ExitReason::MemoryLimit, None, "at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY)"),
+        (ExitReason::CpuLimit, Some(StopReason::CpuLimit), "`cpu_timeout`"),
+        (ExitReason::MemoryLimit, None, "at most 1 GiB of memory (set by `memory`)"),
         (ExitReason::Signal(11), None, "signal 11 (SIGSEGV)"),
         (ExitReason::Exit(7), None, "The code exited with status 7."),
         (ExitReason::Abort, None, "aborted"),
@@ -142,9 +142,9 @@ async fn a_dead_machine_is_a_run_error_that_says_why() {
 #[tokio::test]
 async fn exceptions_of_limits_get_a_note() {
     let memory = report(Script::raising("MemoryError", "")).await.error.unwrap();
-    assert!(memory.ends_with("\nNote: the code may use at most 1 GiB of memory (set by --memory or BRUMATE_MEMORY)."));
+    assert!(memory.ends_with("\nNote: the code may use at most 1 GiB of memory (set by `memory`)."));
     let disk = report(Script::raising("OSError", "[Errno 51] No space left on device")).await.error.unwrap();
-    assert!(disk.contains("--files"), "{disk}");
+    assert!(disk.contains("`files`"), "{disk}");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn output_is_cut_at_the_limit_whatever_the_machine_says() {
     assert_eq!(
         report.output_text(&limits),
         "12345678é\n[10 bytes more were cut: only the first 10 bytes of output are kept \
-         (set by --output-limit or BRUMATE_OUTPUT_LIMIT)]"
+         (set by `output_limit`)]"
     );
 }
 

@@ -310,7 +310,6 @@ fn size(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use brumate_session::explain;
     use clap::CommandFactory;
 
     use super::*;
@@ -318,18 +317,6 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_texts_about_limits_name_flags_that_exist() {
-        let command = Cli::command();
-        for setting in explain::SETTINGS {
-            let argument = command
-                .get_arguments()
-                .find(|argument| argument.get_long().map(|long| format!("--{long}")).as_deref() == Some(setting.flag));
-            let variable = argument.and_then(|argument| argument.get_env());
-            assert_eq!(variable, Some(std::ffi::OsStr::new(setting.variable)), "{setting}");
-        }
     }
 
     #[test]

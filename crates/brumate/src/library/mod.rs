@@ -7,6 +7,7 @@ mod sandbox;
 mod sandbox_builder;
 mod sandbox_core;
 mod session;
+mod setting_names;
 pub mod snapshot;
 
 pub use error::Error;

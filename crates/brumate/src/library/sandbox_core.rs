@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brumate_engine::client::{LocalEngine, SandboxConfig, StartMode, Tiers};
-use brumate_session::explain::{Reader, set_reader};
 use brumate_session::packages::{PackageSettings, Packages};
 use brumate_session::sessions::{SessionSettings, Sessions};
 use brumate_session::{Grants, Runner, RunnerSettings, WhenFull};
@@ -12,6 +11,7 @@ use tokio::sync::OnceCell;
 
 use super::error::Error;
 use super::sandbox_builder::{SandboxBuilder, SessionTimeout};
+use super::setting_names;
 use crate::bundle::bundle;
 use crate::directories;
 
@@ -29,7 +29,7 @@ pub(super) struct SandboxCore {
 impl SandboxCore {
     /// Sets everything up. Starts no process.
     pub(super) fn new(builder: SandboxBuilder) -> Result<Self, Error> {
-        set_reader(Reader::Rust);
+        brumate_setting::set_writer(setting_names::in_rust);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let grants = Grants::new(builder.checked_mounts()?);
         let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));

@@ -55,7 +55,7 @@ async fn where_every_way_ends_at_one_package_that_is_the_reason() {
     let error = refused("web").await;
     let (sentence, hints) = error.split_once('\n').expect("hints");
     assert_eq!(sentence, format!("{wheels}; required by templates 3.0, required by web 3.1."));
-    assert!(hints.contains("(--find-links)") && !hints.contains("`escapes`"), "{hints}");
+    assert!(hints.contains("(`find_links`)") && !hints.contains("`escapes`"), "{hints}");
     let error = refused("templates==2").await;
     assert!(error.starts_with(&format!("{wheels}; required by templates 2.0.\n")), "{error}");
     assert!(refused("escapes>1").await.starts_with(&format!("{wheels}.\n")));
@@ -95,7 +95,7 @@ async fn source_only_versions_are_passed_over_and_named() {
     let error = resolve(settings(&server), &["foo>=2"]).await.expect_err("no wheel").to_string();
     assert!(error.starts_with("`foo>=2` comes as source code only"), "{error}");
     assert!(error.contains("; 1.0 is the newest version that can be used.\n"), "{error}");
-    assert!(error.contains("--find-links"), "{error}");
+    assert!(error.contains("`find_links`"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -95,7 +95,7 @@ async fn a_waiting_request_is_cancelled_at_its_time_limit() {
     });
     let mut client =
         Client::connect(launcher, StdioOptions { request_timeout: Duration::from_millis(50), ..options(0) }).await;
-    let text = "The request was stopped at its time limit of 0.05 seconds (`--timeout`).";
+    let text = "The request was stopped at its time limit of 0.05 seconds (`timeout`).";
     assert_eq!(client.ask(json!(1), "tools/call").await, tool_error(1, text));
     assert_eq!(client.ask(json!(2), "ping").await["result"]["method"], "ping");
     assert_eq!(client.launcher.kills.load(Ordering::SeqCst), 0);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use brumate_setting::Setting;
 use thiserror::Error;
 
 /// Error when a data directory cannot be used.
@@ -10,9 +11,10 @@ use thiserror::Error;
 pub enum DataDirError {
     /// Other processes use the directory, and this one needs it exclusively, or the reverse.
     #[error(
-        "the data directory {} is in use by {}; stop it first, or choose another directory with --data-dir",
+        "the data directory {} is in use by {}; stop it first, or choose another directory with {}",
         path.display(),
-        name_processes(processes)
+        name_processes(processes),
+        Setting::DataDir.brief()
     )]
     InUse {
         /// The directory.

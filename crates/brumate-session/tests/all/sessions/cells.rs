@@ -54,8 +54,7 @@ async fn a_cell_that_kills_its_machine_is_rolled_back_with_its_output_kept() {
     assert_eq!(texts(&report), ["half\n"]);
     assert_eq!(
         report.run.error.unwrap(),
-        "SessionRolledBackError: The code was killed: the code may use at most 1 GiB of memory (set by --memory or \
-         BRUMATE_MEMORY). The session is as it was before this cell."
+        "SessionRolledBackError: The code was killed: the code may use at most 1 GiB of memory (set by `memory`). The session is as it was before this cell."
     );
     assert_eq!(host.x(&id).await, "1");
 }
@@ -97,8 +96,7 @@ async fn limits_are_told_and_the_session_goes_on() {
     let id = report.id.to_string();
     assert_eq!(
         report.run.error.as_deref().unwrap(),
-        "KeyboardInterrupt: The code was stopped: it ran longer than the time limit of 60 s (set by --timeout or \
-         BRUMATE_TIMEOUT). The session keeps what was done until then."
+        "KeyboardInterrupt: The code was stopped: it ran longer than the time limit of 60 s (set by `timeout`). The session keeps what was done until then."
     );
     assert_eq!((texts(&report), report.run.stopped), (vec!["partial\n"], Some(StopReason::TimeLimit)));
     assert_eq!(host.x(&id).await, "1");

@@ -76,7 +76,7 @@ async fn sessions_in_all_are_bounded() {
     let (one, _two) = (host.open("x = 1").await, host.open("x = 1").await);
     let error = host.cell(None, "x = 1").await.unwrap_err();
     assert_eq!(error, SessionError::TooMany { limit: 2 });
-    assert!(error.to_string().contains("--max-sessions"), "{error}");
+    assert!(error.to_string().contains("`max_sessions`"), "{error}");
     let cancel = brumate_session::CancellationToken::new();
     assert!(matches!(host.sessions.fork(LOCAL_PRINCIPAL, &one, &cancel).await, Err(SessionError::TooMany { .. })));
     host.sessions.clear(LOCAL_PRINCIPAL, &one).await.unwrap();

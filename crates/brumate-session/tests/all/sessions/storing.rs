@@ -24,7 +24,7 @@ async fn the_cell_that_is_too_much_for_the_disk_learns_it_and_never_was() {
         let report = host.cell(Some(&second), "big").await.unwrap();
         let error = report.run.error.as_deref().unwrap();
         assert!(error.starts_with("SessionLimitError: sessions may take 29.2 KiB of the disk"), "{error}");
-        assert!(error.contains("--sessions-disk") && error.ends_with("as it was before this cell."), "{error}");
+        assert!(error.contains("`sessions_disk`") && error.ends_with("as it was before this cell."), "{error}");
         assert_eq!((report.run.is_success(), report.rolled_back, report.files.len()), (false, true, 0));
         assert_eq!(texts(&report), ["written\n"], "what it said is told");
         assert_eq!(host.x(&second).await, "1");

@@ -33,7 +33,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use brumate_packages::Requirement;
-use brumate_session::explain::{Reader, set_reader};
 use brumate_session::sessions::Sessions;
 use brumate_session::{Allowances, CancellationToken, InputReply, Runner};
 use parking_lot::Mutex;
@@ -79,7 +78,6 @@ pub(crate) async fn run(settings: &Settings, arguments: &PipeArgs) -> anyhow::Re
     if arguments.check {
         return Ok(check(settings));
     }
-    set_reader(Reader::Python);
     let stream = stream().context("`brumate pipe` is for language packages: its standard input must be a socket")?;
     let Some(service) = McpService::start(settings, Allowances::default()).await? else {
         return Ok(exit_status::FAILURE);
