@@ -22,7 +22,7 @@ use super::id::SessionId;
 use super::lease::{FrozenElsewhere, LeaseRequestError, freeze};
 use super::ownership::refusal;
 use super::record::{SessionRecord, SessionState};
-use super::registry::Registry;
+use super::registry::SqliteRegistry;
 
 /// Longest time that a backup waits for the calls that use a session.
 pub const BACKUP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -95,9 +95,9 @@ impl Sessions {
     /// [`DataDirError`], also when a server uses the directory or it has sessions.
     pub fn restore_backup(from: &Path, data_dir: &Path) -> Result<Backup, DataDirError> {
         let source = DataDir::open_read_only(from).ok_or_else(|| DataDirError::Nothing { path: from.to_owned() })?;
-        let records = Registry::check(&source)?;
+        let records = SqliteRegistry::check(&source)?;
         let target = DataDir::lock(data_dir)?;
-        if DataDir::open_read_only(data_dir).is_some() && !Registry::read(&target)?.is_empty() {
+        if DataDir::open_read_only(data_dir).is_some() && !SqliteRegistry::read(&target)?.is_empty() {
             return Err(DataDirError::NotEmpty { path: data_dir.to_owned() });
         }
         let failed = |source: io::Error| DataDirError::Io { path: data_dir.to_owned(), source };
@@ -110,7 +110,7 @@ impl Sessions {
         }
         // Copied last: the files that it names exist by then.
         target.remove_registry().map_err(failed)?;
-        Registry::copy(&source, &target.registry())?;
+        SqliteRegistry::copy(&source, &target.registry())?;
         finish(&target, &records, Vec::new())
     }
 
@@ -125,8 +125,8 @@ impl Sessions {
 
 /// Makes `target` a backup of `source`.
 async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<Backup, DataDirError> {
-    Registry::copy(source, &target.registry())?;
-    let records = Registry::read(target)?;
+    SqliteRegistry::copy(source, &target.registry())?;
+    let records = SqliteRegistry::read(target)?;
     let mut copying = Vec::with_capacity(records.len());
     for (number, record) in records.iter().enumerate() {
         copying.push(copy_session(source, target, &record.id, wait).map_ok(move |copied| (number, copied)));
@@ -138,17 +138,17 @@ async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
     for (record, (_, copied)) in records.into_iter().zip(copies) {
         match copied {
-            Copied::Removed => Registry::forget(target, &record.id)?,
+            Copied::Removed => SqliteRegistry::forget(target, &record.id)?,
             Copied::LeftOut(reason) => {
                 let mut lost = record.clone();
                 lost.lose(&format!("it is not in the backup: {reason}"));
                 lost.image = None;
-                Registry::replace(target, &lost)?;
+                SqliteRegistry::replace(target, &lost)?;
                 left_out.push(LeftOut { id: record.id, reason });
             }
             Copied::Whole(copied) => {
                 if *copied != record {
-                    Registry::replace(target, &copied)?;
+                    SqliteRegistry::replace(target, &copied)?;
                 }
                 present.push(*copied);
             }
@@ -192,7 +192,7 @@ async fn copy_session(
         "processes of its ended server still write it".clone_into(&mut reason);
     }
     for _ in 0..ATTEMPTS {
-        let Some(present) = Registry::read_one(source, id)? else { return Ok(Copied::Removed) };
+        let Some(present) = SqliteRegistry::read_one(source, id)? else { return Ok(Copied::Removed) };
         let has_state = match present.state {
             SessionState::Fresh | SessionState::Lost => true,
             SessionState::Live | SessionState::Hibernated => present.current_image().is_some(),

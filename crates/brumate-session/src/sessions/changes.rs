@@ -88,7 +88,7 @@ impl Sessions {
             }
             // A state that is in a file is copied as a file, without a machine.
             (_, _, Some(image)) => {
-                let source = self.inner.directory.image(&image.name);
+                let source = self.fetch_file(&image.name).await?;
                 if matches!(from, MachineState::Absent)
                     && let private = self.inner.directory.existing_private_image(&parent_id)
                     && let Err(EngineError::Outdated(_)) =
@@ -175,7 +175,7 @@ impl Sessions {
             *guard = MachineState::Absent;
             let image = std::mem::replace(&mut *slot.record(), emptied).image;
             if let Some(image) = image {
-                sessions.inner.directory.remove_image(&image.name);
+                sessions.inner.files.remove(&image.name);
             }
             sessions.inner.directory.remove_crash_snapshot(&slot.record().id);
             sessions.remove_private_image(&slot);

@@ -5,6 +5,7 @@
 //! written to learn the exact size.
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use brumate_engine_api::{EngineError, Session};
@@ -155,7 +156,7 @@ impl Sessions {
     pub(super) async fn write_if_it_fits(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
         let image = self.write_image(slot, session).await?;
         if let Err(error) = self.make_disk_space(slot, DiskUsage { bytes: image.bytes, written: true }).await {
-            self.inner.directory.remove_image(&image.name);
+            self.inner.files.remove(&image.name);
             return Err(error);
         }
         Ok(image)
@@ -171,12 +172,32 @@ impl Sessions {
             let record = slot.record();
             (DataDir::image_name(&record.id, record.generation), record.generation)
         };
-        let written = session.hibernate(&self.inner.directory.image(&name)).await;
+        let written = session.hibernate(&self.inner.files.path(&name)).await;
         let bytes = written.map_err(|error| match error {
             EngineError::Io(error) => SessionError::Storage(error.to_string()),
             EngineError::Image(reason) => SessionError::NotStorable { reason },
             error => error.into(),
         })?;
+        self.store_file(&name).await?;
         Ok(ImageFile { name, bytes, generation })
+    }
+
+    /// Stores a file that was just written, or removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when it cannot be stored.
+    pub(super) async fn store_file(&self, name: &str) -> Result<(), SessionError> {
+        let stored = self.inner.files.store(name).await.inspect_err(|_| self.inner.files.remove(name));
+        stored.map_err(|error| SessionError::Storage(error.to_string()))
+    }
+
+    /// Returns the path of a stored file, for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when the store cannot be read.
+    pub(super) async fn fetch_file(&self, name: &str) -> Result<PathBuf, SessionError> {
+        self.inner.files.fetch(name).await.map_err(|error| SessionError::Storage(error.to_string()))
     }
 }

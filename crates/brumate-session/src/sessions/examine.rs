@@ -10,7 +10,7 @@ use rustix::fs::{Access, FlockOperation, access};
 use super::Sessions;
 use super::directory::{DataDir, lock_file, users};
 use super::record::{SessionRecord, SessionState};
-use super::registry::Registry;
+use super::registry::SqliteRegistry;
 
 /// Damaged sessions that are named; further ones are counted.
 const MAX_NAMED: usize = 20;
@@ -94,7 +94,7 @@ impl Sessions {
         }
         found.in_use = used_by(data_dir);
         let Some(directory) = DataDir::open_read_only(data_dir) else { return found };
-        match Registry::check(&directory) {
+        match SqliteRegistry::check(&directory) {
             Ok(records) => examine_sessions(&directory, &records, check, &mut found),
             Err(error) => {
                 let path = directory.registry();
@@ -210,7 +210,7 @@ mod tests {
 
     use super::super::id::SessionId;
     use super::super::record::ImageFile;
-    use super::super::registry::{CommitSync, RecordParts};
+    use super::super::registry::{CommitSync, RecordParts, RegistryStore as _};
     use super::*;
 
     fn unbroken(path: &Path, _image: Option<&Path>) -> Result<(), FileFault> {
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(Sessions::examine(&root, &unbroken), Examination::default());
         assert!(!root.exists());
         let directory = DataDir::lock(&root).unwrap();
-        let registry = Registry::open(&directory).unwrap();
+        let registry = SqliteRegistry::open(&directory).unwrap();
         let mut ids = Vec::new();
         let files = [
             ("good", Some("whole")),

@@ -77,7 +77,7 @@ impl Sessions {
                 session
             }
             Some(image) => {
-                let path = self.inner.directory.image(&image.name);
+                let path = self.fetch_file(&image.name).await?;
                 let known = slot.record().packages.clone();
                 let resumed = async {
                     let layers = self.layers_of(&path, &known).await?;
@@ -143,7 +143,7 @@ impl Sessions {
         let Some(image) = image else {
             return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() });
         };
-        let path = self.inner.directory.image(&image.name);
+        let path = self.fetch_file(&image.name).await?;
         match self.inner.engine.recover(&path, self.spec(slot)?).await {
             Ok(session) => Ok(session),
             Err(EngineError::Outdated(reason) | EngineError::Image(reason)) => {

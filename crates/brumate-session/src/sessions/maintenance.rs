@@ -45,9 +45,9 @@ impl Sessions {
     /// Removes files that no session needs. Servers write files of sessions that they own only.
     async fn remove_unneeded_files(&self) -> Result<(), SessionError> {
         let storage = |error: std::io::Error| SessionError::Storage(error.to_string());
-        let directory = &self.inner.directory;
+        let files = &self.inner.files;
         let mut of: HashMap<SessionId, Vec<String>> = HashMap::new();
-        for name in directory.files().map_err(storage)? {
+        for name in files.names().map_err(storage)? {
             // The engine removes incomplete files.
             if let Some(id) = DataDir::session_of(&name) {
                 of.entry(id).or_default().push(name);
@@ -58,7 +58,7 @@ impl Sessions {
                 continue;
             }
             let Some(_lease) = self.inner.leases().try_acquire(&id).map_err(storage)? else { continue };
-            let needed = self.inner.registry.get(&id).await?.map(|record| self.resolve_state(record));
+            let needed = self.inner.registry.store().get(&id).await?.map(|record| self.resolve_state(record));
             let needed = needed.and_then(|record| record.image).map(|image| image.name);
             // The files of a crash snapshot have the name of the session file with a suffix.
             let beside = |name: &str, needed: &str| name.strip_prefix(needed).is_some_and(|rest| rest.starts_with('.'));
@@ -66,7 +66,7 @@ impl Sessions {
             for name in names {
                 let is_needed = |needed: &str| name == needed || name == private || beside(&name, needed);
                 if !needed.as_deref().is_some_and(is_needed) {
-                    directory.remove_image(&name);
+                    files.remove(&name);
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Sessions {
         if !self.is_disk_full() || !self.inner.directory.release_reserve() {
             return Err(error);
         }
-        self.inner.registry.shorten_log().await;
+        self.inner.registry.store().shorten_log().await;
         write().await
     }
 
@@ -148,7 +148,7 @@ impl Sessions {
         let remove_files = || {
             self.inner.directory.remove_crash_snapshot(&id);
             if let Some(image) = &image {
-                self.inner.directory.remove_image(&image.name);
+                self.inner.files.remove(&image.name);
             }
         };
         let remove = || self.inner.registry.remove(vec![id.clone()]);

@@ -21,6 +21,7 @@ mod error;
 mod examine;
 pub(crate) mod figures;
 mod file_access;
+mod file_store;
 mod files;
 mod id;
 mod inputs;
@@ -70,9 +71,10 @@ pub use uploads::Upload;
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
+use file_store::FileStore;
 use lease::{LeaseListener, Leases, LocalLeases};
 use ownership::{LAST_USED_STEP, RequestHandler};
-use registry::Registry;
+use registry::{Registry, SqliteRegistry};
 use slot::Slot;
 
 /// Bytes of text that an answer about a cell should hold; the full text is in a file if there are more.
@@ -93,6 +95,8 @@ struct Inner {
     engine: Arc<dyn Engine>,
     settings: SessionSettings,
     directory: DataDir,
+    /// Files of hibernated sessions.
+    files: Box<dyn FileStore>,
     registry: Registry,
     leases: Box<dyn Leases>,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
@@ -121,6 +125,15 @@ impl Sessions {
     ///
     /// [`DataDirError`], most often because another process has the directory exclusively.
     pub async fn open(engine: Arc<dyn Engine>, settings: SessionSettings) -> Result<Self, DataDirError> {
+        Self::open_with(engine, settings, |directory| Box::new(directory.store())).await
+    }
+
+    /// Opens the data directory as [`Sessions::open`] does, with the store of session files that `files` makes.
+    async fn open_with(
+        engine: Arc<dyn Engine>,
+        settings: SessionSettings,
+        files: impl FnOnce(&DataDir) -> Box<dyn FileStore>,
+    ) -> Result<Self, DataDirError> {
         let deadline = tokio::time::Instant::now() + OPEN_TIMEOUT;
         let (directory, registry, leases, listener) = loop {
             match open_directory(&settings.data_dir) {
@@ -136,6 +149,7 @@ impl Sessions {
         let max_live = settings.max_live.clamp(1, Semaphore::MAX_PERMITS);
         let inner = Inner {
             engine,
+            files: files(&directory),
             directory,
             registry,
             leases: Box::new(leases),
@@ -162,7 +176,7 @@ impl Sessions {
     ///
     /// [`DataDirError::Registry`] when it cannot be read.
     pub fn read_records(data_dir: &Path) -> Result<Vec<SessionRecord>, DataDirError> {
-        DataDir::open_read_only(data_dir).map_or(Ok(Vec::new()), |directory| Registry::read(&directory))
+        DataDir::open_read_only(data_dir).map_or(Ok(Vec::new()), |directory| SqliteRegistry::read(&directory))
     }
 
     /// Returns the limits of each session.
@@ -366,7 +380,7 @@ impl Inner {
 fn open_directory(path: &Path) -> Result<(DataDir, Registry, LocalLeases, LeaseListener), DataDirError> {
     let io = |source| DataDirError::Io { path: path.to_owned(), source };
     let (directory, alone) = DataDir::share(path)?;
-    let registry = Registry::open(&directory)?;
+    let registry = Registry::new(SqliteRegistry::open(&directory)?);
     if alone {
         // No server runs: incomplete files are of servers that ended.
         directory.clean(|name| DataDir::session_of(name).is_some()).map_err(io)?;

@@ -27,11 +27,11 @@ pub(super) const LAST_USED_STEP: i64 = 30_000;
 impl Sessions {
     /// Reads the registry again if another server has written to it.
     pub(super) async fn refresh(&self) -> Result<(), SessionError> {
-        if self.inner.registry.is_current() == Some(true) {
+        if self.inner.registry.store().is_current() == Some(true) {
             return Ok(());
         }
         let sessions = self.clone();
-        self.inner.registry.read_again(move |records| sessions.apply_records(records)).await
+        self.inner.registry.store().read_again(Box::new(move |records| sessions.apply_records(records))).await
     }
 
     /// Takes over the registry's records of sessions that this server does not own.
@@ -69,8 +69,8 @@ impl Sessions {
 
     /// Determines the state of a session that no server owns, from its record and the existing files.
     pub(super) fn resolve_state(&self, mut record: SessionRecord) -> SessionRecord {
-        let directory = &self.inner.directory;
-        let has_file = record.current_image().is_some_and(|image| directory.image(&image.name).is_file());
+        let (directory, files) = (&self.inner.directory, &self.inner.files);
+        let has_file = record.current_image().is_some_and(|image| files.has(&image.name));
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
             SessionState::Live | SessionState::Hibernated if has_file => record.state = SessionState::Hibernated,
@@ -172,7 +172,7 @@ impl Sessions {
     /// Reads the registry's record of a session whose lease this server has just got.
     async fn reload(&self, slot: &Arc<Slot>, guard: &mut SlotGuard) -> Result<(), SessionError> {
         let id = slot.record().id.clone();
-        let Some(stored) = self.inner.registry.get(&id).await? else {
+        let Some(stored) = self.inner.registry.store().get(&id).await? else {
             if self.inner.registry.is_unstored(&id) {
                 return Ok(());
             }
@@ -205,7 +205,7 @@ impl Sessions {
         };
         let used: Vec<(SessionId, i64)> = later.map(used).collect();
         if !used.is_empty()
-            && let Err(error) = self.inner.registry.set_last_used(used).await
+            && let Err(error) = self.inner.registry.store().set_last_used(used).await
         {
             tracing::warn!(%error, "the registry could not be written");
         }

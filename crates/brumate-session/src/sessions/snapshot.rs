@@ -84,7 +84,7 @@ impl Sessions {
             let file = match (record.state, record.current_image()) {
                 (SessionState::Lost, _) => return Err(lost(&record.note)),
                 (SessionState::Fresh, _) => None,
-                (_, Some(image)) => Some(sessions.inner.directory.image(&image.name)),
+                (_, Some(image)) => Some(sessions.fetch_file(&image.name).await?),
                 (_, None) => return Err(lost("its file is gone")),
             };
             let has_file = file.is_some();
@@ -190,8 +190,9 @@ impl Sessions {
             let record = slot.record();
             (DataDir::image_name(&record.id, record.generation), record.generation)
         };
-        let copied = copy(from, self.inner.directory.image(&name)).await;
-        let bytes = copied.inspect_err(|_| self.inner.directory.remove_image(&name))?;
+        let copied = copy(from, self.inner.files.path(&name)).await;
+        let bytes = copied.inspect_err(|_| self.inner.files.remove(&name))?;
+        self.store_file(&name).await?;
         self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Hibernated).await
     }
 }

@@ -62,7 +62,7 @@ impl Sessions {
                 }
                 Err(error) => {
                     if let Some(image) = image {
-                        self.inner.directory.remove_image(&image.name);
+                        self.inner.files.remove(&image.name);
                     }
                     error.into()
                 }
@@ -149,7 +149,7 @@ impl Sessions {
             Ok(()) => Ok(image),
             Err(error) => {
                 if let Some(image) = image {
-                    self.inner.directory.remove_image(&image.name);
+                    self.inner.files.remove(&image.name);
                 }
                 Err(error)
             }
@@ -171,7 +171,7 @@ impl Sessions {
             record
         };
         if let Err(error) = self.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Disk).await {
-            self.inner.directory.remove_image(&name);
+            self.inner.files.remove(&name);
             return Err(error);
         }
         let outdated = {
@@ -187,7 +187,7 @@ impl Sessions {
     fn remove_replaced(&self, slot: &Slot, outdated: Option<ImageFile>) {
         let present = slot.record().image.as_ref().map(|image| image.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
-            self.inner.directory.remove_image(&outdated.name);
+            self.inner.files.remove(&outdated.name);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Data directory of sessions: private to its user, and shared by the servers of that user.
 
 mod error;
+mod files;
 mod private;
 mod reserve;
 
@@ -10,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+use super::file_store::FileStore;
 use super::id::SessionId;
 pub use error::DataDirError;
+pub(crate) use files::DirectoryFiles;
 use private::private_directory;
 pub(crate) use private::{lock_file, private_file};
 
@@ -37,7 +40,7 @@ const CRASH_SNAPSHOT_SUFFIXES: [&str; 4] = ["", ".will", ".will-1", ".will-0"];
 #[derive(Debug)]
 pub(crate) struct DataDir {
     root: PathBuf,
-    images: PathBuf,
+    files: DirectoryFiles,
     lock: Option<File>,
 }
 
@@ -86,7 +89,7 @@ impl DataDir {
 
     /// Names a directory, which `lock` keeps in use.
     pub(crate) fn at(root: &Path, lock: Option<File>) -> Self {
-        Self { root: root.to_owned(), images: root.join(SESSIONS), lock }
+        Self { root: root.to_owned(), files: DirectoryFiles::new(&root.join(SESSIONS)), lock }
     }
 
     /// Allows other servers to use the directory as well.
@@ -153,7 +156,7 @@ impl DataDir {
     ///
     /// An I/O error.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
-        File::open(&self.images)?.sync_all()?;
+        File::open(self.image(""))?.sync_all()?;
         File::open(&self.root)?.sync_all()
     }
 
@@ -175,6 +178,11 @@ impl DataDir {
     /// Returns the path of the registry.
     pub(crate) fn registry(&self) -> PathBuf {
         self.root.join("sessions.sqlite")
+    }
+
+    /// Returns the store that keeps session files in this directory.
+    pub(crate) fn store(&self) -> DirectoryFiles {
+        self.files.clone()
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -230,16 +238,12 @@ impl DataDir {
 
     /// Returns the path of a session file.
     pub(crate) fn image(&self, name: &str) -> PathBuf {
-        self.images.join(name)
+        self.files.path(name)
     }
 
     /// Removes a session file. A file that cannot be removed is removed at the next start.
     pub(crate) fn remove_image(&self, name: &str) {
-        if let Err(error) = std::fs::remove_file(self.image(name))
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, "the file of a session cannot be removed");
-        }
+        self.files.remove(name);
     }
 
     /// Removes a session's crash snapshot.
@@ -256,11 +260,7 @@ impl DataDir {
     ///
     /// An I/O error when the directory cannot be read.
     pub(crate) fn files(&self) -> std::io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.images)? {
-            names.extend(entry?.file_name().into_string());
-        }
-        Ok(names)
+        self.files.names()
     }
 
     /// Returns the session that a file belongs to; `None` for an incomplete file.
@@ -326,7 +326,7 @@ mod tests {
         let own = std::process::id();
         for error in [DataDir::lock(&root).unwrap_err(), DataDir::share(&root).unwrap_err()] {
             assert!(matches!(&error, DataDirError::InUse { processes, .. } if *processes == [own]), "{error}");
-            assert!(error.to_string().contains("--data-dir"), "{error}");
+            assert!(error.to_string().contains("`data_dir`"), "{error}");
         }
         drop(first);
         let (first, alone) = DataDir::share(&root).unwrap();

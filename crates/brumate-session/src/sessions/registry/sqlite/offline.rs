@@ -4,18 +4,18 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::super::directory::{DataDir, DataDirError, private_file};
-use super::super::id::SessionId;
-use super::super::record::SessionRecord;
-use super::Registry;
+use super::super::super::directory::{DataDir, DataDirError, private_file};
+use super::super::super::id::SessionId;
+use super::super::super::record::SessionRecord;
+use super::SqliteRegistry;
 use super::rows::{all, one, put, put_files};
 
-impl Registry {
+impl SqliteRegistry {
     /// Reads the registry of a directory, also while a server uses it.
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn read(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| {
             // A file that was just made has no tables.
@@ -23,20 +23,20 @@ impl Registry {
         })
     }
 
-    /// Reads one session as [`Registry::read`] does; `None` if it does not exist.
+    /// Reads one session as [`SqliteRegistry::read`] does; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn read_one(directory: &DataDir, id: &SessionId) -> Result<Option<SessionRecord>, DataDirError> {
         Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| one(connection, id))
     }
 
-    /// Reads the registry as [`Registry::read`] does, after an integrity check by SQLite.
+    /// Reads the registry as [`SqliteRegistry::read`] does, after an integrity check by SQLite.
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn check(directory: &DataDir) -> Result<Vec<SessionRecord>, DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -54,7 +54,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn copy(directory: &DataDir, to: &Path) -> Result<(), DataDirError> {
         let failed = |reason: String| DataDirError::Registry { path: directory.root().to_owned(), reason };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -70,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn replace(directory: &DataDir, record: &SessionRecord) -> Result<(), DataDirError> {
         Self::edit(directory, |connection| {
             put(connection, record)?;
@@ -84,7 +84,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Fails as [`Registry::open`] does.
+    /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn forget(directory: &DataDir, id: &SessionId) -> Result<(), DataDirError> {
         let sql = "DELETE FROM sessions WHERE id = ?1";
         Self::edit(directory, |connection| connection.execute(sql, [id.as_str()]).map(drop))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::super::id::SessionId;
-use super::super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
+use super::super::super::id::SessionId;
+use super::super::super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
 
 /// Version of the tables.
 pub(super) const SCHEMA: i64 = 2;

@@ -1,11 +1,11 @@
-use super::super::record::{FileRecord, ImageFile, SessionState};
+use super::super::super::record::{FileRecord, ImageFile, SessionState};
 use super::*;
 use crate::packages::LayerRecord;
 
-async fn read(registry: &Registry) -> Vec<SessionRecord> {
+async fn read(registry: &SqliteRegistry) -> Vec<SessionRecord> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    registry.store.lock().writes_at_read = None;
-    registry.read_again(move |records| sender.send(records).unwrap()).await.unwrap();
+    registry.connection.lock().writes_at_read = None;
+    registry.read_again(Box::new(move |records| sender.send(records).unwrap())).await.unwrap();
     receiver.recv().unwrap()
 }
 
@@ -25,7 +25,7 @@ fn record(state: SessionState) -> SessionRecord {
 async fn what_is_written_is_read_also_by_others() {
     let root = tempfile::tempdir().unwrap();
     let directory = DataDir::lock(root.path()).unwrap();
-    let registry = Registry::open(&directory).unwrap();
+    let registry = SqliteRegistry::open(&directory).unwrap();
     let mut asleep = record(SessionState::Hibernated);
     let lost = record(SessionState::Lost);
     registry.put(asleep.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
@@ -37,9 +37,9 @@ async fn what_is_written_is_read_also_by_others() {
     expected.sort_by(|a, b| a.id.cmp(&b.id));
     assert_eq!(read(&registry).await, expected);
     let other = DataDir::open_read_only(root.path()).unwrap();
-    assert_eq!(Registry::read(&other).unwrap(), expected);
+    assert_eq!(SqliteRegistry::read(&other).unwrap(), expected);
     registry.remove(vec![asleep.id, SessionId::random().unwrap()]).await.unwrap();
-    assert_eq!(Registry::read(&other).unwrap(), [lost]);
+    assert_eq!(SqliteRegistry::read(&other).unwrap(), [lost]);
 }
 
 #[tokio::test]
@@ -54,13 +54,13 @@ async fn a_registry_of_the_first_version_is_read_and_carried_on() {
     let values = format!("('{id}', 'local', 1, 2, 'fresh', '', NULL, 0, 0, 3, 4)");
     connection.execute_batch(&format!("INSERT INTO sessions VALUES {values};")).unwrap();
     drop(connection);
-    let records = Registry::read(&directory).unwrap();
-    let registry = Registry::open(&directory).unwrap();
+    let records = SqliteRegistry::read(&directory).unwrap();
+    let registry = SqliteRegistry::open(&directory).unwrap();
     let mut record = read(&registry).await.remove(0);
     assert_eq!((records, record.executions), (vec![record.clone()], 4));
     record.packages = self::record(SessionState::Live).packages;
     registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
-    assert_eq!(Registry::read(&directory).unwrap(), [record]);
+    assert_eq!(SqliteRegistry::read(&directory).unwrap(), [record]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn every_file_is_the_users_own() {
     use std::os::unix::fs::MetadataExt;
     let root = tempfile::tempdir().unwrap();
     let directory = DataDir::lock(root.path()).unwrap();
-    let _registry = Registry::open(&directory).unwrap();
+    let _registry = SqliteRegistry::open(&directory).unwrap();
     let files: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 4, "{files:?}");
     for file in files {
@@ -81,12 +81,12 @@ fn damage_and_later_versions_are_errors() {
     let root = tempfile::tempdir().unwrap();
     let directory = DataDir::lock(root.path()).unwrap();
     std::fs::write(directory.registry(), vec![7; 8192]).unwrap();
-    let error = Registry::open(&directory).unwrap_err().to_string();
+    let error = SqliteRegistry::open(&directory).unwrap_err().to_string();
     assert!(error.contains("not a database"), "{error}");
     std::fs::remove_file(directory.registry()).unwrap();
-    let registry = Registry::open(&directory).unwrap();
-    registry.store.lock().connection.pragma_update(None, "user_version", 99).unwrap();
+    let registry = SqliteRegistry::open(&directory).unwrap();
+    registry.connection.lock().connection.pragma_update(None, "user_version", 99).unwrap();
     drop(registry);
-    let error = Registry::open(&directory).unwrap_err().to_string();
+    let error = SqliteRegistry::open(&directory).unwrap_err().to_string();
     assert!(error.contains("version 99"), "{error}");
 }
