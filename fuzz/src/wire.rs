@@ -1,7 +1,8 @@
 //! Any bytes as a message between the server, a zygote and a machine.
 
 use brumate_engine::wire::{
-    FromInit, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, decode, decode_header, encode,
+    FromInit, FromZygote, HEADER, MAX_FDS, MAX_FRAME, MachineMessage, MachineRequest, ToZygote, decode, decode_header,
+    encode,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -14,10 +15,10 @@ pub fn run(bytes: &[u8]) -> bool {
         assert!(length <= MAX_FRAME && fds <= MAX_FDS);
     }
     [
-        round_trip::<FromMachine>(bytes),
+        round_trip::<MachineMessage>(bytes),
         round_trip::<FromZygote>(bytes),
         round_trip::<FromInit>(bytes),
-        round_trip::<ToMachine>(bytes),
+        round_trip::<MachineRequest>(bytes),
         round_trip::<ToZygote>(bytes),
     ]
     .contains(&true)

@@ -23,7 +23,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// [`EngineError::Compile`] above all.
-    async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError>;
+    async fn compile_wheels(&self, wheels: &[String]) -> Result<(), EngineError>;
 
     /// Returns a receiver of the work that runs wait for at present: above all, modules that are compiled. Default: `None`, an engine
     /// whose runs wait for nothing.
@@ -31,12 +31,12 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Compiles native modules of layers ahead, like [`Engine::prepare`].
+    /// Compiles native modules of layers ahead, like [`Engine::compile_wheels`].
     ///
     /// # Errors
     ///
-    /// As [`Engine::prepare`].
-    async fn prepare_layers(&self, _layers: &[Layer]) -> Result<(), EngineError> {
+    /// As [`Engine::compile_wheels`].
+    async fn compile_layers(&self, _layers: &[Layer]) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -54,7 +54,7 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// When one of its modules cannot be imported, above all.
-    async fn prewarm(&self, _image: &Image) -> Result<(), EngineError> {
+    async fn build_image_ahead(&self, _image: &Image) -> Result<(), EngineError> {
         Ok(())
     }
 

@@ -45,7 +45,7 @@ async fn run(count: usize) -> Result<(), EngineError> {
             let config = SandboxConfig { cache_dir: cache_dir.clone(), ready, ..SandboxConfig::default() };
             let begin = Instant::now();
             let sandbox = Sandbox::start(config).await?;
-            sandbox.warm(&image).await?;
+            sandbox.build_image(&image).await?;
             let started = begin.elapsed();
             let mut times = Vec::with_capacity(count);
             for _ in 0..count {
@@ -69,7 +69,7 @@ async fn run(count: usize) -> Result<(), EngineError> {
 async fn cells(count: usize, cache_dir: PathBuf) -> Result<(), EngineError> {
     let image = Image::notebook();
     let sandbox = Sandbox::start(SandboxConfig { cache_dir, ..SandboxConfig::default() }).await?;
-    sandbox.warm(&image).await?;
+    sandbox.build_image(&image).await?;
     let mut first = Vec::with_capacity(count);
     let mut later = Vec::with_capacity(count);
     for _ in 0..count {

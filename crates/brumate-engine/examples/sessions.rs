@@ -66,7 +66,7 @@ async fn run(live: usize) -> Result<(), EngineError> {
     let sandbox =
         Sandbox::start(SandboxConfig { cache_dir: cache_dir.clone(), ready: 0, ..SandboxConfig::default() }).await?;
     for image in [Image::plain(), Image::data(), Image::notebook()] {
-        sandbox.warm(&image).await?;
+        sandbox.build_image(&image).await?;
         weigh(&sandbox, &image).await?;
     }
     sleep(&sandbox, &cache_dir).await?;

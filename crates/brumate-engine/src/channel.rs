@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::wire::{HEADER, MAX_FDS, ToMachine, WireError, decode, decode_header, encode};
+use crate::wire::{HEADER, MAX_FDS, MachineRequest, WireError, decode, decode_header, encode};
 
 /// Buffers grow by at most this much ahead of what has arrived, in bytes.
 const STEP: usize = 1 << 20;
@@ -126,15 +126,15 @@ impl Channel {
         Ok((decode(&payload)?, fds))
     }
 
-    /// Receives what the server says to a machine, except for answers to questions that the guest waits for no longer.
+    /// Receives what the server says to a machine, except for answers to requests that the guest waits for no longer.
     ///
     /// # Errors
     /// As [`Channel::receive`].
-    pub(crate) fn receive_request(&self) -> Result<(ToMachine, Vec<OwnedFd>), WireError> {
+    pub(crate) fn receive_request(&self) -> Result<(MachineRequest, Vec<OwnedFd>), WireError> {
         loop {
             match self.receive()? {
-                (ToMachine::Input { .. } | ToMachine::Install { .. }, _) => {}
-                (ToMachine::Layers { question: Some(_), .. }, _) => {}
+                (MachineRequest::Input { .. } | MachineRequest::Install { .. }, _) => {}
+                (MachineRequest::Layers { guest_request: Some(_), .. }, _) => {}
                 other => return Ok(other),
             }
         }

@@ -35,12 +35,12 @@ mod engine;
 mod files;
 mod host;
 mod image;
+mod interpreter;
 mod jail;
 mod jail_entry;
 #[doc(hidden)]
 pub mod libc;
 mod link;
-mod machine;
 mod memory;
 mod meter;
 mod page_map;

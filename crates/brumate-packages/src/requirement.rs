@@ -79,7 +79,7 @@ impl FromStr for Requirement {
     type Err = RequirementError;
 
     fn from_str(text: &str) -> Result<Self, RequirementError> {
-        parse(text.trim()).map_err(|reason| RequirementError { requirement: shown(text), reason })
+        parse(text.trim()).map_err(|reason| RequirementError { requirement: quote_for_error(text), reason })
     }
 }
 
@@ -112,7 +112,7 @@ fn parse(text: &str) -> Result<Requirement, String> {
         None
     };
     if !scanner.is_at_end() {
-        return Err(format!("`{}` cannot be read", shown(scanner.rest())));
+        return Err(format!("`{}` cannot be read", quote_for_error(scanner.rest())));
     }
     Ok(Requirement { name, extras, source, text: text.to_owned(), marker })
 }
@@ -156,7 +156,7 @@ fn take_versions(scanner: &mut Scanner<'_>) -> Result<VersionSpecifiers, String>
         return Ok(VersionSpecifiers::empty());
     }
     if !text.starts_with(['<', '>', '=', '!', '~']) {
-        return Err(format!("`{}` after the name is not a version specifier such as `>=2`", shown(text)));
+        return Err(format!("`{}` after the name is not a version specifier such as `>=2`", quote_for_error(text)));
     }
     VersionSpecifiers::from_str(text).map_err(|error| first_line(&error.to_string()))
 }
@@ -167,7 +167,7 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// Formats `text` for an error message: short, on one line.
-fn shown(text: &str) -> String {
+fn quote_for_error(text: &str) -> String {
     let mut characters = text.trim().chars().map(|character| if character.is_control() { ' ' } else { character });
     let mut shown: String = characters.by_ref().take(MAX_SHOWN_CHARACTERS).collect();
     if characters.next().is_some() {

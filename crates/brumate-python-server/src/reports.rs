@@ -74,13 +74,13 @@ fn report(what: &str, text: &str) -> String {
         true => what.to_owned(),
         false => format!("{what}: {reason}"),
     };
-    if text.contains('\n') { format!("{first}\n{}", shortened(text, MAX_REPORT_BYTES)) } else { first }
+    if text.contains('\n') { format!("{first}\n{}", elide_middle(text, MAX_REPORT_BYTES)) } else { first }
 }
 
 impl MachineEnd {
-    /// Makes an end. A long text is shortened.
+    /// Makes an end. A long text is elide_middle.
     pub fn new(status: u8, text: &str) -> Self {
-        Self { status, text: shortened(text, MAX_END_BYTES) }
+        Self { status, text: elide_middle(text, MAX_END_BYTES) }
     }
 
     /// Returns the reason in one line: the innermost exception of a traceback, or the exit status.
@@ -93,7 +93,7 @@ impl MachineEnd {
 
 /// Returns the beginning and the end of a text that is longer than `limit` bytes, with a note of how much is missing between. The exception
 /// of a traceback stands at the end, or before a long message.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
+pub(crate) fn elide_middle(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -72,13 +72,13 @@ pub(crate) fn execute_error(error: &str) -> ToolResult {
 pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout: Option<String>) -> ToolResult {
     let id = report.id.as_str();
     let (output, value) = bounded_text(&report, limits);
-    let traceback = shortened(&report.run.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
+    let traceback = elide_middle(&report.run.traceback.join("\n"), MAX_TRACEBACK_BYTES, None);
     let traceback: Vec<&str> = if traceback.is_empty() { Vec::new() } else { traceback.split('\n').collect() };
     let content = json!({
         "success": report.run.is_success(),
         "output": output,
         "result": value,
-        "error": report.run.error.as_ref().map(|error| shortened(error, MAX_ERROR_BYTES, None)),
+        "error": report.run.error.as_ref().map(|error| elide_middle(error, MAX_ERROR_BYTES, None)),
         "traceback": traceback,
         "files": report.files.iter().map(|listed| file(id, listed)).collect::<Vec<_>>(),
         "session_info": report.created.then(|| session_info(id, timeout)),
@@ -90,7 +90,7 @@ pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout:
     result
 }
 
-/// Returns output and result, shortened to the size of a result. Notes about files and dropped output follow the output.
+/// Returns output and result, elide_middle to the size of a result. Notes about files and dropped output follow the output.
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
     let pointer = match &report.full_text {
         FullText::InAnswer => None,
@@ -102,9 +102,9 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
     if let Some(pointer) = &pointer {
         let room = ANSWER_BYTES / 2;
         if output.iter().map(String::len).sum::<usize>() > room {
-            output = vec![shortened(&output.concat(), room, Some(pointer))];
+            output = vec![elide_middle(&output.concat(), room, Some(pointer))];
         }
-        value = value.map(|value| shortened(&value, room, Some(pointer)));
+        value = value.map(|value| elide_middle(&value, room, Some(pointer)));
     }
     if report.run.output_dropped > 0 {
         output.push(explain::output_dropped(report.run.output_dropped, limits));
@@ -123,7 +123,7 @@ fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<St
 
 /// Removes the middle of a text that is longer than `room` bytes. A line in its place has the size of the removed part and
 /// `pointer`, which says where the whole text is.
-fn shortened(text: &str, room: usize, pointer: Option<&str>) -> String {
+fn elide_middle(text: &str, room: usize, pointer: Option<&str>) -> String {
     if text.len() <= room {
         return text.to_owned();
     }
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn long_texts_lose_their_middle() {
-        assert_eq!(shortened("short", 8, None), "short");
+        assert_eq!(elide_middle("short", 8, None), "short");
         let text = "é".repeat(10_000);
-        let short = shortened(&text, 1000, Some("all of it: kernel://x/y"));
+        let short = elide_middle(&text, 1000, Some("all of it: kernel://x/y"));
         assert!(short.len() < 1100);
         assert!(short.contains("\n[18.5 KiB were cut here; all of it: kernel://x/y]\n"), "{short}");
     }

@@ -46,7 +46,7 @@ fn short(text: &str) -> String {
 }
 
 /// Returns at most [`MAX_CONTENT`] bytes of a text.
-fn cut(mut text: String) -> String {
+fn truncate_bytes(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_CONTENT));
     text
 }
@@ -90,7 +90,7 @@ impl Traces {
             attributes.push(KeyValue::new("gen_ai.tool.name", tool));
             let arguments = request.arguments().filter(|_| self.0.content);
             if let Some(text) = arguments.and_then(|arguments| serde_json::to_string(arguments).ok()) {
-                attributes.push(KeyValue::new("gen_ai.tool.call.arguments", cut(text)));
+                attributes.push(KeyValue::new("gen_ai.tool.call.arguments", truncate_bytes(text)));
             }
         }
         let builder = self.0.tracer.span_builder(name).with_kind(SpanKind::Server).with_attributes(attributes);
@@ -119,7 +119,7 @@ impl Traces {
         if self.0.content
             && let Some(text) = json()
         {
-            span.set_attribute(KeyValue::new("gen_ai.tool.call.result", cut(text)));
+            span.set_attribute(KeyValue::new("gen_ai.tool.call.result", truncate_bytes(text)));
         }
     }
 }

@@ -60,7 +60,7 @@ impl MachinePreparer<'_> {
         if !wheels.is_empty() {
             // The receiver may be gone; the same below.
             let _ = self.events.send(RunEvent::Loading { wheels: wheels.clone() }).await;
-            self.engine.prepare(wheels).await.map_err(RunError::Engine)?;
+            self.engine.compile_wheels(wheels).await.map_err(RunError::Engine)?;
             let _ = self.events.send(RunEvent::Loaded { wheels: wheels.clone() }).await;
         }
         let dependencies = requests.iter().map(|request| request.requirement.to_string()).collect();

@@ -122,7 +122,7 @@ impl Runner {
         let (engine, learned) = (self.engine.clone(), self.learned.clone());
         tokio::spawn(async move {
             if let Some(image) = image_to_build {
-                let built = engine.prewarm(&image).await;
+                let built = engine.build_image_ahead(&image).await;
                 if let Err(error) = &built {
                     tracing::debug!(%image, %error, "no image could be built of what code imports");
                 }
@@ -163,7 +163,7 @@ impl Runner {
     /// # Errors
     ///
     /// The outer error is the engine's. The inner one is a text that says which requirements cannot be met.
-    pub async fn warm_up(
+    pub async fn prepare_requirements(
         &self,
         requirements: &[String],
         event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
@@ -175,7 +175,7 @@ impl Runner {
         match self.packages.install(wanted, event_sink).await {
             Err(error) => Ok(Err(error.to_string())),
             Ok(installation) => {
-                self.engine.prepare(&installation.wheels).await.map_err(RunError::Engine)?;
+                self.engine.compile_wheels(&installation.wheels).await.map_err(RunError::Engine)?;
                 Ok(Ok(self.packages.compiled(installation).await))
             }
         }

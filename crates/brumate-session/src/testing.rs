@@ -203,7 +203,7 @@ impl Engine for FakeEngine {
         Some(self.state.preparing.subscribe())
     }
 
-    async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError> {
+    async fn compile_wheels(&self, wheels: &[String]) -> Result<(), EngineError> {
         let mut prepared = self.state.prepared.lock();
         prepared.extend_from_slice(wheels);
         Ok(())

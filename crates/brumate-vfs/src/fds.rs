@@ -106,7 +106,7 @@ impl Descriptions {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Slot {
+struct FdEntry {
     description: DescriptionId,
     close_on_exec: bool,
 }
@@ -114,11 +114,11 @@ struct Slot {
 /// From descriptor numbers to descriptions.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FdTable {
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<FdEntry>>,
 }
 
 impl FdTable {
-    fn slot(&self, fd: i32) -> Result<&Slot, Errno> {
+    fn slot(&self, fd: i32) -> Result<&FdEntry, Errno> {
         let index = usize::try_from(fd).map_err(|_| Errno::EBADF)?;
         self.slots.get(index).and_then(Option::as_ref).ok_or(Errno::EBADF)
     }
@@ -141,7 +141,7 @@ impl FdTable {
         if fd >= self.slots.len() {
             self.slots.resize(fd + 1, None);
         }
-        self.slots[fd] = Some(Slot { description, close_on_exec });
+        self.slots[fd] = Some(FdEntry { description, close_on_exec });
     }
 
     /// Returns the descriptions of all open descriptors.

@@ -16,7 +16,7 @@ use super::quota::Quota;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;
 
-/// Slot of an inode in the arena. Slots are used again, inode numbers are not.
+/// Index of an inode in the arena. Indexes are used again, inode numbers are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InodeId(pub u32);
 

@@ -86,7 +86,7 @@ pub(crate) async fn warm_dependencies(
     event_sink: &(dyn Fn(PackageEvent) + Send + Sync),
 ) -> anyhow::Result<Result<(), String>> {
     let dependencies = &settings.runner.dependencies;
-    let installation = match sandbox.runner.warm_up(dependencies, event_sink).await? {
+    let installation = match sandbox.runner.prepare_requirements(dependencies, event_sink).await? {
         Ok(installation) => installation,
         Err(error) => return Ok(Err(error)),
     };
@@ -95,7 +95,7 @@ pub(crate) async fn warm_dependencies(
     }
     let image = own_image(dependencies, &installation);
     // A package whose import fails here is still installed.
-    let built = async { sandbox.engine.sandbox().await?.warm(&image).await };
+    let built = async { sandbox.engine.sandbox().await?.build_image(&image).await };
     match built.await {
         Ok(()) => sandbox.runner.set_own_image(image),
         Err(error) => tracing::warn!(%error, "no image was built of the packages of --deps"),

@@ -1,6 +1,6 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
-The host keeps references to the functions of this module ([`boot`], [`preload`], [`settle`], [`mortals`], [`places`],
+The host keeps references to the functions of this module ([`boot`], [`preload`], [`freeze_heap`], [`object_addresses`], [`seed_addresses`],
 [`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on, so that guest code cannot put others in their
 place. Strings in both directions are JSON in the shapes of the crate `brumate-engine-api`.
 """
@@ -35,10 +35,10 @@ from . import preloading, recursion, reports, reseeding, saved_figures, space, s
 from .execution import execute
 from .imports import analyze
 from .packages import packages_changed
-from .preloading import mortals
-from .reseeding import places, reseed
+from .preloading import object_addresses
+from .reseeding import seed_addresses, reseed
 
-__all__ = ["analyze", "boot", "execute", "mortals", "packages_changed", "places", "preload", "reseed", "settle"]
+__all__ = ["analyze", "boot", "execute", "object_addresses", "packages_changed", "seed_addresses", "preload", "reseed", "freeze_heap"]
 
 # Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
 # compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.
@@ -94,7 +94,7 @@ def boot(event_fd=-1, home=None):
     for code in ("1+1", "1/0", "unknown_name", "import asyncio\\nawait asyncio.sleep(0)"):
         execute(f'{{"code":"{code}"}}')
     analyze("import json")
-    settle()
+    freeze_heap()
 
 
 def preload(names_json):
@@ -102,10 +102,10 @@ def preload(names_json):
     gc.unfreeze()
     preloading.preload(names_json)
     preloading.warm_up()
-    settle()
+    freeze_heap()
 
 
-def settle():
+def freeze_heap():
     """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared."""
     gc.collect()
     ending.note_known()

@@ -193,7 +193,7 @@ def _fill_fragments():
     return kept
 
 
-def mortals(_=""):
+def object_addresses(_=""):
     """Addresses of all objects, as hexadecimal text: the host makes them immortal (PEP 683).
 
     Counting references writes to every object that is merely used, and each fork would copy the pages. Immortal objects

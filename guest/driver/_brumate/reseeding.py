@@ -79,7 +79,7 @@ def _reseed_numpy(mtrand):
     mtrand._rand.set_state(("MT19937", key, _WORDS, 0, 0.0))
 
 
-def places(_=""):
+def seed_addresses(_=""):
     """Where the state of these generators lies in memory, as JSON: the host writes there when a fork of an image has
     run no guest code yet. Objects are given by address and size, with the first words of their generator's state."""
     _, internal, _ = random.getstate()

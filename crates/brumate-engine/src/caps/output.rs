@@ -38,14 +38,14 @@ pub(crate) struct GuestOutput {
     /// An incomplete frame.
     frame: Vec<u8>,
     /// Questions asked so far.
-    questions: u64,
+    guest_requests: u64,
     /// The last one, if it has no answer yet.
-    question: Option<GuestRequest>,
+    guest_request: Option<GuestRequest>,
     /// What is left to read of the last answer: JSON, and the end of a line.
     answer: VecDeque<u8>,
 }
 
-/// What the guest waits for, by the number of its question.
+/// What the guest waits for, by the number of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestRequest {
     /// A line of input.
@@ -65,8 +65,8 @@ impl GuestOutput {
             events_remaining: 0,
             partial: [Vec::new(), Vec::new()],
             frame: Vec::new(),
-            questions: 0,
-            question: None,
+            guest_requests: 0,
+            guest_request: None,
             answer: VecDeque::new(),
         }
     }
@@ -170,14 +170,14 @@ impl GuestOutput {
         }
     }
 
-    /// The question that waits for an answer.
-    pub(crate) fn question(&self) -> Option<GuestRequest> {
-        self.question
+    /// The request of the guest that waits for an answer.
+    pub(crate) fn guest_request(&self) -> Option<GuestRequest> {
+        self.guest_request
     }
 
     /// It has one.
     pub(crate) fn answer(&mut self, line: Vec<u8>) {
-        self.question = None;
+        self.guest_request = None;
         self.answer = line.into();
     }
 
@@ -189,14 +189,14 @@ impl GuestOutput {
 
     fn ask(&mut self, mut prompt: String, password: bool) {
         prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT));
-        self.questions += 1;
-        self.question = Some(GuestRequest::Input(self.questions));
+        self.guest_requests += 1;
+        self.guest_request = Some(GuestRequest::Input(self.guest_requests));
         self.emit(Event::InputRequest { prompt, password });
     }
 
     fn ask_for_packages(&mut self, request: InstallRequest) {
-        self.questions += 1;
-        self.question = Some(GuestRequest::Install(self.questions));
+        self.guest_requests += 1;
+        self.guest_request = Some(GuestRequest::Install(self.guest_requests));
         self.emit(Event::Install(request));
     }
 

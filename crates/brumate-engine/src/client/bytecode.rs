@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Sandbox;
-use super::error::cut;
+use super::error::truncate_bytes;
 use crate::api::{
     Ended, EngineError, Execute, Image, Layer, Limits, MAX_FILE_CHUNK, Machine as _, MachineSpec, Outcome,
 };
@@ -46,7 +46,7 @@ impl Sandbox {
                 return Err(failed(format!("compiling it takes longer than {} s", TIME.as_secs())));
             }
             Ok(Outcome { ended: Ended::Raised { ename, evalue, .. }, .. }) => {
-                return Err(failed(cut(format!("compiling it: {ename}: {evalue}"))));
+                return Err(failed(truncate_bytes(format!("compiling it: {ename}: {evalue}"))));
             }
             Ok(Outcome { .. }) => return Err(failed("compiling it ended before its end".to_owned())),
             Err(error) => return Err(failed(format!("compiling it: {error}"))),
@@ -76,7 +76,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`EngineError::Layer`] when a wheel cannot be read.
-    pub async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {
+    pub async fn compile_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {
         for layer in layers {
             let (own, cache) = (layer.clone(), self.shared.cache.clone());
             let found = tokio::task::spawn_blocking(move || {

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::channel::AsyncChannel;
-use super::error::cut;
+use super::error::truncate_bytes;
 use super::spawn::Child;
 use crate::api::EngineError;
 use crate::code::process::{CompileOrder, CompileReply};
@@ -55,7 +55,7 @@ impl Process {
         match answer.await {
             Err(_) => Err(failed(format!("it takes longer than {} s", WALL.as_secs()), Some(WALL))),
             Ok(Err(error)) => Err(failed(format!("the compiler ended: {error}"), None)),
-            Ok(Ok(CompileReply { failed: Some(reason), cpu })) => Err(failed(cut(reason), Some(cpu))),
+            Ok(Ok(CompileReply { failed: Some(reason), cpu })) => Err(failed(truncate_bytes(reason), Some(cpu))),
             Ok(Ok(CompileReply { failed: None, cpu })) => Ok(cpu),
         }
     }

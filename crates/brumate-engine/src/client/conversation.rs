@@ -18,7 +18,7 @@ use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, InstallRequest, Layer};
 use crate::bundle;
-use crate::wire::{FromMachine, InstallReply, ToMachine, WireError};
+use crate::wire::{InstallReply, MachineMessage, MachineRequest, WireError};
 
 /// A conversation. It has no time limit of its own: a [`Clock`] runs beside it.
 pub(super) struct Conversation<'a> {
@@ -62,10 +62,10 @@ impl Compiling {
     }
 }
 
-/// Questions of the guest in one execution, and whether they may be answered.
+/// Requests of the guest in one execution, and whether they may be answered.
 #[derive(Default)]
-struct PendingQuestions {
-    /// Number of questions so far.
+struct GuestRequests {
+    /// Number of requests so far.
     count: u64,
     /// Whether the last one waits for its answer.
     waits: bool,
@@ -85,53 +85,57 @@ impl Conversation<'_> {
     /// When the connection breaks.
     pub(super) async fn serve_until_answer(
         self,
-        question: &ToMachine,
+        request: &MachineRequest,
         fds: &[BorrowedFd<'_>],
         mut events: Option<mpsc::Sender<Event>>,
-    ) -> Result<FromMachine, WireError> {
-        self.channel.send(question, fds).await?;
+    ) -> Result<MachineMessage, WireError> {
+        self.channel.send(request, fds).await?;
         let mut pauses = bundle::native_modules().len();
-        let mut questions = PendingQuestions::default();
-        let mut spent = matches!(question, ToMachine::Execute { .. }).then_some(Duration::ZERO);
-        if let ToMachine::Execute { request, .. } = question {
-            questions.input = request.allow_stdin;
-            questions.install = request.allow_install;
+        let mut guest_requests = GuestRequests::default();
+        let mut spent = matches!(request, MachineRequest::Execute { .. }).then_some(Duration::ZERO);
+        if let MachineRequest::Execute { request, .. } = request {
+            guest_requests.input = request.allow_stdin;
+            guest_requests.install = request.allow_install;
         }
         loop {
-            let said = tokio::select! {
-                said = self.channel.receive::<FromMachine>() => said?,
-                answer = self.interrupt_handle.answered(), if questions.waits => {
-                    questions.waits = false;
-                    self.resume_clock(&mut questions);
+            let message = tokio::select! {
+                message = self.channel.receive::<MachineMessage>() => message?,
+                answer = self.interrupt_handle.answered(), if guest_requests.waits => {
+                    guest_requests.waits = false;
+                    self.resume_clock(&mut guest_requests);
                     match answer {
-                        GuestAnswer::Input(text) => self.input(&questions, text).await?,
+                        GuestAnswer::Input(text) => self.input(&guest_requests, text).await?,
                         GuestAnswer::Install(answer) => {
                             let (plan, reply) = mounted::install(&self.mounted.get(), answer);
-                            self.install(&mut questions, plan, reply).await?;
+                            self.install(&mut guest_requests, plan, reply).await?;
                         }
                     }
                     continue;
                 }
             };
-            match said {
-                FromMachine::Event(event) => {
+            match message {
+                MachineMessage::Event(event) => {
                     let asks = match &event {
                         Event::InputRequest { .. } => {
-                            questions.count += 1;
-                            questions.waits = questions.input && events.is_some();
-                            if !questions.waits {
-                                self.input(&questions, None).await?;
+                            guest_requests.count += 1;
+                            guest_requests.waits = guest_requests.input && events.is_some();
+                            if !guest_requests.waits {
+                                self.input(&guest_requests, None).await?;
                             }
                             Some(false)
                         }
                         Event::Install(request) => {
-                            questions.count += 1;
-                            questions.waits = false;
-                            if !self.answer_without_caller(&mut questions, request).await? {
-                                questions.waits = questions.install && events.is_some();
-                                if !questions.waits {
-                                    self.install(&mut questions, RemountPlan::default(), InstallReply::Unavailable)
-                                        .await?;
+                            guest_requests.count += 1;
+                            guest_requests.waits = false;
+                            if !self.answer_without_caller(&mut guest_requests, request).await? {
+                                guest_requests.waits = guest_requests.install && events.is_some();
+                                if !guest_requests.waits {
+                                    self.install(
+                                        &mut guest_requests,
+                                        RemountPlan::default(),
+                                        InstallReply::Unavailable,
+                                    )
+                                    .await?;
                                 }
                             }
                             Some(true)
@@ -139,14 +143,14 @@ impl Conversation<'_> {
                         _ => None,
                     };
                     if let Some(install) = asks {
-                        if !questions.waits {
+                        if !guest_requests.waits {
                             self.interrupt_handle.clear_question();
-                            self.resume_clock(&mut questions);
+                            self.resume_clock(&mut guest_requests);
                             continue;
                         }
                         self.interrupt_handle.ask(install);
-                        let paused = questions.paused.take().unwrap_or_else(|| self.clock.pause());
-                        questions.paused = Some(paused);
+                        let paused = guest_requests.paused.take().unwrap_or_else(|| self.clock.pause());
+                        guest_requests.paused = Some(paused);
                     }
                     if let Event::OutputDropped { bytes } = event {
                         *self.dropped = bytes.max(*self.dropped);
@@ -156,20 +160,21 @@ impl Conversation<'_> {
                         && sender.send(event).await.is_err()
                     {
                         events = None;
-                        self.resume_clock(&mut questions);
-                        if std::mem::take(&mut questions.waits) {
-                            // The machine uses the one that answers its question, and ignores the other.
-                            self.input(&questions, None).await?;
-                            self.install(&mut questions, RemountPlan::default(), InstallReply::Unavailable).await?;
+                        self.resume_clock(&mut guest_requests);
+                        if std::mem::take(&mut guest_requests.waits) {
+                            // The machine uses the one that answers its request, and ignores the other.
+                            self.input(&guest_requests, None).await?;
+                            self.install(&mut guest_requests, RemountPlan::default(), InstallReply::Unavailable)
+                                .await?;
                         }
                     }
                 }
-                FromMachine::Mounted(result) if questions.pending.is_some() => {
-                    if let (Some(layers), Ok(())) = (questions.pending.take(), result) {
+                MachineMessage::Mounted(result) if guest_requests.pending.is_some() => {
+                    if let (Some(layers), Ok(())) = (guest_requests.pending.take(), result) {
                         self.mounted.set(layers);
                     }
                 }
-                FromMachine::Module(request) => {
+                MachineMessage::Module(request) => {
                     let compiles_bundle = compiles_bundle(&self.shared.compilers, &request);
                     let find = |id: &_| self.mounted.find(id);
                     let requester = self.compiling.requester(spent);
@@ -184,32 +189,32 @@ impl Conversation<'_> {
                     self.compiling.spent += cpu;
                     spent = spent.map(|spent| spent + cpu);
                     let fds: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-                    self.channel.send(&ToMachine::Module(reply), &fds).await?;
+                    self.channel.send(&MachineRequest::Module(reply), &fds).await?;
                 }
-                FromMachine::Mount(request) => {
+                MachineMessage::Mount(request) => {
                     let (reply, file) = self.mounts.serve(request).await;
                     let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
-                    self.channel.send(&ToMachine::Mount(reply), &fds).await?;
+                    self.channel.send(&MachineRequest::Mount(reply), &fds).await?;
                 }
                 other => return Ok(other),
             }
         }
     }
 
-    fn resume_clock(&self, questions: &mut PendingQuestions) {
-        if let Some(paused) = questions.paused.take() {
+    fn resume_clock(&self, guest_requests: &mut GuestRequests) {
+        if let Some(paused) = guest_requests.paused.take() {
             self.clock.resume(paused);
         }
     }
 
-    async fn input(&self, questions: &PendingQuestions, text: Option<String>) -> Result<(), WireError> {
-        self.channel.send(&ToMachine::Input { question: questions.count, text }, &[]).await
+    async fn input(&self, guest_requests: &GuestRequests, text: Option<String>) -> Result<(), WireError> {
+        self.channel.send(&MachineRequest::Input { guest_request: guest_requests.count, text }, &[]).await
     }
 
     /// Answers uninstalls and invalid requests without the caller. Returns `false` if the caller has to answer.
     async fn answer_without_caller(
         &self,
-        questions: &mut PendingQuestions,
+        guest_requests: &mut GuestRequests,
         request: &InstallRequest,
     ) -> Result<bool, WireError> {
         let nothing = RemountPlan::default;
@@ -220,38 +225,38 @@ impl Conversation<'_> {
         } else {
             mounted::uninstall(&self.mounted.get(), &request.uninstall)
         };
-        self.install(questions, plan, reply).await?;
+        self.install(guest_requests, plan, reply).await?;
         Ok(true)
     }
 
     /// Sends the result of an install request to the machine.
     async fn install(
         &self,
-        questions: &mut PendingQuestions,
+        guest_requests: &mut GuestRequests,
         plan: RemountPlan,
         reply: InstallReply,
     ) -> Result<(), WireError> {
         if plan.is_empty() && !matches!(reply, InstallReply::Done { .. }) {
-            return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
+            return self.channel.send(&install_message(guest_requests.count, Vec::new(), reply), &[]).await;
         }
         // The header of the crash snapshot must name every layer that the state may need, whenever this process ends.
         if let Some(path) = self.crash_snapshot.filter(|_| !plan.is_empty()) {
             let header = Header::new(self.pool, self.session, plan.before_and_after());
             if let Err(error) = crash_snapshot::write_header(path.to_owned(), header).await {
                 let reply = InstallReply::Refused(error.to_string());
-                return self.channel.send(&install_message(questions.count, Vec::new(), reply), &[]).await;
+                return self.channel.send(&install_message(guest_requests.count, Vec::new(), reply), &[]).await;
             }
-            self.mounted.mark_wide();
+            self.mounted.header_lists_superset();
         }
-        for (message, fds) in plan.messages(Some(questions.count)) {
+        for (message, fds) in plan.messages(Some(guest_requests.count)) {
             self.channel.send(&message, &fds).await?;
         }
-        let message = install_message(questions.count, plan.remove, reply);
-        questions.pending = Some(plan.after);
+        let message = install_message(guest_requests.count, plan.remove, reply);
+        guest_requests.pending = Some(plan.after);
         self.channel.send(&message, &[]).await
     }
 }
 
-fn install_message(question: u64, remove: Vec<crate::api::LayerId>, reply: InstallReply) -> ToMachine {
-    ToMachine::Install { question, remove, reply }
+fn install_message(guest_request: u64, remove: Vec<crate::api::LayerId>, reply: InstallReply) -> MachineRequest {
+    MachineRequest::Install { guest_request, remove, reply }
 }

@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::memory_file::memory_file;
 use super::session::Session;
 use crate::api::EngineError;
-use crate::wire::ToMachine;
+use crate::wire::MachineRequest;
 
 impl Machine {
     /// Enables this machine and its later checkpoints to write a crash snapshot beside `path`.
@@ -24,7 +24,7 @@ impl Machine {
         let phase = memory_file("crash-snapshot")?;
         let [first, second] = &files.slots;
         self.crash_snapshot = Some(files.path.clone());
-        self.tell(&ToMachine::CrashSnapshot, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
+        self.tell(&MachineRequest::CrashSnapshot, &[first.as_fd(), second.as_fd(), phase.as_fd()]).await
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REASON: usize = 4096;
 
 /// Cuts a text of a jailed process to [`MAX_REASON`].
-pub(super) fn cut(mut text: String) -> String {
+pub(super) fn truncate_bytes(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_REASON));
     text
 }

@@ -1,6 +1,6 @@
 //! Checks of paths that are sent to machines, and of listings and pieces of files that come from them.
 
-use super::error::cut;
+use super::error::truncate_bytes;
 use crate::api::{EngineError, FileChunk, FileError, FileInfo, MAX_NEW_FILES};
 
 /// Longest path, in bytes: what the guest's own calls accept.
@@ -14,7 +14,7 @@ pub(super) fn refused(reason: impl Into<String>) -> EngineError {
 /// Returns the error for a machine's error about a file.
 pub(super) fn failed(error: FileError) -> EngineError {
     match error {
-        FileError::Other(reason) => refused(cut(reason)),
+        FileError::Other(reason) => refused(truncate_bytes(reason)),
         error => EngineError::File(error),
     }
 }

@@ -8,7 +8,7 @@ use super::file_checks::{checked, failed, is_piece, refused};
 use super::machine::Machine;
 use super::stop::InterruptHandle;
 use crate::api::{EngineError, FileChunk, FileInfo, MAX_FILE_CHUNK};
-use crate::wire::{FileReply, FileRequest, FromMachine, ToMachine};
+use crate::wire::{FileReply, FileRequest, MachineMessage, MachineRequest};
 
 /// Longest a machine may take over one operation. Listing a large granted directory sends the server a request for each
 /// file.
@@ -37,8 +37,8 @@ impl Machine {
         let request = FileRequest::Read { path: checked(path)?, offset, length: length as u32 };
         match self.ask_for_files(request).await? {
             FileReply::Read(chunk) if is_piece(&chunk, offset, length) => Ok(chunk),
-            FileReply::Read(_) => Err(self.misbehaved("a piece of a file that cannot be").await),
-            _ => Err(self.misbehaved("an answer to another question").await),
+            FileReply::Read(_) => Err(self.protocol_violation("a piece of a file that cannot be").await),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
@@ -80,18 +80,18 @@ impl Machine {
     async fn change_files(&mut self, request: FileRequest) -> Result<(), EngineError> {
         match self.ask_for_files(request).await? {
             FileReply::Done => Ok(()),
-            _ => Err(self.misbehaved("an answer to another question").await),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
     async fn ask_for_files(&mut self, request: FileRequest) -> Result<FileReply, EngineError> {
         // A cell interrupt does not apply here.
         let no_interrupt = InterruptHandle::new();
-        let question = ToMachine::Files(request);
-        match self.converse_until(&no_interrupt, &question, &[], None, FILES_TIMEOUT).await?.0 {
-            FromMachine::Files(Ok(reply)) => Ok(reply),
-            FromMachine::Files(Err(error)) => Err(failed(error)),
-            _ => Err(self.misbehaved("an answer to another question").await),
+        let request = MachineRequest::Files(request);
+        match self.converse_until(&no_interrupt, &request, &[], None, FILES_TIMEOUT).await?.0 {
+            MachineMessage::Files(Ok(reply)) => Ok(reply),
+            MachineMessage::Files(Err(error)) => Err(failed(error)),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::error::cut;
+use super::error::truncate_bytes;
 use super::machine::Machine;
 use super::mounted::{RemountPlan, check, messages};
 use super::session::Session;
 use super::stop::InterruptHandle;
 use super::{crash_snapshot, hibernate};
 use crate::api::{EngineError, InterruptHandle as _, Layer, LayerId};
-use crate::wire::{FromMachine, ToMachine};
+use crate::wire::{MachineMessage, MachineRequest};
 
 /// Longest a machine may take to mount what it is given.
 const MOUNT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,22 +46,22 @@ impl Machine {
             return Ok(());
         }
         self.remember(plan.before_and_after()).await?;
-        self.mounted.mark_wide();
+        self.mounted.header_lists_superset();
         for (message, fds) in plan.messages(None) {
             self.tell(&message, &fds).await?;
         }
         // A cell interrupt does not apply here.
         let no_interrupt = InterruptHandle::new();
-        let question = ToMachine::Remount { remove: plan.remove.clone() };
-        match self.converse_until(&no_interrupt, &question, &[], None, MOUNT_TIMEOUT).await?.0 {
-            FromMachine::Mounted(Ok(())) => {
+        let request = MachineRequest::Remount { remove: plan.remove.clone() };
+        match self.converse_until(&no_interrupt, &request, &[], None, MOUNT_TIMEOUT).await?.0 {
+            MachineMessage::Mounted(Ok(())) => {
                 self.mounted.set(plan.after);
                 Ok(())
             }
-            FromMachine::Mounted(Err(problem)) => {
-                Err(EngineError::Layer { name: cut(problem.name), reason: cut(problem.reason) })
+            MachineMessage::Mounted(Err(problem)) => {
+                Err(EngineError::Layer { name: truncate_bytes(problem.name), reason: truncate_bytes(problem.reason) })
             }
-            _ => Err(self.misbehaved("an answer to another question").await),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
@@ -69,14 +69,14 @@ impl Machine {
     pub(super) async fn give(&mut self, layers: &[Layer]) -> Result<(), EngineError> {
         layers.iter().try_for_each(check)?;
         for (layers, fds) in messages(layers) {
-            self.tell(&ToMachine::Layers { question: None, layers }, &fds).await?;
+            self.tell(&MachineRequest::Layers { guest_request: None, layers }, &fds).await?;
         }
         self.mounted.set(layers.to_vec());
         Ok(())
     }
 
     /// Writes exactly the mounted layers to the header of the crash snapshot, if there is one.
-    pub(super) async fn remember_exactly(&mut self) {
+    pub(super) async fn sync_header(&mut self) {
         if self.mounted.take_wide() {
             let layers = self.layers().iter().map(Layer::id).collect();
             if let Err(error) = self.remember(layers).await {

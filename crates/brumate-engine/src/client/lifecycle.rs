@@ -8,14 +8,14 @@ use tokio::sync::mpsc;
 
 use super::channel::{AsyncChannel, pair};
 use super::crash_snapshot::CrashSnapshotFiles;
-use super::error::cut;
+use super::error::truncate_bytes;
 use super::machine::{AfterExecution, Machine, Streams, take};
 use super::memory_file::memory_file;
 use super::session_file::new_session;
 use super::stop::InterruptHandle;
 use super::unassigned::{UnassignedMachine, greet};
 use crate::api::{EngineError, Event, Execute, FileInfo, Outcome};
-use crate::wire::{FromMachine, ToMachine, WireError};
+use crate::wire::{MachineMessage, MachineRequest, WireError};
 use crate::worker::increment::FILE_BYTES;
 
 /// A forked machine that does nothing until it is resumed.
@@ -30,7 +30,7 @@ impl PausedMachine {
     /// # Errors
     /// When it has ended.
     pub async fn resume(mut self) -> Result<Machine, EngineError> {
-        self.machine.tell(&ToMachine::Resume, &[]).await?;
+        self.machine.tell(&MachineRequest::Resume, &[]).await?;
         Ok(self.machine)
     }
 }
@@ -83,13 +83,13 @@ impl Machine {
         let no_interrupt = InterruptHandle::new();
         // An idle machine drops its update file.
         self.followed &= !idle;
-        let question = ToMachine::Fork { checkpoint, idle };
-        let (reply, _) = self.converse_until(&no_interrupt, &question, &[theirs.as_fd()], None, limit).await?;
+        let request = MachineRequest::Fork { checkpoint, idle };
+        let (reply, _) = self.converse_until(&no_interrupt, &request, &[theirs.as_fd()], None, limit).await?;
         drop(theirs);
         match reply {
-            FromMachine::Forked(None) => self.greet(channel, checkpoint).await,
-            FromMachine::Forked(Some(reason)) => Err(EngineError::Unavailable(reason)),
-            _ => Err(self.misbehaved("an answer to another question").await),
+            MachineMessage::Forked(None) => self.greet(channel, checkpoint).await,
+            MachineMessage::Forked(Some(reason)) => Err(EngineError::Unavailable(reason)),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
@@ -117,7 +117,7 @@ impl Machine {
     pub(super) async fn keep_checkpoint(&mut self) -> Result<(), EngineError> {
         let theirs = self.spare_socket()?;
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        self.tell(&ToMachine::UpdateCheckpoint, &fds).await
+        self.tell(&MachineRequest::UpdateCheckpoint, &fds).await
     }
 
     /// Returns the socket for the next checkpoint that the machine forks by itself, if the machine has none yet.
@@ -140,19 +140,19 @@ impl Machine {
         &mut self,
         report_pending: &mut bool,
     ) -> Result<Option<PausedMachine>, EngineError> {
-        let said = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
+        let message = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
         *report_pending = false;
-        match said {
-            Ok(Ok(FromMachine::Followed)) => Ok(None),
-            Ok(Ok(FromMachine::Forked(None))) => match self.spare.take() {
+        match message {
+            Ok(Ok(MachineMessage::Followed)) => Ok(None),
+            Ok(Ok(MachineMessage::Forked(None))) => match self.spare.take() {
                 Some(channel) => Ok(Some(self.greet(channel, true).await?)),
-                None => Err(self.misbehaved("a checkpoint that nobody asked for").await),
+                None => Err(self.protocol_violation("a checkpoint that nobody asked for").await),
             },
-            Ok(Ok(FromMachine::Forked(Some(reason)))) => Err(EngineError::Unavailable(cut(reason))),
-            Ok(Ok(_)) => Err(self.misbehaved("something else than what became of its checkpoint").await),
+            Ok(Ok(MachineMessage::Forked(Some(reason)))) => Err(EngineError::Unavailable(truncate_bytes(reason))),
+            Ok(Ok(_)) => Err(self.protocol_violation("something else than what became of its checkpoint").await),
             Ok(Err(WireError::Closed | WireError::Io(_))) => Err(self.died(None).await),
-            Ok(Err(error)) => Err(self.misbehaved(&error.to_string()).await),
-            Err(_) => Err(self.misbehaved("nothing of its checkpoint").await),
+            Ok(Err(error)) => Err(self.protocol_violation(&error.to_string()).await),
+            Err(_) => Err(self.protocol_violation("nothing of its checkpoint").await),
         }
     }
 
@@ -160,13 +160,13 @@ impl Machine {
     ///
     /// # Errors
     /// When this machine has ended.
-    pub(super) async fn let_follow(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn enable_incremental_checkpoints(&mut self) -> Result<(), EngineError> {
         if std::mem::replace(&mut self.followed, true) {
             return Ok(());
         }
         // Without them each cell forks a checkpoint.
         let (Ok(file), Some(page_map)) = (increments(), self.page_map()) else { return Ok(()) };
-        self.tell(&ToMachine::Follow, &[file.as_fd(), page_map.as_fd()]).await
+        self.tell(&MachineRequest::Follow, &[file.as_fd(), page_map.as_fd()]).await
     }
 
     /// Waits for the hello of a process that this machine has forked, or is about to fork; a checkpoint has this
@@ -193,10 +193,10 @@ impl Machine {
     pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, EngineError> {
         let pages = self.page_map();
         let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
-        match self.converse(&ToMachine::Snapshot, &fds, None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::SnapshotWritten(Ok(generation)) => Ok(generation),
-            FromMachine::SnapshotWritten(Err(reason)) => Err(EngineError::Image(reason)),
-            _ => Err(self.misbehaved("an answer to another question").await),
+        match self.converse(&MachineRequest::Snapshot, &fds, None, IMAGE_TIMEOUT).await?.0 {
+            MachineMessage::SnapshotWritten(Ok(generation)) => Ok(generation),
+            MachineMessage::SnapshotWritten(Err(reason)) => Err(EngineError::Image(reason)),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
@@ -205,10 +205,10 @@ impl Machine {
     /// # Errors
     /// [`EngineError::Image`] if they cannot be read, or exceed this machine's limits; the machine is unusable then.
     pub(super) async fn recover(&mut self, from: &File) -> Result<(), EngineError> {
-        match self.converse(&ToMachine::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Recovered(None) => Ok(()),
-            FromMachine::Recovered(Some(reason)) => Err(EngineError::Image(cut(reason))),
-            _ => Err(self.misbehaved("an answer to another question").await),
+        match self.converse(&MachineRequest::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+            MachineMessage::Recovered(None) => Ok(()),
+            MachineMessage::Recovered(Some(reason)) => Err(EngineError::Image(truncate_bytes(reason))),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 
@@ -218,16 +218,16 @@ impl Machine {
     /// # Errors
     /// [`EngineError::Image`] if the image does not fit; the machine is unusable then.
     pub(super) async fn restore_snapshot(&mut self, from: &File, generation: u64) -> Result<Vec<String>, EngineError> {
-        match self.converse(&ToMachine::Restore { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
-            FromMachine::Restored { failed: None, revoked, layers } => {
+        match self.converse(&MachineRequest::Restore { generation }, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
+            MachineMessage::Restored { failed: None, revoked, layers } => {
                 // A crash snapshot may name more layers than were mounted.
                 let mut mounted = self.layers();
                 mounted.retain(|layer| layers.contains(&layer.id()));
                 self.mounted.set(mounted);
                 Ok(revoked)
             }
-            FromMachine::Restored { failed: Some(reason), .. } => Err(EngineError::Image(reason)),
-            _ => Err(self.misbehaved("an answer to another question").await),
+            MachineMessage::Restored { failed: Some(reason), .. } => Err(EngineError::Image(reason)),
+            _ => Err(self.protocol_violation("an answer to another request").await),
         }
     }
 }

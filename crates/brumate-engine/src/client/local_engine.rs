@@ -52,11 +52,11 @@ impl LocalEngine {
     /// Compiles `wheels` and builds an image ahead of runs. Work that runs wait for has priority.
     ///
     /// # Errors
-    /// The errors of [`Sandbox::start`], [`Sandbox::prepare_ahead`] and [`Sandbox::prewarm`].
-    pub async fn prepare_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
+    /// The errors of [`Sandbox::start`], [`Sandbox::compile_wheels_ahead`] and [`Sandbox::build_image_ahead`].
+    pub async fn compile_and_build_ahead(&self, wheels: &[&str], image: &Image) -> Result<(), EngineError> {
         let sandbox = self.sandbox().await?;
-        sandbox.prepare_ahead(wheels).await?;
-        sandbox.prewarm(image).await
+        sandbox.compile_wheels_ahead(wheels).await?;
+        sandbox.build_image_ahead(image).await
     }
 
     /// Starts the sandbox in the background. A failure is logged, unless `is_ending` returns true; the next call tries again.
@@ -64,7 +64,7 @@ impl LocalEngine {
         let engine = self.clone();
         tokio::spawn(async move {
             match engine.sandbox().await {
-                Ok(sandbox) => sandbox.start_if_built(&Image::data()).await,
+                Ok(sandbox) => sandbox.start_zygote(&Image::data()).await,
                 Err(error) if is_ending() => {
                     tracing::debug!(%error, "the sandbox did not start before the shutdown")
                 }
@@ -80,19 +80,19 @@ impl Engine for LocalEngine {
         Ok(Box::new(self.sandbox().await?.machine(spec).await?))
     }
 
-    async fn prepare(&self, wheels: &[String]) -> Result<(), EngineError> {
+    async fn compile_wheels(&self, wheels: &[String]) -> Result<(), EngineError> {
         let sandbox = self.sandbox().await?.clone();
         let (wheels, name) = (wheels.to_vec(), wheels.join(", "));
         // A task of its own: a cancelled caller must not abort the compilation.
         let preparing = tokio::spawn(async move {
             let names: Vec<&str> = wheels.iter().map(String::as_str).collect();
-            sandbox.prepare(&names).await
+            sandbox.compile_wheels(&names).await
         });
         preparing.await.unwrap_or_else(|error| Err(EngineError::Compile { name, reason: error.to_string() }))
     }
 
-    async fn prepare_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {
-        self.sandbox().await?.prepare_layers(layers).await
+    async fn compile_layers(&self, layers: &[Layer]) -> Result<(), EngineError> {
+        self.sandbox().await?.compile_layers(layers).await
     }
 
     fn preparing(&self) -> Option<watch::Receiver<Option<Preparing>>> {
@@ -107,8 +107,8 @@ impl Engine for LocalEngine {
         self.started().is_some_and(|sandbox| sandbox.has_image(image))
     }
 
-    async fn prewarm(&self, image: &Image) -> Result<(), EngineError> {
-        self.sandbox().await?.prewarm(image).await
+    async fn build_image_ahead(&self, image: &Image) -> Result<(), EngineError> {
+        self.sandbox().await?.build_image_ahead(image).await
     }
 
     async fn remove_image(&self, image: &Image) {

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::SandboxShared;
 use super::channel::AsyncChannel;
 use super::conversation::{Compiling, Conversation};
-use super::error::{EXIT_TIMEOUT, cut};
+use super::error::{EXIT_TIMEOUT, truncate_bytes};
 use super::file_checks;
 use super::mounted::Mounted;
 use super::mounts::Mounts;
@@ -27,7 +27,7 @@ use crate::api::{
     self, Analysis, EngineError, Event, Execute, ExitReason, FileChunk, FileError, FileInfo, Layer, LayerId, Limits,
     MachineSpec, Outcome, StopReason,
 };
-use crate::wire::{Ending, FileReply, FromMachine, ToMachine, WireError};
+use crate::wire::{Ending, FileReply, MachineMessage, MachineRequest, WireError};
 
 /// One interpreter. Dropping it kills its process.
 #[derive(Debug)]
@@ -155,15 +155,15 @@ impl Machine {
             AfterExecution::KeepCheckpoint => (false, None),
             AfterExecution::UpdateCheckpoint { next } => (true, next),
         };
-        let question = ToMachine::Execute { number, request: Box::new(request), list, checkpoint };
+        let request = MachineRequest::Execute { number, request: Box::new(request), list, checkpoint };
         let fds: Vec<_> = socket.into_iter().collect();
-        let answer = self.converse(&question, &fds, Some(events), wall).await;
+        let answer = self.converse(&request, &fds, Some(events), wall).await;
         self.interrupt_handle.execution_ended();
-        let (FromMachine::Done { mut outcome, listed }, stopped) = answer? else {
-            return Err(self.misbehaved("an answer to another question").await);
+        let (MachineMessage::Done { mut outcome, listed }, stopped) = answer? else {
+            return Err(self.protocol_violation("an answer to another request").await);
         };
         if !file_checks::are_new_files(&outcome.new_files) {
-            return Err(self.misbehaved("new files that cannot be").await);
+            return Err(self.protocol_violation("new files that cannot be").await);
         }
         outcome.stopped = outcome.stopped.or(stopped);
         outcome.cpu = outcome.cpu.saturating_add(std::mem::take(&mut self.compiling.spent));
@@ -173,7 +173,7 @@ impl Machine {
                 Err(error @ EngineError::MachineExited { .. }) => return Err(error),
                 listed => listed,
             },
-            _ => return Err(self.misbehaved("a listing of files that nobody asked for, or none").await),
+            _ => return Err(self.protocol_violation("a listing of files that nobody asked for, or none").await),
         };
         Ok((*outcome, listed))
     }
@@ -185,8 +185,8 @@ impl Machine {
     pub(super) async fn listing(&mut self, reply: Result<FileReply, FileError>) -> Result<Vec<FileInfo>, EngineError> {
         match reply {
             Ok(FileReply::List(files)) if file_checks::is_listing(&files) => Ok(files),
-            Ok(FileReply::List(_)) => Err(self.misbehaved("a listing of files that cannot be").await),
-            Ok(_) => Err(self.misbehaved("an answer to another question").await),
+            Ok(FileReply::List(_)) => Err(self.protocol_violation("a listing of files that cannot be").await),
+            Ok(_) => Err(self.protocol_violation("an answer to another request").await),
             Err(error) => Err(file_checks::failed(error)),
         }
     }
@@ -204,31 +204,31 @@ impl Machine {
     /// Sends a request and serves callbacks until the reply, within `wall` and the grace time.
     pub(super) async fn converse(
         &mut self,
-        question: &ToMachine,
+        request: &MachineRequest,
         fds: &[BorrowedFd<'_>],
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
-    ) -> Result<(FromMachine, Option<StopReason>), EngineError> {
+    ) -> Result<(MachineMessage, Option<StopReason>), EngineError> {
         let interrupt_handle = self.interrupt_handle();
-        self.converse_until(&interrupt_handle, question, fds, events, wall).await
+        self.converse_until(&interrupt_handle, request, fds, events, wall).await
     }
 
     /// As [`Machine::converse`], stopped by `interrupt_handle`.
     pub(super) async fn converse_until(
         &mut self,
         interrupt_handle: &InterruptHandle,
-        question: &ToMachine,
+        request: &MachineRequest,
         fds: &[BorrowedFd<'_>],
         events: Option<mpsc::Sender<Event>>,
         wall: Duration,
-    ) -> Result<(FromMachine, Option<StopReason>), EngineError> {
+    ) -> Result<(MachineMessage, Option<StopReason>), EngineError> {
         self.dropped = 0;
         if std::mem::replace(&mut self.conversing, true) {
             return Err(self.kill(StopReason::Cancelled).await);
         }
         let clock = Clock::start(wall);
-        let execution = match question {
-            ToMachine::Execute { number, .. } => Some(*number),
+        let execution = match request {
+            MachineRequest::Execute { number, .. } => Some(*number),
             _ => None,
         };
         let mut dropped = 0;
@@ -246,33 +246,33 @@ impl Machine {
             compiling: &mut self.compiling,
         };
         // The guard is polled first, so that the limits hold whatever the machine sends.
-        let said = tokio::select! {
+        let message = tokio::select! {
             biased;
             reason = clock.guard(&self.process, interrupt_handle, execution, self.limits.grace) => Err(reason),
-            said = conversation.serve_until_answer(question, fds, events) => Ok(said),
+            message = conversation.serve_until_answer(request, fds, events) => Ok(message),
         };
         self.dropped = dropped;
         self.conversing = false;
-        match said {
+        match message {
             Err(reason) => Err(self.kill(reason).await),
-            Ok(Ok(FromMachine::Ended { ending, output_dropped })) => {
+            Ok(Ok(MachineMessage::Ended { ending, output_dropped })) => {
                 self.process.kill();
                 self.dropped = self.dropped.max(output_dropped);
                 Err(self.dead(reason_of(ending)))
             }
             Ok(Ok(reply)) => Ok((reply, clock.stopped())),
             Ok(Err(WireError::Closed | WireError::Io(_))) => Err(self.died(clock.stopped()).await),
-            Ok(Err(error)) => Err(self.misbehaved(&error.to_string()).await),
+            Ok(Err(error)) => Err(self.protocol_violation(&error.to_string()).await),
         }
     }
 
     /// Receives the next message outside of a conversation. May be cancelled.
-    pub(super) async fn receive(&mut self) -> Result<FromMachine, WireError> {
+    pub(super) async fn receive(&mut self) -> Result<MachineMessage, WireError> {
         self.channel.receive().await
     }
 
     /// Sends a message that the machine does not answer.
-    pub(super) async fn tell(&mut self, message: &ToMachine, fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+    pub(super) async fn tell(&mut self, message: &MachineRequest, fds: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
         match self.channel.send(message, fds).await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.died(None).await),
@@ -310,7 +310,7 @@ impl Machine {
         EngineError::MachineExited { reason, output_dropped: self.dropped, peak_memory_bytes }
     }
 
-    pub(super) async fn misbehaved(&mut self, what: &str) -> EngineError {
+    pub(super) async fn protocol_violation(&mut self, what: &str) -> EngineError {
         let _ = self.kill(StopReason::Cancelled).await;
         self.dead(ExitReason::Protocol(what.to_owned()))
     }
@@ -347,11 +347,11 @@ impl Machine {
 #[async_trait]
 impl api::Machine for Machine {
     async fn analyze(&mut self, code: &str) -> Result<Analysis, EngineError> {
-        let question = ToMachine::Analyze(code.to_owned());
+        let request = MachineRequest::Analyze(code.to_owned());
         let limit = self.shared.startup_timeouts.parse;
-        match self.converse(&question, &[], None, limit).await {
-            Ok((FromMachine::Analyzed(analysis), _)) => Ok(analysis),
-            Ok(_) => Err(self.misbehaved("an answer to another question").await),
+        match self.converse(&request, &[], None, limit).await {
+            Ok((MachineMessage::Analyzed(analysis), _)) => Ok(analysis),
+            Ok(_) => Err(self.protocol_violation("an answer to another request").await),
             Err(EngineError::MachineExited { reason: ExitReason::TimeLimit, output_dropped, peak_memory_bytes }) => {
                 Err(EngineError::MachineExited {
                     reason: ExitReason::ParseLimit(limit),
@@ -408,7 +408,7 @@ pub(super) async fn take(
 ) -> Result<UnassignedMachine, EngineError> {
     let unassigned = pool.take().await?;
     let (stdin, messages) = (streams.stdin.is_some(), streams.messages.is_some());
-    let start = ToMachine::Start { limits, stdin, messages, mounts: mounts.guest_paths() };
+    let start = MachineRequest::Start { limits, stdin, messages, mounts: mounts.guest_paths() };
     let fds: Vec<_> = streams.stdin.into_iter().chain(streams.messages.into_iter().flatten()).collect();
     let ended = |error| EngineError::Unavailable(format!("a new machine ended: {error}"));
     unassigned.channel.send(&start, &fds).await.map_err(ended)?;
@@ -419,6 +419,6 @@ fn reason_of(ending: Ending) -> ExitReason {
     match ending {
         Ending::Exit(code) => ExitReason::Exit(code),
         Ending::Abort => ExitReason::Abort,
-        Ending::Trap(text) => ExitReason::Trap(cut(text)),
+        Ending::Trap(text) => ExitReason::Trap(truncate_bytes(text)),
     }
 }

@@ -91,7 +91,7 @@ const ATTEMPTS: usize = 3;
 const NO_ANSWER: &str = "a new machine did not answer";
 
 /// The zygote of one image, if it runs.
-type Slot = Arc<Mutex<Option<Arc<Pool>>>>;
+type PoolEntry = Arc<Mutex<Option<Arc<Pool>>>>;
 
 /// Names a zygote: by an image that this Brumate makes, or by the id of one that another Brumate has made.
 type PoolKey = (Image, Option<[u8; 32]>);
@@ -114,7 +114,7 @@ pub(crate) struct SandboxShared {
     walls_reported: AtomicBool,
     oom_kills: OomKills,
     /// Zygotes by image. The first caller that needs one starts it, and the others wait.
-    pools: parking_lot::Mutex<HashMap<PoolKey, Slot>>,
+    pools: parking_lot::Mutex<HashMap<PoolKey, PoolEntry>>,
 }
 
 impl std::fmt::Debug for SandboxShared {
@@ -243,28 +243,24 @@ impl Sandbox {
     ///
     /// # Errors
     /// Mainly if a module cannot be imported.
-    pub async fn warm(&self, image: &Image) -> Result<(), EngineError> {
-        self.warm_as(image, Urgency::Needed).await
+    pub async fn build_image(&self, image: &Image) -> Result<(), EngineError> {
+        self.shared.pool(image, Urgency::Needed).await.map(drop)
     }
 
-    /// As [`Sandbox::warm`], before a run needs it: work that runs wait for goes first.
+    /// As [`Sandbox::build_image`], before a run needs it: work that runs wait for goes first.
     ///
     /// # Errors
-    /// The errors of [`Sandbox::warm`].
-    pub async fn prewarm(&self, image: &Image) -> Result<(), EngineError> {
+    /// The errors of [`Sandbox::build_image`].
+    pub async fn build_image_ahead(&self, image: &Image) -> Result<(), EngineError> {
         self.shared.compilers.until_free().await;
-        self.warm_as(image, Urgency::Ahead).await
-    }
-
-    async fn warm_as(&self, image: &Image, urgency: Urgency) -> Result<(), EngineError> {
-        self.shared.pool(image, urgency).await.map(drop)
+        self.shared.pool(image, Urgency::Ahead).await.map(drop)
     }
 
     /// Removes an image, and ends its zygote. Machines that are in use continue.
     pub async fn remove_image(&self, image: &Image) {
-        let slot = self.shared.pools.lock().remove(&(image.clone(), None));
-        if let Some(slot) = slot
-            && let Some(pool) = slot.lock().await.take()
+        let entry = self.shared.pools.lock().remove(&(image.clone(), None));
+        if let Some(entry) = entry
+            && let Some(pool) = entry.lock().await.take()
         {
             pool.retire();
         }
@@ -273,7 +269,7 @@ impl Sandbox {
 
     /// Starts the zygote of an image that is built. A failure is not reported here; the next caller that needs the
     /// zygote gets it.
-    pub async fn start_if_built(&self, image: &Image) {
+    pub async fn start_zygote(&self, image: &Image) {
         if self.has_image(image)
             && let Err(error) = self.shared.pool(image, Urgency::Ahead).await
         {
@@ -293,7 +289,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare_everything(&self) -> Result<(), EngineError> {
+    pub async fn compile_bundle(&self) -> Result<(), EngineError> {
         prepare::everything(&self.shared).await
     }
 
@@ -303,7 +299,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare(&self, wheels: &[&str]) -> Result<(), EngineError> {
+    pub async fn compile_wheels(&self, wheels: &[&str]) -> Result<(), EngineError> {
         prepare::wheels(&self.shared, wheels, Urgency::Needed).await?;
         let image = Image::data();
         let wanted = wheels.iter().any(|wheel| Image::DATA.contains(wheel)) && !self.has_image(&image);
@@ -311,7 +307,7 @@ impl Sandbox {
             // The next run that uses these packages finds them imported.
             let sandbox = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = sandbox.prewarm(&image).await {
+                if let Err(error) = sandbox.build_image_ahead(&image).await {
                     tracing::warn!(%image, %error, "an image cannot be built");
                 }
             });
@@ -324,7 +320,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When one does not compile.
-    pub async fn prepare_ahead(&self, wheels: &[&str]) -> Result<(), EngineError> {
+    pub async fn compile_wheels_ahead(&self, wheels: &[&str]) -> Result<(), EngineError> {
         prepare::wheels(&self.shared, wheels, Urgency::Ahead).await
     }
 }

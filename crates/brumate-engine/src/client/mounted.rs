@@ -12,7 +12,7 @@ use crate::api::{
     MAX_REFUSAL, MAX_REQUIREMENT,
 };
 use crate::bundle::distribution;
-use crate::wire::{InstallReply, LAYERS_AT_ONCE, LayerInfo, MAX_LIST, ToMachine};
+use crate::wire::{InstallReply, LAYERS_AT_ONCE, LayerInfo, MAX_LIST, MachineRequest};
 
 /// The wheels of one machine. Shared by the machine and its interrupters.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl Mounted {
     }
 
     /// Marks that the crash snapshot names other layers as well.
-    pub(super) fn mark_wide(&self) {
+    pub(super) fn header_lists_superset(&self) {
         self.0.wide.store(true, Ordering::Relaxed);
     }
 
@@ -111,8 +111,11 @@ impl RemountPlan {
     }
 
     /// Returns the messages that send the machine its new layers, with their descriptors.
-    pub(super) fn messages(&self, question: Option<u64>) -> impl Iterator<Item = (ToMachine, Vec<BorrowedFd<'_>>)> {
-        messages(&self.add).map(move |(layers, fds)| (ToMachine::Layers { question, layers }, fds))
+    pub(super) fn messages(
+        &self,
+        guest_request: Option<u64>,
+    ) -> impl Iterator<Item = (MachineRequest, Vec<BorrowedFd<'_>>)> {
+        messages(&self.add).map(move |(layers, fds)| (MachineRequest::Layers { guest_request, layers }, fds))
     }
 
     /// Returns every wheel that the machine may have during the change.

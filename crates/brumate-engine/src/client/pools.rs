@@ -10,34 +10,34 @@ use super::images::Verified;
 use super::pool::Pool;
 use super::prepare;
 use super::zygote::{Ingredients, Zygote};
-use super::{PoolKey, SandboxShared, Slot};
+use super::{PoolKey, SandboxShared, PoolEntry};
 use crate::api::{EngineError, Image};
 
 impl SandboxShared {
     /// Takes no more machines from `pool`. Machines that are in use continue.
     pub(super) async fn retire(&self, image: &PoolKey, pool: &Arc<Pool>) {
-        let slot = self.pools.lock().get(image).cloned();
-        if let Some(slot) = slot {
-            slot.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
+        let entry = self.pools.lock().get(image).cloned();
+        if let Some(entry) = entry {
+            entry.lock().await.take_if(|current| Arc::ptr_eq(current, pool));
         }
     }
 
     /// Replaces the zygotes. Machines that are in use continue, and runs are served by the old zygotes until the new
     /// ones have started.
     pub(super) async fn replace_zygotes(&self) {
-        let slots: Vec<(PoolKey, Slot)> = {
+        let entries: Vec<(PoolKey, PoolEntry)> = {
             let pools = self.pools.lock();
             // The plain image is included: it has the modules that the driver loads.
-            pools.iter().map(|(key, slot)| (key.clone(), slot.clone())).collect()
+            pools.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect()
         };
-        for (image, slot) in slots {
-            if slot.lock().await.is_none() {
+        for (image, entry) in entries {
+            if entry.lock().await.is_none() {
                 continue;
             }
             match self.start_pool(&image, Urgency::Ahead).await {
                 Ok(pool) => {
-                    let old = slot.lock().await.replace(pool.clone());
-                    self.watch(&slot, &pool);
+                    let old = entry.lock().await.replace(pool.clone());
+                    self.watch(&entry, &pool);
                     if let Some(old) = old {
                         old.retire();
                     }
@@ -54,18 +54,18 @@ impl SandboxShared {
 
     /// As [`SandboxShared::pool`], also for images that other versions have made.
     pub(super) async fn pool_of(&self, wanted: &PoolKey, urgency: Urgency) -> Result<Arc<Pool>, EngineError> {
-        let slot = {
+        let entry = {
             let mut pools = self.pools.lock();
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 // Entries without a zygote, which nobody uses at present.
-                pools.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|pool| pool.is_some()));
+                pools.retain(|_, entry| Arc::strong_count(entry) > 1 || entry.try_lock().is_ok_and(|pool| pool.is_some()));
                 if pools.len() >= MAX_IMAGES {
                     return Err(EngineError::Unavailable(format!("{MAX_IMAGES} images are in use")));
                 }
             }
             pools.entry(wanted.clone()).or_default().clone()
         };
-        let mut current = slot.lock().await;
+        let mut current = entry.lock().await;
         if let Some(pool) = current.as_ref()
             && pool.zygote().is_alive()
         {
@@ -75,7 +75,7 @@ impl SandboxShared {
         *current = None;
         let pool = self.start_pool(wanted, urgency).await?;
         *current = Some(pool.clone());
-        self.watch(&slot, &pool);
+        self.watch(&entry, &pool);
         Ok(pool)
     }
 
@@ -143,9 +143,9 @@ impl SandboxShared {
     }
 
     /// Starts the task that retires an unused pool.
-    fn watch(&self, slot: &Slot, pool: &Arc<Pool>) {
+    fn watch(&self, entry: &PoolEntry, pool: &Arc<Pool>) {
         if let Some(idle) = self.idle {
-            tokio::spawn(retire_idle(Arc::downgrade(pool), slot.clone(), idle));
+            tokio::spawn(retire_idle(Arc::downgrade(pool), entry.clone(), idle));
         }
     }
 }
@@ -164,11 +164,11 @@ pub(super) async fn replace_brief(shared: Weak<SandboxShared>) {
 
 /// Retires a pool if no machine of it was taken for `idle`. Machines that are in use continue, and so does their
 /// zygote.
-async fn retire_idle(pool: Weak<Pool>, slot: Slot, idle: Duration) {
+async fn retire_idle(pool: Weak<Pool>, entry: PoolEntry, idle: Duration) {
     while let Some(used) = pool.upgrade() {
         let left = idle.saturating_sub(used.unused_for());
         if left.is_zero() {
-            slot.lock().await.take_if(|current| Arc::ptr_eq(current, &used));
+            entry.lock().await.take_if(|current| Arc::ptr_eq(current, &used));
             used.retire();
             tracing::debug!(image = %used.image(), "nobody uses an image: its zygote ends");
             return;

@@ -66,7 +66,7 @@ impl SessionState {
             Ok(Some(checkpoint)) => {
                 self.checkpoint = Some(checkpoint);
                 // Machine and checkpoint have the same layers now.
-                self.machine.remember_exactly().await;
+                self.machine.sync_header().await;
             }
             Err(error) => tracing::debug!(%error, "no checkpoint yet"),
         }
@@ -78,7 +78,7 @@ impl SessionState {
         drop(self.outdated.take());
         if self.checkpoint.is_none() && !self.fresh {
             self.checkpoint = Some(self.machine.checkpoint(false).await?);
-            self.machine.remember_exactly().await;
+            self.machine.sync_header().await;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl SessionState {
             }
             quiet.checkpoint = true;
         }
-        self.machine.let_follow().await?;
+        self.machine.enable_incremental_checkpoints().await?;
         Ok(Some(if quiet.checkpoint { SHARE_MEMORY_AFTER } else { RETRY_INTERVAL }))
     }
 
@@ -284,7 +284,7 @@ impl Session {
         };
         let Ok(machine) = machine else { return false };
         // The crash snapshot may name the layers that the cell had installed.
-        machine.mounted.mark_wide();
+        machine.mounted.header_lists_superset();
         *self.interrupt_handle.lock() = machine.interrupt_handle();
         state.machine = machine;
         // Fork once to verify that the resumed machine responds.

@@ -110,17 +110,17 @@ struct HandleState {
     request: Request,
     /// Number of requests to interrupt the busy task of a server.
     task_interrupts: u64,
-    question: PendingRequest,
+    pending: PendingRequest,
 }
 
 impl HandleState {
     /// Returns the state before anything is asked of an execution.
     fn of_execution(execution: u64) -> HandleState {
-        HandleState { execution, request: Request::None, task_interrupts: 0, question: PendingRequest::Nothing }
+        HandleState { execution, request: Request::None, task_interrupts: 0, pending: PendingRequest::Nothing }
     }
 }
 
-/// Stops one execution of a machine from elsewhere, and answers its questions. It belongs to the execution that runs
+/// Stops one execution of a machine from elsewhere, and answers its requests. It belongs to the execution that runs
 /// when the handle is created, or else to the next one. It has no effect on later executions.
 #[derive(Debug, Clone)]
 pub struct InterruptHandle {
@@ -141,11 +141,11 @@ impl InterruptHandle {
     }
 
     /// Stores an answer if the guest waits for one of this kind.
-    fn reply(&self, question: &PendingRequest, answer: GuestAnswer) -> bool {
+    fn reply(&self, pending: &PendingRequest, answer: GuestAnswer) -> bool {
         self.change(|state| {
-            let change = state.question == *question;
+            let change = state.pending == *pending;
             if change {
-                state.question = PendingRequest::Answered(answer);
+                state.pending = PendingRequest::Answered(answer);
             }
             change
         })
@@ -175,13 +175,13 @@ impl InterruptHandle {
 
     /// Marks that the guest waits for an answer: for packages, or else for a line.
     pub(super) fn ask(&self, install: bool) {
-        let question = if install { PendingRequest::Install } else { PendingRequest::Input };
-        self.state.send_modify(|state| state.question = question);
+        let pending = if install { PendingRequest::Install } else { PendingRequest::Input };
+        self.state.send_modify(|state| state.pending = pending);
     }
 
-    /// Clears the current question; it gets no answer.
+    /// Clears the current request; it gets no answer.
     pub(super) fn clear_question(&self) {
-        self.state.send_modify(|state| state.question = PendingRequest::Nothing);
+        self.state.send_modify(|state| state.pending = PendingRequest::Nothing);
     }
 
     /// Waits for the answer, and removes it from the state.
@@ -189,12 +189,12 @@ impl InterruptHandle {
         let mut state = self.state.subscribe();
         loop {
             // `self` holds the sender, so the channel stays open.
-            let _ = state.wait_for(|state| matches!(state.question, PendingRequest::Answered(_))).await;
+            let _ = state.wait_for(|state| matches!(state.pending, PendingRequest::Answered(_))).await;
             let mut answer = None;
             self.state.send_if_modified(|state| {
-                if let PendingRequest::Answered(_) = state.question
+                if let PendingRequest::Answered(_) = state.pending
                     && let PendingRequest::Answered(given) =
-                        std::mem::replace(&mut state.question, PendingRequest::Nothing)
+                        std::mem::replace(&mut state.pending, PendingRequest::Nothing)
                 {
                     answer = Some(given);
                 }

@@ -7,7 +7,7 @@ use super::channel::{AsyncChannel, pair};
 use super::stop::Process;
 use super::zygote::{Exit, Zygote};
 use crate::api::EngineError;
-use crate::wire::FromMachine;
+use crate::wire::MachineMessage;
 
 /// A machine that has sent its hello and has not received `Start`.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ impl UnassignedMachine {
 /// If it ends or sends another message.
 pub(crate) async fn greet(channel: &mut AsyncChannel) -> Result<(Process, i32), EngineError> {
     let unavailable = |reason: String| EngineError::Unavailable(format!("a new machine {reason}"));
-    let (pid, inner): (Option<Pid>, i32) = match channel.receive::<FromMachine>().await {
-        Ok(FromMachine::Hello { pid }) => (channel.peer(), pid),
+    let (pid, inner): (Option<Pid>, i32) = match channel.receive::<MachineMessage>().await {
+        Ok(MachineMessage::Hello { pid }) => (channel.peer(), pid),
         Ok(_) => (None, 0),
         Err(error) => return Err(unavailable(format!("ended: {error}"))),
     };

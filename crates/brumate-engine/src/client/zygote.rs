@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::bytecode::module_of;
 use super::channel::{AsyncChannel, pair};
 use super::compiler::{AHEAD_NICE, CompileRequester, Compilers, GuestModule, Urgency};
-use super::error::cut;
+use super::error::truncate_bytes;
 use super::mounted;
 use super::spawn::{Child, spawn};
 use super::startup_timeouts::StartupTimeouts;
@@ -126,7 +126,7 @@ async fn started(
     loop {
         match channel.receive::<FromZygote>().await.map_err(ended)? {
             done @ (FromZygote::Ready { .. } | FromZygote::Built) => return Ok(done),
-            FromZygote::Failed(reason) => return Err(unavailable(cut(reason))),
+            FromZygote::Failed(reason) => return Err(unavailable(truncate_bytes(reason))),
             FromZygote::Module(request) => {
                 let compiles_bundle = compiles_bundle(ingredients.compilers, &request);
                 let find = |id: &LayerId| ingredients.layers.iter().find(|layer| layer.id() == *id).cloned();
@@ -287,10 +287,10 @@ impl Jail {
                     }
                 },
                 () = waiting.given_up(), if retired => break,
-                said = receive_from(&mut self.zygote) => match said {
+                message = receive_from(&mut self.zygote) => match message {
                     Ok(FromZygote::ForkFailed(reason)) if asked > 0 => {
                         asked -= 1;
-                        tracing::error!(reason = cut(reason), "a machine could not be forked");
+                        tracing::error!(reason = truncate_bytes(reason), "a machine could not be forked");
                     }
                     Err(WireError::Closed | WireError::Io(_)) => self.lose_zygote(),
                     // It is compromised, and its machines may be as well.

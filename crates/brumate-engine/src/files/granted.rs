@@ -1,6 +1,6 @@
 //! Granted host directories, reached through the server.
 //!
-//! The machine has no file system. Each operation is a question to the server, which holds the directory open and
+//! The machine has no file system. Each operation is a request to the server, which holds the directory open and
 //! resolves names beneath it without following links; opening a regular file gives a descriptor, and reading and writing
 //! go straight to it.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::channel::Channel;
-use crate::wire::{self, FromMachine, MountOperation, MountReply, MountRequest, ToMachine};
+use crate::wire::{self, MachineMessage, MachineRequest, MountOperation, MountReply, MountRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::bytes::Bytes;
 use brumate_vfs::{FileType, HostDir, HostEntry, HostFile, HostStat, OpenFlags, SetTime, Timestamp, Vfs};
@@ -139,11 +139,13 @@ impl Granted {
     }
 
     fn ask(&self, operation: MountOperation) -> Result<(MountReply, Option<OwnedFd>), Errno> {
-        let request = FromMachine::Mount(MountRequest { mount: self.index, operation });
+        let request = MachineMessage::Mount(MountRequest { mount: self.index, operation });
         self.channel.send(&request).map_err(|_| Errno::EIO)?;
         match self.channel.receive_request() {
-            Ok((ToMachine::Mount(MountReply::Error(name)), _)) => Err(Errno::from_name(&name).unwrap_or(Errno::EIO)),
-            Ok((ToMachine::Mount(reply), fds)) => Ok((reply, fds.into_iter().next())),
+            Ok((MachineRequest::Mount(MountReply::Error(name)), _)) => {
+                Err(Errno::from_name(&name).unwrap_or(Errno::EIO))
+            }
+            Ok((MachineRequest::Mount(reply), fds)) => Ok((reply, fds.into_iter().next())),
             _ => Err(Errno::EIO),
         }
     }

@@ -11,7 +11,7 @@ use super::streams::wait_readable;
 use crate::api::{LayerId, MAX_LAYERS};
 use crate::caps::output::{GuestOutput, GuestRequest};
 use crate::channel::Channel;
-use crate::wire::{FromMachine, InstallReply, LayerProblem, ToMachine};
+use crate::wire::{InstallReply, LayerProblem, MachineMessage, MachineRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::Vfs;
 
@@ -45,8 +45,8 @@ impl Installs {
     /// # Errors
     /// `EINTR` if the guest is interrupted, `EIO` if the server has disconnected.
     pub(crate) fn finish(&self, vfs: &mut Vfs) -> Result<bool, Errno> {
-        let Some(GuestRequest::Install(question)) = self.output().question() else { return Ok(false) };
-        let (given, remove, reply) = self.wait(question)?;
+        let Some(GuestRequest::Install(guest_request)) = self.output().guest_request() else { return Ok(false) };
+        let (given, remove, reply) = self.wait(guest_request)?;
         let changes = !given.is_empty() || !remove.is_empty();
         let mut answer = None;
         if let InstallReply::Done { installed, satisfied } = &reply {
@@ -57,7 +57,7 @@ impl Installs {
                 None => line(&InstallReplyLine { error: None, installed, satisfied }),
                 Some(text) => line(&InstallReplyLine { error: Some(text), installed: &[], satisfied: &[] }),
             });
-            self.channel.send(&FromMachine::Mounted(done)).map_err(|_| Errno::EIO)?;
+            self.channel.send(&MachineMessage::Mounted(done)).map_err(|_| Errno::EIO)?;
         }
         let answer = match (answer, &reply) {
             (Some(answer), _) => answer,
@@ -70,13 +70,13 @@ impl Installs {
         Ok(changes)
     }
 
-    /// Waits for the answer to `question`; answers to older questions are skipped.
-    fn wait(&self, question: u64) -> Result<(Vec<GivenLayer>, Vec<LayerId>, InstallReply), Errno> {
+    /// Waits for the answer to `guest_request`; answers to older requests are skipped.
+    fn wait(&self, guest_request: u64) -> Result<(Vec<GivenLayer>, Vec<LayerId>, InstallReply), Errno> {
         let mut given = Vec::new();
         loop {
             wait_readable(self.channel.socket().as_raw_fd())?;
             match self.channel.receive() {
-                Ok((ToMachine::Layers { question: Some(asked), layers }, fds)) if asked == question => {
+                Ok((MachineRequest::Layers { guest_request: Some(asked), layers }, fds)) if asked == guest_request => {
                     let mut fds = fds.into_iter();
                     if given.len() + layers.len() > MAX_LAYERS {
                         return Err(Errno::EIO);
@@ -85,11 +85,11 @@ impl Installs {
                         given.push(GivenLayer::receive(info, &mut fds).ok_or(Errno::EIO)?);
                     }
                 }
-                Ok((ToMachine::Install { question: asked, remove, reply }, _)) if asked == question => {
+                Ok((MachineRequest::Install { guest_request: asked, remove, reply }, _)) if asked == guest_request => {
                     return Ok((given, remove, reply));
                 }
-                Ok((ToMachine::Layers { question: Some(_), .. } | ToMachine::Install { .. }, _)) => {}
-                Ok((ToMachine::Input { .. }, _)) => {}
+                Ok((MachineRequest::Layers { guest_request: Some(_), .. } | MachineRequest::Install { .. }, _)) => {}
+                Ok((MachineRequest::Input { .. }, _)) => {}
                 _ => return Err(Errno::EIO),
             }
         }

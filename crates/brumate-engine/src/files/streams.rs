@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::api::{Event, StreamName};
 use crate::caps::output::{EventSink, GuestOutput, GuestRequest};
 use crate::channel::Channel;
-use crate::wire::{FromMachine, ToMachine};
+use crate::wire::{MachineMessage, MachineRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::device::{Null, Sink};
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
@@ -57,10 +57,10 @@ fn sinks(output: &Arc<Mutex<GuestOutput>>) -> [(i32, &'static [u8], Box<dyn Devi
     [(1, b"stdout", stream(StreamName::Stdout)), (2, b"stderr", stream(StreamName::Stderr))]
 }
 
-/// The driver's event channel: it writes events, and reads the answers to its questions.
+/// The driver's event channel: it writes events, and reads the answers to its requests.
 struct Events {
     output: Arc<Mutex<GuestOutput>>,
-    /// `None` before `Start`: questions get no answer.
+    /// `None` before `Start`: requests get no answer.
     channel: Option<Arc<Channel>>,
 }
 
@@ -76,15 +76,16 @@ impl Events {
 
 impl Device for Events {
     /// Waits in the host for an answer; an interrupt ends the wait with `EINTR`, and Python checks its signals. `EBADF`
-    /// if there is no question. A question for packages has been answered before ([`Installs`](super::Installs)).
+    /// if there is no request. A request for packages has been answered before ([`Installs`](super::Installs)).
     fn read(&mut self, buf: &mut [u8]) -> Result<usize, Errno> {
         if let Some(count) = self.output().read_answer(buf) {
             return Ok(count);
         }
-        let (Some(channel), Some(GuestRequest::Input(question))) = (&self.channel, self.output().question()) else {
+        let (Some(channel), Some(GuestRequest::Input(guest_request))) = (&self.channel, self.output().guest_request())
+        else {
             return Err(Errno::EBADF);
         };
-        let text = answer(channel, question)?;
+        let text = answer(channel, guest_request)?;
         let mut line = serde_json::to_vec(&text).map_err(|_| Errno::EIO)?;
         line.push(b'\n');
         let mut output = self.output();
@@ -102,14 +103,16 @@ impl Device for Events {
     }
 }
 
-/// Waits until the server answers `question`. Answers to older questions are skipped.
-fn answer(channel: &Channel, question: u64) -> Result<Option<String>, Errno> {
+/// Waits until the server answers `guest_request`. Answers to older requests are skipped.
+fn answer(channel: &Channel, guest_request: u64) -> Result<Option<String>, Errno> {
     loop {
         wait_readable(channel.socket().as_raw_fd())?;
         match channel.receive() {
-            Ok((ToMachine::Input { question: answered, text }, _)) if answered == question => return Ok(text),
-            Ok((ToMachine::Input { .. } | ToMachine::Install { .. }, _)) => {}
-            Ok((ToMachine::Layers { question: Some(_), .. }, _)) => {}
+            Ok((MachineRequest::Input { guest_request: answered, text }, _)) if answered == guest_request => {
+                return Ok(text);
+            }
+            Ok((MachineRequest::Input { .. } | MachineRequest::Install { .. }, _)) => {}
+            Ok((MachineRequest::Layers { guest_request: Some(_), .. }, _)) => {}
             _ => return Err(Errno::EIO),
         }
     }
@@ -182,7 +185,7 @@ impl Device for Stdin {
 pub(crate) fn event_sink(channel: Arc<Channel>) -> EventSink {
     Box::new(move |event| {
         let soon = matches!(event, Event::ExecuteResult { .. });
-        let message = FromMachine::Event(event);
+        let message = MachineMessage::Event(event);
         let _ = if soon { channel.send_soon(&message) } else { channel.send(&message) };
     })
 }

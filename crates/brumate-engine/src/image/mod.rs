@@ -114,7 +114,7 @@ pub(crate) struct Driver {
     /// Its functions, in the order of the constant that lists them.
     pub(crate) functions: Vec<u32>,
     /// Addresses of the generators' state. `None` if the guest has to reseed them itself.
-    pub(crate) places: Option<IdentityAddresses>,
+    pub(crate) seeds_at: Option<IdentityAddresses>,
 }
 
 /// Addresses of the memory that each fork of an image needs for itself.

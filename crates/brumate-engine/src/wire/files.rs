@@ -22,7 +22,7 @@ pub enum FileRequest {
 
 impl FileRequest {
     /// Whether it leaves the files as they are.
-    pub fn only_looks(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         matches!(self, FileRequest::List { .. } | FileRequest::Read { .. })
     }
 }

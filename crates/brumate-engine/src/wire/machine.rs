@@ -10,7 +10,7 @@ use crate::api::{Analysis, Event, Execute, FileError, LayerId, Limits, MAX_LAYER
 
 /// Server → machine.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum ToMachine {
+pub enum MachineRequest {
     /// First message. The descriptors follow: that of `stdin`, then the two of `messages`.
     Start {
         /// Limits of this machine.
@@ -24,7 +24,7 @@ pub enum ToMachine {
         mounts: Vec<(String, bool)>,
     },
     /// Fork; the new machine's socket is the one descriptor that follows. It connects there and waits for
-    /// [`ToMachine::Resume`]; this one answers [`FromMachine::Forked`].
+    /// [`MachineRequest::Resume`]; this one answers [`MachineMessage::Forked`].
     Fork {
         /// It is this machine's checkpoint, and shares its crash snapshot; otherwise it has none.
         checkpoint: bool,
@@ -34,16 +34,16 @@ pub enum ToMachine {
     /// Where to write crash snapshots: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
     /// that both share.
     CrashSnapshot,
-    /// Layers to be mounted or, before [`ToMachine::Restore`], to be joined. The descriptors follow, in order: of each the archive
+    /// Layers to be mounted or, before [`MachineRequest::Restore`], to be joined. The descriptors follow, in order: of each the archive
     /// and, if it has any, the bytecode.
     Layers {
-        /// For the answer to this question; by itself otherwise.
-        question: Option<u64>,
+        /// For the answer to this request of the guest; by itself otherwise.
+        guest_request: Option<u64>,
         /// Which ones.
         #[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")]
         layers: Vec<LayerInfo>,
     },
-    /// Take these layers away and mount those that were given; answered by [`FromMachine::Mounted`].
+    /// Take these layers away and mount those that were given; answered by [`MachineMessage::Mounted`].
     Remount {
         /// What goes.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
@@ -54,7 +54,7 @@ pub enum ToMachine {
     /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
     /// the machine's own page map (proc_pid_pagemap(5)).
     Follow,
-    /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`ToMachine::Execute`] with a
+    /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`MachineRequest::Execute`] with a
     /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
     UpdateCheckpoint,
     /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
@@ -66,7 +66,7 @@ pub enum ToMachine {
         generation: u64,
     },
     /// Take over the files in the working directory of what the descriptor that follows describes; answered by
-    /// [`FromMachine::Recovered`].
+    /// [`MachineMessage::Recovered`].
     Recover,
     /// Parse a source text.
     Analyze(String),
@@ -78,22 +78,22 @@ pub enum ToMachine {
         request: Box<Execute>,
         /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
         list: Option<String>,
-        /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`ToMachine::Fork`]; then say which
-        /// ([`FromMachine::Followed`], [`FromMachine::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
+        /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`MachineRequest::Fork`]; then say which
+        /// ([`MachineMessage::Followed`], [`MachineMessage::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
         /// forked so: the machine keeps it until then.
         checkpoint: bool,
     },
     /// Answer to [`Event::InputRequest`].
     Input {
         /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
-        question: u64,
+        guest_request: u64,
         /// A line without its end; `None` is the end of the input.
         text: Option<String>,
     },
     /// Answer to [`Event::Install`].
     Install {
-        /// To which question of this execution; they are counted together with those for input.
-        question: u64,
+        /// To which request of the guest in this execution; they are counted together with those for input.
+        guest_request: u64,
         /// What goes when the layers come that were given for it.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         remove: Vec<LayerId>,
@@ -102,27 +102,27 @@ pub enum ToMachine {
     },
     /// An operation on the guest's files.
     Files(FileRequest),
-    /// Answer to [`FromMachine::Module`].
+    /// Answer to [`MachineMessage::Module`].
     Module(ModuleReply),
-    /// Answer to [`FromMachine::Mount`].
+    /// Answer to [`MachineMessage::Mount`].
     Mount(MountReply),
 }
 
 /// Machine → server.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum FromMachine {
+pub enum MachineMessage {
     /// Forked and ready; the kernel adds the sender's credentials.
     Hello {
         /// Its process, as it sees itself.
         pid: i32,
     },
-    /// Answer to [`ToMachine::Fork`]; the reason, if it failed. Also comes after a [`ToMachine::Execute`] with a checkpoint.
+    /// Answer to [`MachineRequest::Fork`]; the reason, if it failed. Also comes after a [`MachineRequest::Execute`] with a checkpoint.
     Forked(Option<String>),
-    /// After a [`ToMachine::Execute`]: the checkpoint is still good.
+    /// After a [`MachineRequest::Execute`]: the checkpoint is still good.
     Followed,
-    /// Answer to [`ToMachine::Snapshot`]: changes of the session so far, or why it cannot be kept.
+    /// Answer to [`MachineRequest::Snapshot`]: changes of the session so far, or why it cannot be kept.
     SnapshotWritten(Result<u64, String>),
-    /// Answer to [`ToMachine::Restore`].
+    /// Answer to [`MachineRequest::Restore`].
     Restored {
         /// Why it failed; the machine is of no use then.
         failed: Option<String>,
@@ -133,22 +133,22 @@ pub enum FromMachine {
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         layers: Vec<LayerId>,
     },
-    /// Answer to [`ToMachine::Recover`]: why it failed, if it did.
+    /// Answer to [`MachineRequest::Recover`]: why it failed, if it did.
     Recovered(Option<String>),
-    /// Answer to [`ToMachine::Remount`], or what came of a [`ToMachine::Install`] with layers.
+    /// Answer to [`MachineRequest::Remount`], or what came of a [`MachineRequest::Install`] with layers.
     Mounted(Result<(), LayerProblem>),
-    /// Answer to [`ToMachine::Analyze`].
+    /// Answer to [`MachineRequest::Analyze`].
     Analyzed(Analysis),
     /// Something happened while code runs.
     Event(Event),
-    /// Answer to [`ToMachine::Execute`].
+    /// Answer to [`MachineRequest::Execute`].
     Done {
         /// What came of it.
         outcome: Box<Outcome>,
         /// The files, if they were asked for, or why they cannot be listed.
         listed: Option<Result<FileReply, FileError>>,
     },
-    /// Answer to [`ToMachine::Files`], or why it was refused.
+    /// Answer to [`MachineRequest::Files`], or why it was refused.
     Files(Result<FileReply, FileError>),
     /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
     Ended {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
-use super::ToMachine;
+use super::MachineRequest;
 use super::{LAYERS_AT_ONCE, LayerInfo, MAX_LIST, ModuleReply, ModuleRequest};
 use crate::api::bounded;
 
@@ -31,7 +31,7 @@ pub enum ToZygote {
         /// So many layers are to be mounted first; they follow in [`ToZygote::Layers`].
         layers: u32,
     },
-    /// Layers, as in [`ToMachine::Layers`].
+    /// Layers, as in [`MachineRequest::Layers`].
     Layers(#[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")] Vec<LayerInfo>),
     /// Fork a machine; its socket is the one descriptor that follows.
     Fork,

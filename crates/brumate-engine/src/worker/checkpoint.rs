@@ -11,8 +11,8 @@ use super::Worker;
 use super::hot_pages::learns_after;
 use super::increment::{Increments, MAX_PAGES, TornIncrement};
 use super::written::Written;
-use crate::machine::NonMemoryState;
-use crate::wire::{FromMachine, WireError};
+use crate::interpreter::NonMemoryState;
+use crate::wire::{MachineMessage, WireError};
 
 /// Largest growth of an increment over the first one after a fork, in pages. A fork costs as much as copying some
 /// thousand pages; small cells grow by one or two pages each, so they fork once in about a hundred cells.
@@ -66,12 +66,12 @@ impl Worker {
     /// Updates the checkpoint after a cell, or forks it again.
     pub(super) fn keep_checkpoint(&mut self) -> Result<(), WireError> {
         if self.update_checkpoint() {
-            return self.channel.send(&FromMachine::Followed);
+            return self.channel.send(&MachineMessage::Followed);
         }
         self.learn();
         match self.next_checkpoint_socket.take() {
             Some(socket) => self.fork(socket, true, false),
-            None => self.channel.send(&FromMachine::Forked(Some("there is no socket for it".to_owned()))),
+            None => self.channel.send(&MachineMessage::Forked(Some("there is no socket for it".to_owned()))),
         }
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{Failure, Worker, files};
 use crate::api::{COMMAND_NAME, Ended, Execute, ExecuteMode, Outcome, StopReason};
-use crate::machine::MachineError;
+use crate::interpreter::InterpreterError;
 use crate::meter::cpu_time;
-use crate::wire::{FromMachine, HEADER, ToMachine, WireError, decode, encode};
+use crate::wire::{HEADER, MachineMessage, MachineRequest, WireError, decode, encode};
 
 /// Answer of the driver's `execute`.
 #[derive(serde::Deserialize)]
@@ -35,32 +35,32 @@ fn command_line(request: &Execute) -> Vec<&str> {
 
 impl Worker {
     /// Runs the request code path once so that its pages are resident.
-    pub(super) fn warm_up(&mut self) -> Result<(), WireError> {
+    pub(super) fn touch_pages(&mut self) -> Result<(), WireError> {
         self.start(self.limits, None, None, Vec::new());
-        self.warm_up_messages()
+        self.touch_message_pages()
     }
 
-    /// The part of [`Worker::warm_up`] that is repeated after each checkpoint.
-    pub(super) fn warm_up_messages(&self) -> Result<(), WireError> {
-        let start = ToMachine::Start { limits: self.limits, stdin: false, messages: false, mounts: Vec::new() };
-        decode::<ToMachine>(&encode(&start, 0)?[HEADER..])?;
+    /// The part of [`Worker::touch_pages`] that is repeated after each checkpoint.
+    pub(super) fn touch_message_pages(&self) -> Result<(), WireError> {
+        let start = MachineRequest::Start { limits: self.limits, stdin: false, messages: false, mounts: Vec::new() };
+        decode::<MachineRequest>(&encode(&start, 0)?[HEADER..])?;
         let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
-        let question = ToMachine::Execute { number: 1, request, list: None, checkpoint: false };
-        if let ToMachine::Execute { request, .. } = decode(&encode(&question, 0)?[HEADER..])? {
+        let request = MachineRequest::Execute { number: 1, request, list: None, checkpoint: false };
+        if let MachineRequest::Execute { request, .. } = decode(&encode(&request, 0)?[HEADER..])? {
             // Cannot fail: it was decoded from a request.
             drop(serde_json::to_string(&*request));
         }
         let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}},"printed":false}"#;
         if let Ok(reply) = serde_json::from_str(answer) {
             let outcome = Box::new(self.outcome(reply, cpu_time(), false));
-            encode(&FromMachine::Done { outcome, listed: None }, 0)?;
+            encode(&MachineMessage::Done { outcome, listed: None }, 0)?;
         }
         Ok(())
     }
 
     pub(super) fn execute(&mut self, number: u64, request: &Execute) -> Result<Outcome, Failure> {
-        let text =
-            serde_json::to_string(request).map_err(|error| MachineError::Driver(format!("bad request: {error}")))?;
+        let text = serde_json::to_string(request)
+            .map_err(|error| InterpreterError::Driver(format!("bad request: {error}")))?;
         let channel = self.channel.clone();
         self.lock_output().begin(crate::files::event_sink(channel), self.limits.output_bytes);
         let host = self.machine.host();
@@ -78,7 +78,7 @@ impl Worker {
         self.meter.end();
         let cpu_limit = crate::signals::disarm();
         let answer = answer?;
-        let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
+        let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| InterpreterError::Damaged)?;
         let mut outcome = self.outcome(executed, before, cpu_limit);
         let except = request.mode.keeps_names().then_some(crate::files::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);

@@ -4,13 +4,13 @@ use std::os::fd::OwnedFd;
 
 use super::checkpoint::CheckpointBase;
 use super::{Worker, hello};
-use crate::wire::{FromMachine, WireError};
+use crate::wire::{MachineMessage, WireError};
 
 /// Pages that are prefaulted between two checks for a request.
 const PREFAULTED_AT_ONCE: usize = 16;
 
 impl Worker {
-    /// Forks; `checkpoint` and `idle` are as in [`ToMachine::Fork`](crate::wire::ToMachine::Fork). Both processes
+    /// Forks; `checkpoint` and `idle` are as in [`MachineRequest::Fork`](crate::wire::MachineRequest::Fork). Both processes
     /// return: this one has reported the fork to the server; the new one has sent its hello and waits to be resumed.
     pub(super) fn fork(&mut self, socket: OwnedFd, checkpoint: bool, idle: bool) -> Result<(), WireError> {
         if idle {
@@ -25,7 +25,7 @@ impl Worker {
             Ok(Some(_)) => {
                 // The other process has it.
                 drop(socket);
-                self.channel.send(&FromMachine::Forked(None))?;
+                self.channel.send(&MachineMessage::Forked(None))?;
                 if checkpoint && !idle {
                     self.copy_ahead()?;
                 }
@@ -42,7 +42,7 @@ impl Worker {
             }
             Err(errno) => {
                 self.checkpoint_base = None;
-                self.channel.send(&FromMachine::Forked(Some(errno.to_string())))
+                self.channel.send(&MachineMessage::Forked(Some(errno.to_string())))
             }
         }
     }
@@ -86,6 +86,6 @@ impl Worker {
             self.machine.prefault(pages);
         }
         self.hot.prefault(|| self.channel.is_readable());
-        self.warm_up_messages()
+        self.touch_message_pages()
     }
 }

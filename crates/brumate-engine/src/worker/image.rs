@@ -7,7 +7,7 @@ use super::{Failure, Worker, limits};
 use crate::files::WORKSPACE;
 use crate::files::layers as files_of_layers;
 use crate::image::{self, ImageError};
-use crate::wire::FromMachine;
+use crate::wire::MachineMessage;
 use brumate_vfs::Vfs;
 use brumate_vfs::restore::RestoreError;
 
@@ -29,7 +29,7 @@ impl Worker {
         let given = std::mem::take(&mut self.given);
         let join = |vfs: &mut Vfs| {
             crate::files::connect_events(vfs, &output, channel);
-            crate::machine::join(vfs, &given)?;
+            crate::interpreter::join(vfs, &given)?;
             Ok(crate::files::join_host_directories(vfs, mounts, channel, quota))
         };
         let (failed, revoked, layers) = match self.machine.restore_session(from, &self.base, join) {
@@ -41,7 +41,7 @@ impl Worker {
             }
             Err(error) => (Some(error.to_string()), Vec::new(), Vec::new()),
         };
-        Ok(self.channel.send(&FromMachine::Restored { failed, revoked, layers })?)
+        Ok(self.channel.send(&MachineMessage::Restored { failed, revoked, layers })?)
     }
 
     /// Writes the files of the session in `from` to this session's working directory.

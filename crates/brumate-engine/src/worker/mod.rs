@@ -25,9 +25,9 @@ use crate::files::layers::{self as files_of_layers, GivenLayer};
 use crate::files::{Installs, Quota};
 use crate::host::GuestExit;
 use crate::image::Base;
-use crate::machine::{Machine, MachineError};
+use crate::interpreter::{Interpreter, InterpreterError};
 use crate::meter::Meter;
-use crate::wire::{Ending, FileReply, FileRequest, FromMachine, ModuleRequest, ToMachine, WireError};
+use crate::wire::{Ending, FileReply, FileRequest, MachineMessage, MachineRequest, ModuleRequest, WireError};
 use brumate_jail::MachineLimits;
 
 use checkpoint::{CheckpointBase, CheckpointUpdates};
@@ -39,7 +39,7 @@ use increment::TornIncrement;
 ///
 /// # Errors
 /// If the connection breaks.
-pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
+pub(crate) fn main(machine: Interpreter, base: Arc<Base>, channel: Arc<Channel>, parent: Pid) -> Result<(), WireError> {
     // The process ends when this function returns, so the interpreter is not freed.
     let machine = ManuallyDrop::new(machine);
     if let Err(error) = brumate_jail::tighten_machine(parent, &MachineLimits::default()) {
@@ -71,7 +71,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
     };
     // Before the first request: a ready machine has done this long before it is taken.
     worker.machine.prefault(&worker.base.pages.written);
-    let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.warm_up()?));
+    let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.touch_pages()?));
     loop {
         match next {
             Ok(()) => next = worker.serve_one(),
@@ -79,7 +79,7 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
                 worker.write_crash_snapshot();
                 return Err(error);
             }
-            Err(Failure::Machine(error)) => {
+            Err(Failure::Interpreter(error)) => {
                 let output_dropped = worker.lock_output().end();
                 return worker.channel.send(&ended(ending(error), output_dropped));
             }
@@ -87,14 +87,14 @@ pub(crate) fn main(machine: Machine, base: Arc<Base>, channel: Arc<Channel>, par
     }
 }
 
-fn hello() -> FromMachine {
-    FromMachine::Hello { pid: rustix::process::getpid().as_raw_nonzero().get() }
+fn hello() -> MachineMessage {
+    MachineMessage::Hello { pid: rustix::process::getpid().as_raw_nonzero().get() }
 }
 
 /// Why the loop has ended.
 enum Failure {
     Wire(WireError),
-    Machine(MachineError),
+    Interpreter(InterpreterError),
 }
 
 impl From<WireError> for Failure {
@@ -103,27 +103,27 @@ impl From<WireError> for Failure {
     }
 }
 
-impl From<MachineError> for Failure {
-    fn from(error: MachineError) -> Failure {
-        Failure::Machine(error)
+impl From<InterpreterError> for Failure {
+    fn from(error: InterpreterError) -> Failure {
+        Failure::Interpreter(error)
     }
 }
 
-fn ended(ending: Ending, output_dropped: u64) -> FromMachine {
-    FromMachine::Ended { ending, output_dropped }
+fn ended(ending: Ending, output_dropped: u64) -> MachineMessage {
+    MachineMessage::Ended { ending, output_dropped }
 }
 
-fn ending(error: MachineError) -> Ending {
+fn ending(error: InterpreterError) -> Ending {
     match error {
-        MachineError::Exit(GuestExit::Exit(code)) => Ending::Exit(code & 0xff),
-        MachineError::Exit(GuestExit::Abort) => Ending::Abort,
-        MachineError::Trap(text) | MachineError::Driver(text) => Ending::Trap(text),
-        damaged @ MachineError::Damaged => Ending::Trap(damaged.to_string()),
+        InterpreterError::Exit(GuestExit::Exit(code)) => Ending::Exit(code & 0xff),
+        InterpreterError::Exit(GuestExit::Abort) => Ending::Abort,
+        InterpreterError::Trap(text) | InterpreterError::Driver(text) => Ending::Trap(text),
+        damaged @ InterpreterError::Damaged => Ending::Trap(damaged.to_string()),
     }
 }
 
 struct Worker {
-    machine: ManuallyDrop<Machine>,
+    machine: ManuallyDrop<Interpreter>,
     base: Arc<Base>,
     channel: Arc<Channel>,
     /// First process of the jail.
@@ -231,7 +231,7 @@ impl Worker {
         let (request, fds) = self.channel.receive_request()?;
         let mut fds = fds.into_iter();
         if self.paused {
-            let ToMachine::Resume = request else { return Err(WireError::UnexpectedMessage.into()) };
+            let MachineRequest::Resume = request else { return Err(WireError::UnexpectedMessage.into()) };
             self.apply_increment().map_err(|TornIncrement| WireError::Closed)?;
             self.paused = false;
             self.machine.refresh()?;
@@ -240,34 +240,37 @@ impl Worker {
             }
             return Ok(());
         }
-        if !matches!(request, ToMachine::Start { .. } | ToMachine::Layers { .. } | ToMachine::Restore { .. }) {
+        if !matches!(
+            request,
+            MachineRequest::Start { .. } | MachineRequest::Layers { .. } | MachineRequest::Restore { .. }
+        ) {
             self.mount();
         }
-        if matches!(request, ToMachine::Execute { .. } | ToMachine::Analyze(_))
+        if matches!(request, MachineRequest::Execute { .. } | MachineRequest::Analyze(_))
             && std::mem::take(&mut self.needs_prefault)
         {
             self.machine.prefault(&self.base.pages.later);
             self.hot.prefault(|| false);
         }
         match request {
-            ToMachine::Start { limits, stdin, messages, mounts } => {
+            MachineRequest::Start { limits, stdin, messages, mounts } => {
                 let stdin = if stdin { fds.next() } else { None };
                 let messages = if messages { fds.next().zip(fds.next()) } else { None };
                 self.start(limits, stdin, messages, mounts);
             }
-            ToMachine::Analyze(code) => {
+            MachineRequest::Analyze(code) => {
                 self.begin_change();
                 let answer = self.machine.call_driver("analyze", &code)?;
-                let analysis = serde_json::from_str(&answer).map_err(|_| MachineError::Damaged)?;
-                self.channel.send(&FromMachine::Analyzed(analysis))?;
+                let analysis = serde_json::from_str(&answer).map_err(|_| InterpreterError::Damaged)?;
+                self.channel.send(&MachineMessage::Analyzed(analysis))?;
                 self.end_change();
             }
-            ToMachine::Execute { number, request, list, checkpoint } => {
+            MachineRequest::Execute { number, request, list, checkpoint } => {
                 self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
                 self.begin_change();
                 let outcome = Box::new(self.execute(number, &request)?);
                 let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
-                self.channel.send(&FromMachine::Done { outcome, listed })?;
+                self.channel.send(&MachineMessage::Done { outcome, listed })?;
                 self.end_change();
                 if checkpoint {
                     // Yield: the server may be waiting for this CPU to handle `Done`.
@@ -275,18 +278,18 @@ impl Worker {
                     self.keep_checkpoint()?;
                 }
             }
-            ToMachine::Files(request) => {
-                let changes = !request.only_looks();
+            MachineRequest::Files(request) => {
+                let changes = !request.is_read_only();
                 if changes {
                     self.begin_change();
                 }
                 let reply = self.serve_files(request);
-                self.channel.send(&FromMachine::Files(reply))?;
+                self.channel.send(&MachineMessage::Files(reply))?;
                 if changes {
                     self.end_change();
                 }
             }
-            ToMachine::Layers { layers, .. } => {
+            MachineRequest::Layers { layers, .. } => {
                 // Twice the maximum: a crash snapshot may name the layers before and after a change.
                 if self.given.len() + layers.len() > 2 * MAX_LAYERS {
                     return Err(WireError::TooLarge(layers.len()).into());
@@ -295,57 +298,57 @@ impl Worker {
                     self.given.push(GivenLayer::receive(info, &mut fds).ok_or(WireError::MissingDescriptor)?);
                 }
             }
-            ToMachine::Remount { remove } => {
+            MachineRequest::Remount { remove } => {
                 self.begin_change();
                 let given = std::mem::take(&mut self.given);
                 let host = self.machine.host();
                 let mounted = files_of_layers::mount(&mut host.vfs, given, &remove);
                 host.forget_replaced_libraries();
                 self.machine.run_driver("packages_changed", "")?;
-                self.channel.send(&FromMachine::Mounted(mounted))?;
+                self.channel.send(&MachineMessage::Mounted(mounted))?;
                 self.end_change();
             }
-            ToMachine::Fork { checkpoint, idle } => {
+            MachineRequest::Fork { checkpoint, idle } => {
                 let socket = fds.next().ok_or(WireError::MissingDescriptor)?;
                 self.fork(socket, checkpoint, idle)?;
             }
-            ToMachine::CrashSnapshot => {
+            MachineRequest::CrashSnapshot => {
                 let files = CrashSnapshot::new(fds).ok_or(WireError::MissingDescriptor)?;
                 files.set_phase(Phase::Idle);
                 self.crash_snapshot = Some(files);
             }
-            ToMachine::Follow => {
+            MachineRequest::Follow => {
                 self.checkpoint_updates = Some(CheckpointUpdates::new(fds).ok_or(WireError::MissingDescriptor)?);
                 // The current checkpoint was forked without this file.
                 self.checkpoint_base = None;
             }
-            ToMachine::UpdateCheckpoint => {
+            MachineRequest::UpdateCheckpoint => {
                 self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
                 self.keep_checkpoint()?;
             }
-            ToMachine::Snapshot => {
+            MachineRequest::Snapshot => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
                 let saved = self
                     .snapshot(&to, fds.next().map(File::from).as_ref())
                     .map(|()| self.generation)
                     .map_err(|error| error.to_string());
-                self.channel.send(&FromMachine::SnapshotWritten(saved))?;
+                self.channel.send(&MachineMessage::SnapshotWritten(saved))?;
             }
-            ToMachine::Restore { generation } => {
+            MachineRequest::Restore { generation } => {
                 self.restore_session(&File::from(fds.next().ok_or(WireError::MissingDescriptor)?), generation)?;
             }
-            ToMachine::Recover => {
+            MachineRequest::Recover => {
                 let from = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);
                 self.begin_change();
                 let failed = self.recover(&from).err();
-                self.channel.send(&FromMachine::Recovered(failed))?;
+                self.channel.send(&MachineMessage::Recovered(failed))?;
                 self.end_change();
             }
-            ToMachine::Resume
-            | ToMachine::Input { .. }
-            | ToMachine::Install { .. }
-            | ToMachine::Module(_)
-            | ToMachine::Mount(_) => {
+            MachineRequest::Resume
+            | MachineRequest::Input { .. }
+            | MachineRequest::Install { .. }
+            | MachineRequest::Module(_)
+            | MachineRequest::Mount(_) => {
                 return Err(WireError::UnexpectedMessage.into());
             }
         }
@@ -363,9 +366,9 @@ impl Worker {
 
 fn modules_over_machine(channel: Arc<Channel>, meter: Arc<Meter>) -> RemoteModules {
     let ask = move |request: ModuleRequest| {
-        channel.send(&FromMachine::Module(request))?;
+        channel.send(&MachineMessage::Module(request))?;
         match channel.receive_request()? {
-            (ToMachine::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
+            (MachineRequest::Module(reply), fds) => Ok((reply, fds.into_iter().next())),
             _ => Err(WireError::UnexpectedMessage),
         }
     };

@@ -26,7 +26,7 @@ use crate::engine::publish::load_huge;
 use crate::engine::{Purpose, engine};
 use crate::files;
 use crate::image::{self, Base};
-use crate::machine::{Machine, Prelude};
+use crate::interpreter::{Interpreter, Prelude};
 use crate::wire::{FromZygote, ModuleRequest, ToZygote, WireError};
 
 /// Runs the zygote until the server closes the connection.
@@ -89,7 +89,7 @@ struct ZygoteFiles {
 
 /// An image that machines can be forked from.
 struct Loaded {
-    machine: Machine,
+    machine: Interpreter,
     base: Arc<Base>,
     /// Parent of the machines.
     init: Pid,
@@ -146,7 +146,7 @@ fn load_image(
     files::set_guest_files(guest);
     let from = (&file, image::file::HEADER_BYTES);
     let mut machine =
-        Machine::restore(&engine, &prelude, modules, &saved, from, &layers).map_err(|error| error.to_string())?;
+        Interpreter::restore(&engine, &prelude, modules, &saved, from, &layers).map_err(|error| error.to_string())?;
     if !brief {
         machine.touch(&pages.read);
     }
@@ -167,7 +167,7 @@ fn build_image(
     let (engine, prelude, file) = prepare(given, false)?;
     let modules = Box::new(modules_over_zygote(channel.clone()));
     let _rehearsal = crate::caps::rehearsal::begin();
-    let mut machine = Machine::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
+    let mut machine = Interpreter::boot(&engine, &prelude, modules).map_err(|error| error.to_string())?;
     let present = machine.memory_bytes();
     machine.host().account.begin(image::file::MAX_MEMORY, present);
     let mounted = files::layers::mount(&mut machine.host().vfs, layers, &[]);
@@ -182,7 +182,7 @@ fn build_image(
 const SHELL: &str = "IPython";
 
 /// Finds out, in a fork, what a run touches, and adds it to the image. `shell`: the run is a notebook's cell.
-fn trace(mut machine: Machine, file: &File, shell: bool) -> Result<(), String> {
+fn trace(mut machine: Interpreter, file: &File, shell: bool) -> Result<(), String> {
     match crate::process::fork() {
         Ok(Some(child)) => {
             let ended = rustix::process::waitpid(Some(child), WaitOptions::empty());
@@ -214,7 +214,7 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
 }
 
 /// Serves the socket. The machines are children of `init`.
-fn fork_on_request(channel: &Arc<Channel>, machine: Machine, base: Arc<Base>, init: Pid) -> Result<(), WireError> {
+fn fork_on_request(channel: &Arc<Channel>, machine: Interpreter, base: Arc<Base>, init: Pid) -> Result<(), WireError> {
     loop {
         let (request, fds) = channel.receive()?;
         let ToZygote::Fork = request else { return Err(WireError::UnexpectedMessage) };

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use brumate_engine::wire::{
-    self, FromInit, FromMachine, FromZygote, HEADER, MAX_FDS, MAX_FRAME, ToMachine, ToZygote, WireError,
+    self, FromInit, FromZygote, HEADER, MAX_FDS, MAX_FRAME, MachineMessage, MachineRequest, ToZygote, WireError,
 };
 use brumate_test_support::{Random, count, seed};
 use serde::{Serialize, de::DeserializeOwned};
@@ -97,10 +97,10 @@ fn prefix(payload: &[u8]) -> &[u8] {
 /// Judges a payload in every direction; true when it was a message in one.
 fn judge_all(payload: &[u8]) -> bool {
     [
-        judge::<FromMachine>(payload, FROM_JAIL),
+        judge::<MachineMessage>(payload, FROM_JAIL),
         judge::<FromZygote>(payload, FROM_JAIL),
         judge::<FromInit>(payload, FROM_JAIL),
-        judge::<ToMachine>(payload, FROM_SERVER),
+        judge::<MachineRequest>(payload, FROM_SERVER),
         judge::<ToZygote>(payload, FROM_SERVER),
     ]
     .contains(&true)

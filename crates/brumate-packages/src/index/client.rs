@@ -9,7 +9,7 @@ use url::Url;
 use crate::cache::Sha256Hash;
 use crate::index::blocking::blocking;
 use crate::index::body::ResponseBody;
-use crate::index::error::{IndexError, shown};
+use crate::index::error::{IndexError, url_for_error};
 use crate::index::file::{IndexFile, MetadataFile, Origin};
 use crate::index::find_links::{self, FindLinksFiles};
 use crate::index::http::Http;
@@ -61,7 +61,7 @@ impl IndexClient {
             let url = index
                 .url
                 .join(&format!("{name}/"))
-                .map_err(|error| IndexError::Malformed { url: shown(&index.url), reason: error.to_string() })?;
+                .map_err(|error| IndexError::Malformed { url: url_for_error(&index.url), reason: error.to_string() })?;
             let origin = Arc::new(Origin::Index(index.url.to_string()));
             match self.page(&url, origin).await {
                 Ok(files) => {
@@ -105,7 +105,7 @@ impl IndexClient {
             return find_links::local_page(url, origin).await;
         }
         let body = self.http.get(url, simple::ACCEPT, MAX_PAGE_BYTES).await?;
-        let url = shown(url);
+        let url = url_for_error(url);
         blocking(move || {
             parse_page(&body.bytes, &body.content_type, &body.final_url, &origin)
                 .map_err(|reason| IndexError::Malformed { url, reason })
@@ -118,7 +118,7 @@ impl IndexClient {
         for place in &self.settings.find_links {
             let files = match place {
                 FindLinks::Directory(path) => find_links::directory(path.clone()).await,
-                FindLinks::Page(url) => self.page(url, Arc::new(Origin::FindLinks(shown(url)))).await,
+                FindLinks::Page(url) => self.page(url, Arc::new(Origin::FindLinks(url_for_error(url)))).await,
             };
             match files {
                 Ok(files) => flat.add(files),
@@ -130,7 +130,7 @@ impl IndexClient {
     }
 
     async fn read_pyodide(&self, base: &Url) -> Result<PyodideLock, IndexError> {
-        let malformed = |reason: String| IndexError::Malformed { url: shown(base), reason };
+        let malformed = |reason: String| IndexError::Malformed { url: url_for_error(base), reason };
         let mut base = base.clone();
         if !base.path().ends_with('/') {
             let path = format!("{}/", base.path());
@@ -144,13 +144,13 @@ impl IndexClient {
         };
         blocking(move || PyodideLock::parse(&bytes, &base))
             .await
-            .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+            .map_err(|reason| IndexError::Malformed { url: url_for_error(&url), reason })
     }
 
     /// Returns the metadata of the wheel `file`, in the cheapest way that its source offers.
     pub(crate) async fn metadata(&self, file: &IndexFile) -> Result<Metadata, IndexError> {
         let bytes = self.metadata_bytes(file).await?;
-        let malformed = |reason: String| IndexError::Malformed { url: shown(&file.url), reason };
+        let malformed = |reason: String| IndexError::Malformed { url: url_for_error(&file.url), reason };
         Metadata::parse(&bytes).map_err(|reason| malformed(format!("its metadata: {reason}")))
     }
 
@@ -212,13 +212,13 @@ impl IndexClient {
     }
 
     async fn metadata_in_whole_wheel(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
-        tracing::debug!(url = %shown(&file.url), "the server has neither metadata nor ranges: fetching the wheel");
+        tracing::debug!(url = %url_for_error(&file.url), "the server has neither metadata nor ranges: fetching the wheel");
         let body = self.http.get_uncached(&file.url, ANY, MAX_WHEEL_BYTES).await?;
         let (url, sha256) = (file.url.clone(), file.sha256.clone());
         blocking(move || {
             check_sha256(&url, &body.bytes, sha256.as_deref())?;
             sparse::metadata_of(std::io::Cursor::new(&body.bytes))
-                .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+                .map_err(|reason| IndexError::Malformed { url: url_for_error(&url), reason })
         })
         .await
     }
@@ -248,7 +248,7 @@ pub(crate) fn check_sha256(url: &Url, bytes: &[u8], expected: Option<&str>) -> R
     if actual == expected {
         return Ok(());
     }
-    Err(IndexError::Hash { url: shown(url), expected: expected.to_owned(), actual })
+    Err(IndexError::Hash { url: url_for_error(url), expected: expected.to_owned(), actual })
 }
 
 /// Returns the SHA-256 of `bytes`, as indexes write it.

@@ -120,7 +120,7 @@ fn tried(attempts: u32) -> String {
 }
 
 /// Formats `url` for messages: without credentials, query (it can be signed) and fragment.
-pub(crate) fn shown(url: &Url) -> String {
+pub(crate) fn url_for_error(url: &Url) -> String {
     let mut url = url.clone();
     // Fails only for URLs that cannot have credentials.
     let _ = url.set_username("");
@@ -137,6 +137,6 @@ mod tests {
     #[test]
     fn urls_are_shown_without_secrets() {
         let url = Url::parse("https://user:secret@index.example/simple/?token=x#y").expect("a URL");
-        assert_eq!(shown(&url), "https://index.example/simple/");
+        assert_eq!(url_for_error(&url), "https://index.example/simple/");
     }
 }

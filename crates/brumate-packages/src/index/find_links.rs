@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::index::MAX_PAGE_BYTES;
 use crate::index::blocking::blocking;
-use crate::index::error::{IndexError, shown};
+use crate::index::error::{IndexError, url_for_error};
 use crate::index::file::{IndexFile, Origin};
 use crate::index::html;
 use crate::index::simple::MAX_FILES;
@@ -99,19 +99,21 @@ pub(crate) async fn local_page(url: &Url, origin: Arc<Origin>) -> Result<Vec<Ind
     let page =
         if url.path().ends_with('/') { url.join("index.html").unwrap_or_else(|_| url.clone()) } else { url.clone() };
     let body = match read_local(&page, MAX_PAGE_BYTES).await {
-        Err(IndexError::NotFound { url: _, status }) => return Err(IndexError::NotFound { url: shown(url), status }),
+        Err(IndexError::NotFound { url: _, status }) => {
+            return Err(IndexError::NotFound { url: url_for_error(url), status });
+        }
         body => body?,
     };
     let url = url.clone();
     blocking(move || html::parse(&body, &page, &origin))
         .await
-        .map_err(|reason| IndexError::Malformed { url: shown(&url), reason })
+        .map_err(|reason| IndexError::Malformed { url: url_for_error(&url), reason })
 }
 
 /// Copies the file of a `file:` URL to `sink`.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn DownloadSink) -> Result<(), IndexError> {
-    let shown = shown(url);
+    let shown = url_for_error(url);
     let path = url
         .to_file_path()
         .map_err(|()| IndexError::File { path: shown.clone(), reason: "not a path of this machine".to_owned() })?;
@@ -140,7 +142,7 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn DownloadSin
 /// Reads the file of a `file:` URL, at most `limit` bytes.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub(crate) async fn read_local(url: &Url, limit: u64) -> Result<Arc<[u8]>, IndexError> {
-    let shown = shown(url);
+    let shown = url_for_error(url);
     let path = url
         .to_file_path()
         .map_err(|()| IndexError::File { path: shown.clone(), reason: "not a path of this machine".to_owned() })?;

@@ -12,7 +12,7 @@ use crate::index::attempt::{AttemptFailure, causes};
 use crate::index::blocking::blocking;
 use crate::index::body::ResponseBody;
 use crate::index::cache::{CachedResponse, HttpCache};
-use crate::index::error::{IndexError, shown};
+use crate::index::error::{IndexError, url_for_error};
 use crate::index::names::SharedResolver;
 use crate::index::tls;
 use crate::settings::{Credentials, Settings};
@@ -175,7 +175,7 @@ impl Http {
         if !failure.transient || attempts > self.retries {
             return Err(failure.error);
         }
-        tracing::debug!(url = %shown(url), attempts, error = %failure.error, "trying again");
+        tracing::debug!(url = %url_for_error(url), attempts, error = %failure.error, "trying again");
         tokio::time::sleep(self.wait(attempts, failure.retry_after)).await;
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Http {
         attempts: u32,
     ) -> Result<Response, AttemptFailure> {
         if self.offline {
-            return Err(AttemptFailure::permanent(IndexError::Offline { url: shown(url) }));
+            return Err(AttemptFailure::permanent(IndexError::Offline { url: url_for_error(url) }));
         }
         if let Some(authorization) = self.credentials.authorization(url) {
             headers.insert(header::AUTHORIZATION, authorization);
@@ -235,7 +235,7 @@ impl Http {
         limit: u64,
         attempts: u32,
     ) -> Result<Arc<[u8]>, AttemptFailure> {
-        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: shown(url), limit });
+        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: url_for_error(url), limit });
         let announced = response.content_length().unwrap_or(0);
         if announced > limit {
             return Err(too_large());
@@ -252,7 +252,7 @@ impl Http {
 
     pub(super) fn failure(&self, url: &Url, response: &Response, attempts: u32) -> AttemptFailure {
         let status = response.status();
-        let url = shown(url);
+        let url = url_for_error(url);
         let error = match status.as_u16() {
             status @ (404 | 410) => IndexError::NotFound { url, status },
             status @ (401 | 403) => IndexError::Forbidden { url, status },
@@ -267,7 +267,7 @@ impl Http {
     }
 
     pub(super) fn transport(&self, url: &Url, error: &reqwest::Error, attempts: u32) -> AttemptFailure {
-        let shown = shown(url);
+        let shown = url_for_error(url);
         if error.is_redirect() {
             return AttemptFailure::permanent(IndexError::Redirect { url: shown, reason: causes(error) });
         }
@@ -288,5 +288,5 @@ impl Http {
 }
 
 fn unexpected(url: &Url, status: StatusCode) -> IndexError {
-    IndexError::Status { url: shown(url), status: status.as_u16(), attempts: 1 }
+    IndexError::Status { url: url_for_error(url), status: status.as_u16(), attempts: 1 }
 }

@@ -25,7 +25,7 @@ pub(crate) use blocking::blocking;
 pub use client::parse_page;
 pub(crate) use client::{IndexClient, Listing, check_sha256};
 pub use error::IndexError;
-pub(crate) use error::shown;
+pub(crate) use error::url_for_error;
 pub(crate) use file::sha256;
 pub use file::{IndexFile, MetadataFile, Origin};
 pub(crate) use filename::Filename;

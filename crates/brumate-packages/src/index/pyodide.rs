@@ -7,7 +7,7 @@ use pep440_rs::Version;
 use serde::Deserialize;
 use url::Url;
 
-use crate::index::error::shown;
+use crate::index::error::url_for_error;
 use crate::index::file::{IndexFile, Origin, sha256};
 use crate::index::html;
 use crate::index::metadata::Metadata;
@@ -58,7 +58,7 @@ impl PyodideLock {
         if !lock.info.python.starts_with(&format!("{PYTHON_VERSION}.")) {
             return Err(format!("it is for Python {}; this one is Python {PYTHON_VERSION}", lock.info.python));
         }
-        let origin = Arc::new(Origin::Pyodide(shown(base)));
+        let origin = Arc::new(Origin::Pyodide(url_for_error(base)));
         let kinds: HashMap<DistributionName, &str> = lock
             .packages
             .values()

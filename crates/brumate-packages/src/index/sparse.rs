@@ -6,7 +6,7 @@ use std::sync::Arc;
 use url::Url;
 
 use crate::index::blocking::blocking;
-use crate::index::error::{IndexError, shown};
+use crate::index::error::{IndexError, url_for_error};
 use crate::index::http::Http;
 use crate::index::transfer::ByteRange;
 use crate::index::{MAX_METADATA_BYTES, MAX_RANGE_BYTES};
@@ -22,7 +22,7 @@ const MAX_REQUESTS: usize = 64;
 
 /// Reads `METADATA` of the wheel at `url`; `None` if its server does not support ranges.
 pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc<[u8]>>, IndexError> {
-    let malformed = |reason: String| IndexError::Malformed { url: shown(url), reason };
+    let malformed = |reason: String| IndexError::Malformed { url: url_for_error(url), reason };
     let Some(end) = http.get_range(url, ByteRange::Last(FIRST_BYTES), FIRST_BYTES).await? else {
         return Ok(None);
     };
@@ -37,7 +37,7 @@ pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc
         let until = pieces.next_known(first).unwrap_or(pieces.total);
         let last = until.min(first.saturating_add(PIECE_BYTES)).saturating_sub(1);
         if pieces.fetched() + (last - first + 1) > MAX_RANGE_BYTES {
-            return Err(IndexError::TooLarge { url: shown(url), limit: MAX_RANGE_BYTES });
+            return Err(IndexError::TooLarge { url: url_for_error(url), limit: MAX_RANGE_BYTES });
         }
         let part = http.get_range(url, ByteRange::Between(first, last), last - first + 1).await?;
         let part = part.filter(|part| part.first == first && part.total == pieces.total && !part.bytes.is_empty());
@@ -51,7 +51,7 @@ pub(crate) async fn remote_metadata(http: &Http, url: &Url) -> Result<Option<Arc
 
 /// Reads `METADATA` of the wheel of a `file:` URL.
 pub(crate) async fn local_metadata(url: &Url) -> Result<Arc<[u8]>, IndexError> {
-    let shown = shown(url);
+    let shown = url_for_error(url);
     let Ok(path) = url.to_file_path() else {
         return Err(IndexError::File { path: shown, reason: "not a path of this machine".to_owned() });
     };

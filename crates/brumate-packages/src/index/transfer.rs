@@ -7,7 +7,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use url::Url;
 
 use crate::index::attempt::AttemptFailure;
-use crate::index::error::{IndexError, shown};
+use crate::index::error::{IndexError, url_for_error};
 use crate::index::http::Http;
 
 /// Range of a file on a server.
@@ -119,7 +119,7 @@ impl Http {
         if response.status() != StatusCode::OK {
             return Err(self.failure(url, &response, attempts));
         }
-        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: shown(url), limit });
+        let too_large = || AttemptFailure::permanent(IndexError::TooLarge { url: url_for_error(url), limit });
         let mut left = limit;
         if response.content_length().is_some_and(|announced| announced > limit) {
             return Err(too_large());

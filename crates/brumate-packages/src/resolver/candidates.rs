@@ -16,7 +16,7 @@ use crate::name::DistributionName;
 use crate::resolver::ranges::{self, Versions};
 use crate::settings::Prerelease;
 use crate::source::is_buildable;
-use crate::wheel::{BuildTag, WheelFileName, shown};
+use crate::wheel::{BuildTag, WheelFileName, quote_for_error};
 
 /// Reason why no file of a version can be used. The greatest reason is reported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ impl fmt::Display for Rejection {
             }
             Self::OtherPlatforms => formatter.write_str("has no wheel for the sandbox (WebAssembly), only for others"),
             Self::Yanked(reason) if reason.is_empty() => formatter.write_str("was withdrawn (yanked)"),
-            Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", shown(reason)),
+            Self::Yanked(reason) => write!(formatter, "was withdrawn (yanked: {})", quote_for_error(reason)),
             Self::Python(required) => {
                 write!(formatter, "needs Python {required}; the sandbox has {PYTHON_FULL_VERSION}")
             }

@@ -155,7 +155,7 @@ fn describe(
     known: &CandidatesByName,
 ) -> DeadEnd {
     let package = last.package;
-    let required = format!("{package}{}", ranges::shown(last.versions));
+    let required = format!("{package}{}", ranges::specifiers(last.versions));
     let mut wheels_of = None;
     let mut sentence = match (unusable, candidates(package, known)) {
         (Some((version, Some(reason))), _) => format!("`{package}` {version} {reason}"),

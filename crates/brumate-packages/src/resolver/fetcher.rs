@@ -217,7 +217,7 @@ impl Fetcher {
             };
             if metadata.name != *name || metadata.version != *version {
                 let reason = format!("its metadata says that it is {} {}", metadata.name, metadata.version);
-                return Err(IndexError::Malformed { url: crate::index::shown(&file.url), reason });
+                return Err(IndexError::Malformed { url: crate::index::url_for_error(&file.url), reason });
             }
             Ok(Arc::new(metadata))
         })

@@ -116,5 +116,5 @@ pub(crate) fn positive(term: &Term<Versions>) -> Option<&Versions> {
 
 /// Returns whether a range has every version that can be written.
 pub(crate) fn is_all(versions: &Versions) -> bool {
-    ranges::shown(versions).is_empty()
+    ranges::specifiers(versions).is_empty()
 }

@@ -95,7 +95,7 @@ pub(crate) fn is_pin(versions: &Versions) -> bool {
 }
 
 /// Formats a range as people write it after a name: `>=1,<2`, `==1.0`, `<1 or >2`; empty for all versions.
-pub(crate) fn shown(versions: &Versions) -> String {
+pub(crate) fn specifiers(versions: &Versions) -> String {
     let clean = |version: &Version| {
         let version = if is_reserved(version) { version.clone().without_local() } else { version.clone() };
         // These must not be set on such versions, not even to `None`.
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn are_shown_as_written() {
         for text in ["==1.0", ">=1.0", "<1.0", ">1.0", "<=1.0", ">=1.0,<2.0", "==1.0+local", "<1.0rc1", ">1.0a1"] {
-            assert_eq!(shown(&set(text)), text);
+            assert_eq!(specifiers(&set(text)), text);
         }
-        assert_eq!(shown(&set("!=1.0")), "<1.0 or >1.0");
-        assert_eq!(shown(&Versions::full()), "");
+        assert_eq!(specifiers(&set("!=1.0")), "<1.0 or >1.0");
+        assert_eq!(specifiers(&Versions::full()), "");
     }
 }

@@ -92,13 +92,13 @@ impl ReportText<'_> {
         match package {
             Package::Root => package.to_string(),
             _ if is_all(&simple) => format!("{package}"),
-            _ => format!("{package}{}", ranges::shown(&simple)),
+            _ => format!("{package}{}", ranges::specifiers(&simple)),
         }
     }
 
     /// Formats a package with the range of a requirement, as it was written.
     fn required(&self, package: &Package, versions: &Versions) -> String {
-        format!("{package}{}", ranges::shown(versions))
+        format!("{package}{}", ranges::specifiers(versions))
     }
 }
 

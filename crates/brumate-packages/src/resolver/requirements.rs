@@ -130,7 +130,7 @@ mod tests {
         let extra = extra.map(|extra| DistributionName::new(extra).expect("a name"));
         let applicable = applicable(requirements, Some(&name), extra.as_ref());
         let dependencies = dependencies(&applicable, Some(&name), &Constraints::default()).expect("can be met");
-        dependencies.iter().map(|(package, versions)| format!("{package}{}", ranges::shown(versions))).collect()
+        dependencies.iter().map(|(package, versions)| format!("{package}{}", ranges::specifiers(versions))).collect()
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let all: Vec<&Requirement> = given.iter().collect();
         let found = dependencies(&all, None, &constraints).expect("can be met");
         let found: Vec<String> =
-            found.iter().map(|(package, versions)| format!("{package}{}", ranges::shown(versions))).collect();
+            found.iter().map(|(package, versions)| format!("{package}{}", ranges::specifiers(versions))).collect();
         assert_eq!(found, ["a", "a>=1,<2", "b[x]"]);
     }
 }

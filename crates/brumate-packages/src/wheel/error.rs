@@ -190,7 +190,7 @@ impl WheelProblem {
 
     /// Makes the error of `wheel`, about `file` in it.
     pub(crate) fn at(self, wheel: &str, file: Option<&str>) -> WheelError {
-        WheelError { wheel: shown(wheel), file: file.map(shown), problem: self }
+        WheelError { wheel: quote_for_error(wheel), file: file.map(quote_for_error), problem: self }
     }
 }
 
@@ -230,7 +230,7 @@ impl From<WheelProblem> for LocatedProblem {
 }
 
 /// Formats a stranger's text for messages: printable, and short.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn quote_for_error(text: &str) -> String {
     let mut shown: String = text.chars().take(MAX_SHOWN_CHARACTERS).flat_map(printable).collect();
     if text.chars().nth(MAX_SHOWN_CHARACTERS).is_some() {
         shown.push('…');

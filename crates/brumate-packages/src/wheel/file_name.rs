@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use pep440_rs::Version;
 
-use super::error::{WheelError, WheelProblem, shown};
+use super::error::{WheelError, WheelProblem, quote_for_error};
 use super::limits::{MAX_FILE_NAME_BYTES, MAX_TAGS};
 use super::tags;
 use crate::name::DistributionName;
@@ -134,7 +134,7 @@ fn parse(text: &str) -> Result<WheelFileName, WheelProblem> {
     let name = DistributionName::new(name).ok_or_else(|| bad("the first part is not a name"))?;
     // File names have `_` instead of `-`.
     let version = Version::from_str(&version.replace('_', "-"))
-        .map_err(|_| WheelProblem::FileName(format!("`{}` is not a version", shown(version))))?;
+        .map_err(|_| WheelProblem::FileName(format!("`{}` is not a version", quote_for_error(version))))?;
     let build = build.map(build_tag).transpose()?;
     let member = |tag: &str| !tag.is_empty() && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !sets.iter().all(|set| set.split('.').all(member)) {
@@ -148,9 +148,9 @@ fn parse(text: &str) -> Result<WheelFileName, WheelProblem> {
 
 fn build_tag(text: &str) -> Result<BuildTag, WheelProblem> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number = text[..digits]
-        .parse()
-        .map_err(|_| WheelProblem::FileName(format!("the build tag `{}` does not start with a number", shown(text))))?;
+    let number = text[..digits].parse().map_err(|_| {
+        WheelProblem::FileName(format!("the build tag `{}` does not start with a number", quote_for_error(text)))
+    })?;
     Ok(BuildTag { number, rest: text[digits..].to_owned() })
 }
 

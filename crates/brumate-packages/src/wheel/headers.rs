@@ -2,7 +2,7 @@
 //! that of e-mail, as Python's `email` module reads it).
 
 use super::WheelProblem;
-use super::error::shown;
+use super::error::quote_for_error;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 
 /// Fields of one file, in order.
@@ -77,8 +77,10 @@ impl<'a> HeaderFields<'a> {
         let numbers = text.split_once('.').map(|(major, minor)| (major.parse::<u64>(), minor.parse::<u64>()));
         match numbers {
             Some((Ok(major), Ok(_))) if known.contains(&major) => Ok(text),
-            Some((Ok(_), Ok(_))) => Err(WheelProblem::Newer { field: name, found: shown(text) }),
-            _ => Err(WheelProblem::Syntax(format!("`{name}: {}` is not a version of the format", shown(text)))),
+            Some((Ok(_), Ok(_))) => Err(WheelProblem::Newer { field: name, found: quote_for_error(text) }),
+            _ => {
+                Err(WheelProblem::Syntax(format!("`{name}: {}` is not a version of the format", quote_for_error(text))))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use pep440_rs::Version;
 use serde::{Deserialize, Serialize};
 
 use super::WheelProblem;
-use super::error::shown;
+use super::error::quote_for_error;
 use super::headers::HeaderFields;
 use super::limits::{MAX_FIELD_BYTES, MAX_REPEATED_FIELDS};
 use crate::lenient;
@@ -57,15 +57,15 @@ impl Metadata {
             }),
         };
         if DistributionName::new(&metadata.name).is_none() {
-            return Err(WheelProblem::Syntax(format!("`{}` is not a valid name", shown(&metadata.name))));
+            return Err(WheelProblem::Syntax(format!("`{}` is not a valid name", quote_for_error(&metadata.name))));
         }
         Version::from_str(&metadata.version)
-            .map_err(|_| WheelProblem::Syntax(format!("`{}` is not a version", shown(&metadata.version))))?;
+            .map_err(|_| WheelProblem::Syntax(format!("`{}` is not a version", quote_for_error(&metadata.version))))?;
         // Parsed as resolution does: a chosen wheel is not refused for mistakes of old tools.
         if let Some(python) = &metadata.requires_python
             && lenient::specifiers(python).is_none()
         {
-            let reason = format!("`Requires-Python: {}` is not a version specifier", shown(python));
+            let reason = format!("`Requires-Python: {}` is not a version specifier", quote_for_error(python));
             return Err(WheelProblem::Syntax(reason));
         }
         Ok(metadata)
@@ -106,7 +106,7 @@ impl WheelInfo {
             "true" => true,
             "false" => false,
             _ => {
-                let reason = format!("`Root-Is-Purelib: {}` is neither `true` nor `false`", shown(root));
+                let reason = format!("`Root-Is-Purelib: {}` is neither `true` nor `false`", quote_for_error(root));
                 return Err(WheelProblem::Syntax(reason));
             }
         };
@@ -148,7 +148,8 @@ pub fn parse_entry_points(bytes: &[u8]) -> Result<Vec<EntryPoint>, WheelProblem>
         }
         let entry = line.split_once('=').zip(group);
         let Some(((name, value), group)) = entry.filter(|((name, _), _)| !name.trim().is_empty()) else {
-            let reason = format!("`{}` is neither `[group]` nor `name = module:attribute` in one", shown(line));
+            let reason =
+                format!("`{}` is neither `[group]` nor `name = module:attribute` in one", quote_for_error(line));
             return Err(WheelProblem::Syntax(reason));
         };
         if line.len() > MAX_FIELD_BYTES || entries.len() >= MAX_REPEATED_FIELDS {
@@ -156,7 +157,7 @@ pub fn parse_entry_points(bytes: &[u8]) -> Result<Vec<EntryPoint>, WheelProblem>
         }
         let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
         if matches!(group, "console_scripts" | "gui_scripts") && name.contains(['/', '\\', '\0']) {
-            return Err(WheelProblem::Syntax(format!("the script's name `{}` is a path", shown(&name))));
+            return Err(WheelProblem::Syntax(format!("the script's name `{}` is a path", quote_for_error(&name))));
         }
         entries.push(EntryPoint { group: group.to_owned(), name, value });
     }

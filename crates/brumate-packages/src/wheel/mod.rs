@@ -34,7 +34,7 @@ mod verify;
 
 pub use archive::ReadAt;
 pub use contents::{Collision, NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary, collisions};
-pub(crate) use error::shown;
+pub(crate) use error::quote_for_error;
 pub use error::{WheelError, WheelProblem};
 pub(crate) use file_name::SOURCE_ENDINGS;
 pub use file_name::{BuildTag, Tag, WheelFileName};

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use super::WheelProblem;
-use super::error::shown;
+use super::error::quote_for_error;
 use super::limits::MAX_PATHS;
 
 /// Hash in `RECORD`. The specification allows SHA-256 and better.
@@ -110,9 +110,10 @@ impl Record {
         let mut row = csv::ByteRecord::new();
         loop {
             let before = reader.position().line();
-            let more = reader
-                .read_byte_record(&mut row)
-                .map_err(|error| WheelProblem::RecordLine { line: before, reason: shown(&error.to_string()) })?;
+            let more = reader.read_byte_record(&mut row).map_err(|error| WheelProblem::RecordLine {
+                line: before,
+                reason: quote_for_error(&error.to_string()),
+            })?;
             if !more {
                 return Ok(Self { files });
             }
@@ -124,7 +125,7 @@ impl Record {
             let (path, recorded) = entry(&row).map_err(fail)?;
             let again = files.get(path).is_some_and(|earlier| *earlier != recorded);
             if again {
-                return Err(fail(format!("`{}` is listed twice, differently", shown(path))));
+                return Err(fail(format!("`{}` is listed twice, differently", quote_for_error(path))));
             }
             files.insert(path.to_owned(), recorded);
         }
@@ -156,26 +157,32 @@ fn entry(row: &csv::ByteRecord) -> Result<(&str, RecordEntry), String> {
         digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(digits.parse().map_err(|_| "the size is too large")?)
         }
-        other => return Err(format!("`{}` is not a size", shown(other))),
+        other => return Err(format!("`{}` is not a size", quote_for_error(other))),
     };
     Ok((path, RecordEntry { hash, size }))
 }
 
 /// Reads `algorithm=digest`.
 fn stated_hash(text: &str) -> Result<StatedHash, String> {
-    let (algorithm, digest) = text.split_once('=').ok_or_else(|| format!("`{}` is not a hash", shown(text)))?;
+    let (algorithm, digest) =
+        text.split_once('=').ok_or_else(|| format!("`{}` is not a hash", quote_for_error(text)))?;
     let (length, make): (usize, fn(Vec<u8>) -> StatedHash) = match algorithm {
         "sha256" => (32, StatedHash::Sha256),
         "sha384" => (48, StatedHash::Sha384),
         "sha512" => (64, StatedHash::Sha512),
-        other => return Err(format!("hashes by `{}` are not accepted: sha256, sha384 and sha512 are", shown(other))),
+        other => {
+            return Err(format!(
+                "hashes by `{}` are not accepted: sha256, sha384 and sha512 are",
+                quote_for_error(other)
+            ));
+        }
     };
     BASE64_URL_SAFE_NO_PAD
         .decode(digest.trim_end_matches('='))
         .ok()
         .filter(|bytes| bytes.len() == length)
         .map(make)
-        .ok_or_else(|| format!("`{}` is not a {algorithm} in base64", shown(digest)))
+        .ok_or_else(|| format!("`{}` is not a {algorithm} in base64", quote_for_error(digest)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use pep440_rs::Version;
 
 use super::archive::{Archive, Entry, PathNames, ReadAt};
 use super::contents::{NativeFormat, NativeModule, WheelContents, WheelFile, WheelSummary};
-use super::error::{LocatedProblem, WheelError, shown};
+use super::error::{LocatedProblem, WheelError, quote_for_error};
 use super::file_name::WheelFileName;
 use super::layout::{Scheme, split_scheme, top_directory};
 use super::limits;
@@ -136,14 +136,22 @@ fn check_name(found: &str, file_name: &WheelFileName) -> Result<(), WheelProblem
     if DistributionName::new(found).as_ref() == Some(&file_name.name) {
         return Ok(());
     }
-    Err(WheelProblem::Contradiction { field: "name", found: shown(found), expected: file_name.name.to_string() })
+    Err(WheelProblem::Contradiction {
+        field: "name",
+        found: quote_for_error(found),
+        expected: file_name.name.to_string(),
+    })
 }
 
 fn check_version(found: &str, file_name: &WheelFileName) -> Result<(), WheelProblem> {
     if Version::from_str(found).is_ok_and(|version| version == file_name.version) {
         return Ok(());
     }
-    Err(WheelProblem::Contradiction { field: "version", found: shown(found), expected: file_name.version.to_string() })
+    Err(WheelProblem::Contradiction {
+        field: "version",
+        found: quote_for_error(found),
+        expected: file_name.version.to_string(),
+    })
 }
 
 fn check_metadata(metadata: &Metadata, file_name: &WheelFileName) -> Result<(), WheelProblem> {
@@ -154,9 +162,11 @@ fn check_metadata(metadata: &Metadata, file_name: &WheelFileName) -> Result<(), 
 fn check_build(wheel: &WheelInfo, file_name: &WheelFileName) -> Result<(), WheelProblem> {
     // Wheels are often renamed to add a build tag; a wheel that states another one is refused.
     match (&wheel.build, &file_name.build) {
-        (Some(found), Some(expected)) if *found != expected.to_string() => {
-            Err(WheelProblem::Contradiction { field: "build", found: shown(found), expected: expected.to_string() })
-        }
+        (Some(found), Some(expected)) if *found != expected.to_string() => Err(WheelProblem::Contradiction {
+            field: "build",
+            found: quote_for_error(found),
+            expected: expected.to_string(),
+        }),
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::Connection;
 use super::starting::MachineStarter;
 use crate::backoff::Backoff;
-use crate::reports::shortened;
+use crate::reports::elide_middle;
 
 /// Most requests that wait for the machine to start. Further ones are refused.
 const MAX_WAITING: usize = 1024;
@@ -142,7 +142,7 @@ async fn keep(
         };
         if is_last {
             progress.send_replace(MachineProgress::GivenUp);
-            return Err(shortened(reason.trim_end(), MAX_LAST_WORDS));
+            return Err(elide_middle(reason.trim_end(), MAX_LAST_WORDS));
         }
         starter.reports().error(what, &reason);
         progress.send_replace(MachineProgress::Ended { attempts });

@@ -17,7 +17,7 @@ use super::request_id::RequestId;
 use super::requests::{AnswerOf, Requests};
 use crate::backoff::{Backoff, MAX_FAILED_STARTS};
 use crate::machine::{Launcher, MachineEnd};
-use crate::reports::{ReportLog, shortened};
+use crate::reports::{ReportLog, elide_middle};
 use crate::start::StartedMachine;
 
 /// Bytes of the client that are read at once.
@@ -340,7 +340,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Supervisor<'a, R, W> {
             Err(error) => {
                 let reason = error.to_string();
                 if self.backoff.start_failed() && self.options.reload.is_none() {
-                    let reason = shortened(reason.trim_end(), MAX_LAST_WORDS);
+                    let reason = elide_middle(reason.trim_end(), MAX_LAST_WORDS);
                     let text = format!(
                         "The server could not be started again {MAX_FAILED_STARTS} times, one after the other. The last time: {reason}"
                     );

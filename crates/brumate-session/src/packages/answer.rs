@@ -49,7 +49,7 @@ impl Packages {
             Err(error) if request.keep_going => return Err(self.collect_errors(&set, error).await),
             outcome => outcome?,
         };
-        self.inner.engine.prepare(&installation.wheels).await.map_err(PackageError::internal)?;
+        self.inner.engine.compile_wheels(&installation.wheels).await.map_err(PackageError::internal)?;
         Ok(answer(&installation, &requirements, &present, request.no_deps))
     }
 

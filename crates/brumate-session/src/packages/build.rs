@@ -283,7 +283,7 @@ impl Packages {
         // A distribution must not make this process fetch from anywhere.
         let is_url = |requirement: &&Requirement| matches!(requirement.source, RequirementSource::Url(_));
         if let Some(requirement) = requirements.iter().find(is_url) {
-            let requirement = cut(&requirement.to_string());
+            let requirement = one_line(&requirement.to_string());
             return Err(cannot(format!(
                 "`{requirement}` names a URL; a build gets packages of the given sources only"
             )));
@@ -404,7 +404,12 @@ impl BuildRun {
         let (events, _) = broadcast::channel(1);
         let installation = packages.fetch_resolution(backend.clone(), false, &events).await;
         let installation = installation.map_err(|error| unmet(source, error))?;
-        packages.inner.engine.prepare(&installation.wheels).await.map_err(|error| unavailable(source, &error))?;
+        packages
+            .inner
+            .engine
+            .compile_wheels(&installation.wheels)
+            .await
+            .map_err(|error| unavailable(source, &error))?;
         let new: Vec<Layer> = installation.layers.into_iter().filter(|layer| !self.mounted.contains(layer)).collect();
         self.machine.mount(&new).await.map_err(|error| unavailable(source, &error))?;
         self.mounted.extend(new);
@@ -431,7 +436,7 @@ impl BuildRun {
         self.left = self.left.saturating_sub(begun.elapsed());
         let fail = |reason: String| {
             let output = last_lines(&self.output);
-            source.error(BuildProblem::Failed { reason: cut(&reason), output })
+            source.error(BuildProblem::Failed { reason: one_line(&reason), output })
         };
         let overdue = || fail(format!("it took longer than {} s", self.time.as_secs()));
         let value = match outcome {
@@ -456,7 +461,7 @@ impl BuildRun {
         // Code of the distribution may have changed the answer.
         let answer: Answer = serde_json::from_str(&value.json).map_err(|error| fail(format!("its answer: {error}")))?;
         match &answer.error {
-            Some(parts) if answer.compiled => Err(source.error(BuildProblem::Compiled(cut(parts)))),
+            Some(parts) if answer.compiled => Err(source.error(BuildProblem::Compiled(one_line(parts)))),
             Some(reason) => Err(fail(reason.clone())),
             None => Ok(answer),
         }
@@ -470,7 +475,7 @@ impl BuildRun {
         name: &str,
     ) -> Result<CachedWheel, IndexError> {
         let fail = |reason: String, output: &str| {
-            source.error(BuildProblem::Failed { reason: cut(&reason), output: last_lines(output) })
+            source.error(BuildProblem::Failed { reason: one_line(&reason), output: last_lines(output) })
         };
         let refused = |error: CacheError, output: &str| match error {
             CacheError::Wheel(error) => fail(format!("its wheel is refused: {error}"), output),
@@ -571,7 +576,7 @@ fn last_lines(output: &str) -> String {
 }
 
 /// Cuts a reason that a build gives, without control characters.
-fn cut(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).take(MAX_REASON).collect()
 }
@@ -679,6 +684,6 @@ mod tests {
         assert_eq!(lines.lines().count(), MAX_LINES);
         assert!(lines.ends_with("line 9999 é"), "{lines}");
         assert_eq!(last_lines(&"x".repeat(1000)).len(), MAX_LINE);
-        assert_eq!(cut(&format!(" a\u{1b}[2J{}", "b".repeat(MAX_REASON))).chars().count(), MAX_REASON);
+        assert_eq!(one_line(&format!(" a\u{1b}[2J{}", "b".repeat(MAX_REASON))).chars().count(), MAX_REASON);
     }
 }

@@ -49,7 +49,7 @@ impl Packages {
         };
         self.check_resolution(&set, &resolution)?;
         let installation = self.fetch_resolution(resolution, set.pre, &events).await?;
-        self.inner.engine.prepare_layers(&installation.layers).await.map_err(PackageError::internal)?;
+        self.inner.engine.compile_layers(&installation.layers).await.map_err(PackageError::internal)?;
         let _ = events.send(PackageEvent::Ready { packages: installation.packages.len() });
         Ok(installation)
     }

@@ -142,7 +142,7 @@ async fn copy_all(source: &DataDir, target: &DataDir, wait: Duration) -> Result<
             Copied::LeftOut(reason) => {
                 let mut lost = record.clone();
                 lost.lose(&format!("it is not in the backup: {reason}"));
-                lost.image = None;
+                lost.file = None;
                 SqliteRegistry::replace(target, &lost)?;
                 left_out.push(LeftOut { id: record.id, reason });
             }
@@ -195,7 +195,7 @@ async fn copy_session(
         let Some(present) = SqliteRegistry::read_one(source, id)? else { return Ok(Copied::Removed) };
         let has_state = match present.state {
             SessionState::Fresh | SessionState::Lost => true,
-            SessionState::Live | SessionState::Hibernated => present.current_image().is_some(),
+            SessionState::Live | SessionState::Hibernated => present.current_file().is_some(),
         };
         // While it may change, only a file of the last answered state is consistent.
         if !is_still && !has_state {
@@ -235,7 +235,7 @@ fn reason_of(error: LeaseRequestError) -> String {
 
 /// Waits until the processes of a killed server have written a session's crash snapshot. They end by themselves.
 async fn await_crash_snapshot(directory: &DataDir, id: &SessionId) {
-    let Ok(first) = File::open(directory.image(&format!("{}.will-0", DataDir::crash_snapshot_name(id)))) else {
+    let Ok(first) = File::open(directory.file(&format!("{}.will-0", DataDir::crash_snapshot_name(id)))) else {
         return;
     };
     while let Ok(false) = lock_file(&first, FlockOperation::NonBlockingLockShared) {
@@ -248,8 +248,8 @@ async fn await_crash_snapshot(directory: &DataDir, id: &SessionId) {
 fn needed_files(directory: &DataDir, records: &[SessionRecord]) -> Vec<String> {
     let mut names = Vec::new();
     for record in records {
-        match &record.image {
-            Some(image) => names.push(image.name.clone()),
+        match &record.file {
+            Some(file) => names.push(file.name.clone()),
             None if record.state == SessionState::Live => names.extend(directory.crash_snapshot_files(&record.id)),
             None => {}
         }
@@ -262,7 +262,7 @@ fn needed_files(directory: &DataDir, records: &[SessionRecord]) -> Vec<String> {
 
 /// Opens a session file. A link is not followed: a backup may be somebody else's.
 fn open(directory: &DataDir, name: &str) -> io::Result<File> {
-    let path = directory.image(name);
+    let path = directory.file(name);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
     if file.metadata()?.is_file() {
@@ -273,7 +273,7 @@ fn open(directory: &DataDir, name: &str) -> io::Result<File> {
 
 /// Copies a session file and syncs it to disk.
 fn copy(mut from: &File, to: &DataDir, name: &str) -> io::Result<()> {
-    let mut target = private_file(&to.image(name))?;
+    let mut target = private_file(&to.file(name))?;
     target.set_len(0)?;
     io::copy(&mut from, &mut target)?;
     target.sync_all()
@@ -283,7 +283,7 @@ fn copy(mut from: &File, to: &DataDir, name: &str) -> io::Result<()> {
 fn finish(target: &DataDir, records: &[SessionRecord], left_out: Vec<LeftOut>) -> Result<Backup, DataDirError> {
     let mut backup = Backup { sessions: records.len(), left_out, ..Backup::default() };
     for name in needed_files(target, records) {
-        let path = target.image(&name);
+        let path = target.file(&name);
         if let Ok(found) = std::fs::metadata(&path) {
             backup.bytes = backup.bytes.saturating_add(found.len());
             backup.files.push(path);

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
+use super::entry::{MachineState, SessionEntry, SessionLock};
 use super::error::SessionError;
 use super::id::SessionId;
 use super::limits::WORKSPACE;
@@ -17,7 +18,6 @@ use super::ownership::owned_elsewhere_error;
 use super::record::SessionState;
 use super::registry::{CommitSync, RecordParts};
 use super::report::CellReport;
-use super::slot::{MachineState, Slot, SlotGuard};
 use super::store::{RolledBackChange, Savepoint};
 use super::waiting::Waiting;
 use crate::admission::{AdmissionError, RunPermit};
@@ -63,17 +63,17 @@ impl Sessions {
             Place::Session(id) => Some(id.clone()),
             Place::Fresh | Place::NewSession => None,
         };
-        let known = session.as_deref().and_then(SessionId::parse).and_then(|id| self.slots().get(&id).cloned());
-        let known = known.filter(|slot| slot.principal() == principal);
-        let waiting = known.map(|slot| slot.upcoming().add(interrupt.clone()));
-        let (slot, created) = match &session {
+        let known = session.as_deref().and_then(SessionId::parse).and_then(|id| self.entries().get(&id).cloned());
+        let known = known.filter(|entry| entry.principal() == principal);
+        let waiting = known.map(|entry| entry.upcoming().add(interrupt.clone()));
+        let (entry, created) = match &session {
             Some(id) => (self.find(&principal, id).await?, false),
             None => (self.create(&principal).await?, true),
         };
-        let upcoming = waiting.unwrap_or_else(|| slot.upcoming().add(interrupt.clone()));
+        let upcoming = waiting.unwrap_or_else(|| entry.upcoming().add(interrupt.clone()));
         let (events, mut event_receiver) = run_events();
         let work = self.detached(&call, |sessions, cancel| async move {
-            let ran = sessions.cell(&slot, request, (interrupt, upcoming), &cancel, events).await;
+            let ran = sessions.cell(&entry, request, (interrupt, upcoming), &cancel, events).await;
             match ran {
                 Ok(mut report) => {
                     report.created = created;
@@ -81,8 +81,8 @@ impl Sessions {
                 }
                 Err(error) => {
                     // The caller never learns the id of the new session.
-                    if created && let Some(guard) = slot.try_lock() {
-                        sessions.remove(&slot, guard).await?;
+                    if created && let Some(guard) = entry.try_lock() {
+                        sessions.remove(&entry, guard).await?;
                     }
                     Err(error)
                 }
@@ -103,14 +103,14 @@ impl Sessions {
     ///
     /// [`SessionError::NotFound`]; [`SessionError::OwnedElsewhere`] when the server that has the session does not answer.
     pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
-        let slot = self.find(principal, id).await?;
-        if slot.has_lease() {
-            return Ok(slot.interrupt());
+        let entry = self.find(principal, id).await?;
+        if entry.has_lease() {
+            return Ok(entry.interrupt());
         }
-        let id = slot.record().id.clone();
+        let id = entry.record().id.clone();
         let elsewhere = self.inner.leases().interrupt(&id).await;
         // A cell of this server may wait for the session.
-        if matches!(elsewhere, Ok(true)) || slot.interrupt() {
+        if matches!(elsewhere, Ok(true)) || entry.interrupt() {
             return Ok(true);
         }
         elsewhere.map_err(|error| owned_elsewhere_error(id, error))
@@ -118,7 +118,7 @@ impl Sessions {
 
     async fn cell(
         &self,
-        slot: &Arc<Slot>,
+        entry: &Arc<SessionEntry>,
         request: Request,
         (interrupt, upcoming): (CancellationToken, Waiting<CancellationToken>),
         cancel: &CancellationToken,
@@ -128,20 +128,20 @@ impl Sessions {
             SessionError::Cancelled if !cancel.is_cancelled() => SessionError::Interrupted,
             error => error,
         };
-        let (mut guard, mut permit) = self.turn(slot, &interrupt).await.map_err(stopped)?;
+        let (mut guard, mut permit) = self.turn(entry, &interrupt).await.map_err(stopped)?;
         Phases::admit(request.phases.as_ref());
         // A panic from here on drops the machine: its protocol state would be unknown.
         let MachineState::Live(live) = std::mem::replace(&mut *guard, MachineState::Absent) else {
-            return Err(self.not_found(slot));
+            return Err(self.not_found(entry));
         };
 
         let (id, number) = {
-            let record = slot.record();
+            let record = entry.record();
             (record.id.clone(), record.executions.saturating_add(1))
         };
-        let before = Savepoint::of(slot);
+        let before = Savepoint::of(entry);
         let mut collector = OutputCollector::of_cell(self.limits());
-        let begun = slot.cell_started(live.session.interrupt_handle(), &interrupt);
+        let begun = entry.cell_started(live.session.interrupt_handle(), &interrupt);
         drop(upcoming);
         if !begun {
             *guard = MachineState::Live(live);
@@ -157,7 +157,7 @@ impl Sessions {
         let receivers = CellReceivers { collector: &mut collector, events, input };
         permit.start(limits.cpu);
         Phases::start(phases.as_ref());
-        let running = self.run((&**slot, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers);
+        let running = self.run((&**entry, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers);
         let (ended, missing) = running.await;
         let (ended, listed) = match ended {
             Ok((outcome, listed)) => {
@@ -167,23 +167,23 @@ impl Sessions {
             Err(error) => (Err(error), Ok(Vec::new())),
         };
         let stopped = matches!(&ended, Ok(outcome) if outcome.stopped == Some(StopReason::Cancelled));
-        slot.cell_ended(stopped);
+        entry.cell_ended(stopped);
         let mut report = CellReport::new(id.clone());
-        let kept = self.apply_outcome(slot, ended, (&limits, &missing), &mut report);
+        let kept = self.apply_outcome(entry, ended, (&limits, &missing), &mut report);
         report.run.output = collector.chunks;
         report.run.output_dropped = report.run.output_dropped.saturating_add(collector.dropped);
         report.run.result = collector.result;
         match kept {
             Ok(MachineAfterCell::Changed) => {
                 {
-                    let mut record = slot.record();
+                    let mut record = entry.record();
                     record.packages = self.known_layers(&*live.session, &record.packages);
                 }
                 let parts =
-                    self.after_cell(slot, &*live.session, listed, collector.pictures.into_kept(), &mut report).await;
-                let concluded = self.commit_change(slot, &*live.session, before, parts).await;
+                    self.after_cell(entry, &*live.session, listed, collector.pictures.into_kept(), &mut report).await;
+                let concluded = self.commit_change(entry, &*live.session, before, parts).await;
                 if let Err(undone) = &concluded {
-                    report.set_rolled_back(&undone.error, undone.lost.as_deref().filter(|_| slot.is_lost()));
+                    report.set_rolled_back(&undone.error, undone.lost.as_deref().filter(|_| entry.is_lost()));
                 }
                 if !matches!(concluded, Err(RolledBackChange { lost: Some(_), .. })) {
                     *guard = MachineState::Live(live);
@@ -192,13 +192,13 @@ impl Sessions {
             Ok(MachineAfterCell::Unchanged) => {
                 // Ends the transaction only: the machine ended in it.
                 drop(live.session.roll_back().await);
-                self.record_unchanged(slot).await;
+                self.record_unchanged(entry).await;
                 *guard = MachineState::Live(live);
             }
             // The machine is lost; the record has the session's state.
-            Ok(MachineAfterCell::Lost) => self.record_unchanged(slot).await,
+            Ok(MachineAfterCell::Lost) => self.record_unchanged(entry).await,
             Err(error) => {
-                let lost = self.roll_back_change(slot, &*live.session, before).await;
+                let lost = self.roll_back_change(entry, &*live.session, before).await;
                 if lost.is_none() {
                     *guard = MachineState::Live(live);
                 }
@@ -208,20 +208,24 @@ impl Sessions {
         if report.rolled_back && permit.revoked().is_cancelled() {
             report.set_revoked();
         }
-        self.touch(slot);
+        self.touch(entry);
         drop(guard);
         self.free_place_for_waiting();
         Ok(report)
     }
 
     /// Waits for a cell's turn: locks the session, makes it live, and waits for a run slot.
-    async fn turn(&self, slot: &Arc<Slot>, cancel: &CancellationToken) -> Result<(SlotGuard, RunPermit), SessionError> {
-        let mut guard = self.lock_session(slot, cancel).await?;
+    async fn turn(
+        &self,
+        entry: &Arc<SessionEntry>,
+        cancel: &CancellationToken,
+    ) -> Result<(SessionLock, RunPermit), SessionError> {
+        let mut guard = self.lock_session(entry, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
-        self.ensure_live(slot, &mut guard, cancel).await?;
-        let principal = slot.record().principal.clone();
+        self.ensure_live(entry, &mut guard, cancel).await?;
+        let principal = entry.record().principal.clone();
         let admitted = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(SessionError::Cancelled),
@@ -239,7 +243,7 @@ impl Sessions {
     /// sink. Returns the modules that could not be installed as well.
     async fn run(
         &self,
-        (slot, session): (&Slot, &dyn Session),
+        (entry, session): (&SessionEntry, &dyn Session),
         request: Execute,
         (limits, cancel, revoked): (&Limits, &CancellationToken, &CancellationToken),
         receivers: CellReceivers<'_>,
@@ -247,7 +251,7 @@ impl Sessions {
         let CellReceivers { collector, events, input } = receivers;
         let deadline = Deadline { limits, margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
         let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
-        let interrupt_handle = SlotInterrupter { slot, session, machine: session.interrupt_handle() };
+        let interrupt_handle = EntryInterrupter { entry, session, machine: session.interrupt_handle() };
         let (sender, received) = machine_events();
         let running = async {
             // The cell's changes count when they are stored.
@@ -257,7 +261,7 @@ impl Sessions {
         let collect = |event| collector.take(event);
         let (end, missing) = execution.run(&interrupt_handle, running, received, collect).await;
         if let ExecutionEnd::Overdue(_) = end {
-            slot.discard_cell();
+            entry.discard_cell();
         }
         (end.into_result(), missing)
     }
@@ -265,16 +269,16 @@ impl Sessions {
     /// Applies the end of a cell to the report and to the session's record.
     fn apply_outcome(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         ended: Result<Outcome, EngineError>,
         (limits, missing): (&Limits, &MissingModules),
         report: &mut CellReport,
     ) -> Result<MachineAfterCell, SessionError> {
-        let taken_away = ended.is_err() && slot.was_discarded();
+        let taken_away = ended.is_err() && entry.was_discarded();
         let kept = match ended {
             Ok(outcome) => {
                 report.set_outcome(outcome, missing, limits);
-                let mut record = slot.record();
+                let mut record = entry.record();
                 record.generation = record.generation.saturating_add(1);
                 record.executions = record.executions.saturating_add(1);
                 record.state = SessionState::Live;
@@ -285,7 +289,7 @@ impl Sessions {
                 Ok(MachineAfterCell::Unchanged)
             }
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
-                let kept = self.note_machine_loss(slot, &reason.to_string());
+                let kept = self.note_machine_loss(entry, &reason.to_string());
                 report.set_machine_exit(&reason, output_dropped, peak_memory_bytes, limits, !kept);
                 Ok(MachineAfterCell::Lost)
             }
@@ -299,10 +303,10 @@ impl Sessions {
 
     /// Stores the time of the last use, and whether the session is lost. A failure is only logged: the stored state is
     /// still right.
-    pub(super) async fn record_unchanged(&self, slot: &Slot) {
-        let record = slot.record().clone();
+    pub(super) async fn record_unchanged(&self, entry: &SessionEntry) {
+        let record = entry.record().clone();
         if let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await {
-            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+            tracing::warn!(session = ?entry.record().id, %error, "the registry could not be written");
         }
     }
 }
@@ -321,20 +325,20 @@ fn cell_execute(request: Request, number: u64, input: &InputForwarder, allow_ins
     }
 }
 
-/// Handle of a cell that goes through the slot, which remembers interrupts.
-struct SlotInterrupter<'a> {
-    slot: &'a Slot,
+/// Handle of a cell that goes through the entry, which remembers interrupts.
+struct EntryInterrupter<'a> {
+    entry: &'a SessionEntry,
     session: &'a dyn Session,
     machine: Arc<dyn InterruptHandle>,
 }
 
-impl InterruptHandle for SlotInterrupter<'_> {
+impl InterruptHandle for EntryInterrupter<'_> {
     fn interrupt(&self) {
-        self.slot.interrupt_running();
+        self.entry.interrupt_running();
     }
 
     fn kill(&self) {
-        self.slot.kill_cell();
+        self.entry.kill_cell();
     }
 
     fn answer(&self, line: Option<String>) -> bool {

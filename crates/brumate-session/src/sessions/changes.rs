@@ -4,13 +4,13 @@ use brumate_engine_api::{EngineError, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
+use super::entry::DiskUsage;
+use super::entry::{LiveMachine, MachineState, SessionEntry};
 use super::error::SessionError;
 use super::id::SessionId;
 use super::record::{SessionRecord, SessionState};
 use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
-use super::slot::DiskUsage;
-use super::slot::{LiveMachine, MachineState, Slot};
 
 impl Sessions {
     /// Makes another session that continues from the present state of this one: variables, modules, files. Both are
@@ -35,7 +35,7 @@ impl Sessions {
                 record
             };
             let usage = DiskUsage { written: false, ..parent.disk_usage() };
-            let copy = async |child: &Slot, machine: &mut MachineState| {
+            let copy = async |child: &SessionEntry, machine: &mut MachineState| {
                 let copied = sessions.copy(&parent, &guard, child, machine).await;
                 drop(guard);
                 copied
@@ -51,18 +51,18 @@ impl Sessions {
         &self,
         record: SessionRecord,
         usage: DiskUsage,
-        fill: impl AsyncFnOnce(&Slot, &mut MachineState) -> Result<(), SessionError>,
+        fill: impl AsyncFnOnce(&SessionEntry, &mut MachineState) -> Result<(), SessionError>,
     ) -> Result<SessionId, SessionError> {
-        self.make_disk_space(&Slot::unlisted(&record.principal)?, usage).await?;
+        self.make_disk_space(&SessionEntry::unlisted(&record.principal)?, usage).await?;
         let id = record.id.clone();
-        let slot = self.add(record)?;
-        slot.set_estimate(usage.bytes);
+        let entry = self.add(record)?;
+        entry.set_estimate(usage.bytes);
         // No other call knows its id yet.
-        let mut machine = slot.lock_unbounded().await;
-        let filled = fill(&slot, &mut machine).await;
+        let mut machine = entry.lock_unbounded().await;
+        let filled = fill(&entry, &mut machine).await;
         self.free_place_for_waiting();
         if let Err(error) = filled {
-            self.remove(&slot, machine).await?;
+            self.remove(&entry, machine).await?;
             return Err(error);
         }
         Ok(id)
@@ -70,16 +70,16 @@ impl Sessions {
 
     async fn copy(
         &self,
-        parent: &Slot,
+        parent: &SessionEntry,
         from: &MachineState,
-        child: &Slot,
+        child: &SessionEntry,
         to: &mut MachineState,
     ) -> Result<(), SessionError> {
-        let (parent_id, state, note, image) = {
+        let (parent_id, state, note, file) = {
             let record = parent.record();
-            (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
+            (record.id.clone(), record.state, record.note.clone(), record.current_file().cloned())
         };
-        match (from, state, image) {
+        match (from, state, file) {
             (MachineState::Removed, ..) => return Err(self.not_found(parent)),
             (_, SessionState::Lost, _) => return Err(SessionError::Lost { id: parent_id, reason: note }),
             (_, SessionState::Fresh, _) => {}
@@ -87,8 +87,8 @@ impl Sessions {
                 return Err(SessionError::Lost { id: parent_id, reason: "its file is gone".to_owned() });
             }
             // A state that is in a file is copied as a file, without a machine.
-            (_, _, Some(image)) => {
-                let source = self.fetch_file(&image.name).await?;
+            (_, _, Some(file)) => {
+                let source = self.fetch_file(&file.name).await?;
                 if matches!(from, MachineState::Absent)
                     && let private = self.inner.directory.existing_private_image(&parent_id)
                     && let Err(EngineError::Outdated(_)) =
@@ -112,8 +112,8 @@ impl Sessions {
                     *to = MachineState::Live(LiveMachine::new(session, place));
                     return Ok(());
                 }
-                let image = self.write_image(child, &*live.session).await?;
-                return self.adopt_image(child, image, SessionState::Hibernated).await;
+                let file = self.write_file(child, &*live.session).await?;
+                return self.adopt_file(child, file, SessionState::Hibernated).await;
             }
         }
         let record = child.record().clone();
@@ -121,7 +121,12 @@ impl Sessions {
     }
 
     /// Gives `child` the files of a session that cannot be resumed.
-    async fn copy_files(&self, parent: &Slot, child: &Slot, to: &mut MachineState) -> Result<(), SessionError> {
+    async fn copy_files(
+        &self,
+        parent: &SessionEntry,
+        child: &SessionEntry,
+        to: &mut MachineState,
+    ) -> Result<(), SessionError> {
         let place = self.live_place(&CancellationToken::new()).await?;
         let session = self.recover_files(parent).await?;
         {
@@ -140,10 +145,10 @@ impl Sessions {
     }
 
     /// Stores a live copy: in its file if no crash snapshot would keep its state, otherwise in the registry alone.
-    async fn store_copy(&self, child: &Slot, session: &dyn Session) -> Result<(), SessionError> {
+    async fn store_copy(&self, child: &SessionEntry, session: &dyn Session) -> Result<(), SessionError> {
         if self.inner.settings.durability == Durability::Cell || !child.has_crash_recovery() {
-            let image = self.write_image(child, session).await?;
-            return self.adopt_image(child, image, SessionState::Live).await;
+            let file = self.write_file(child, session).await?;
+            return self.adopt_file(child, file, SessionState::Live).await;
         }
         let record = child.record().clone();
         self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
@@ -156,14 +161,14 @@ impl Sessions {
     ///
     /// [`SessionError::NotFound`], [`SessionError::Storage`].
     pub async fn reset(&self, principal: &str, id: &str) -> Result<(), SessionError> {
-        let slot = self.find(principal, id).await?;
+        let entry = self.find(principal, id).await?;
         self.detached(&CancellationToken::new(), |sessions, _| async move {
-            let mut guard = sessions.kill_and_lock_session(&slot).await?;
+            let mut guard = sessions.kill_and_lock_session(&entry).await?;
             if matches!(*guard, MachineState::Removed) {
-                return Err(sessions.not_found(&slot));
+                return Err(sessions.not_found(&entry));
             }
             let emptied = {
-                let record = slot.record();
+                let record = entry.record();
                 let mut emptied = SessionRecord::new(record.id.clone(), &record.principal, record.created);
                 emptied.generation = record.generation.saturating_add(1);
                 emptied.last_used = sessions.now();
@@ -173,12 +178,12 @@ impl Sessions {
             let put = || sessions.inner.registry.put(emptied.clone(), RecordParts::All, CommitSync::Disk);
             sessions.with_reserve(put).await?;
             *guard = MachineState::Absent;
-            let image = std::mem::replace(&mut *slot.record(), emptied).image;
-            if let Some(image) = image {
-                sessions.inner.files.remove(&image.name);
+            let file = std::mem::replace(&mut *entry.record(), emptied).file;
+            if let Some(file) = file {
+                sessions.inner.files.remove(&file.name);
             }
-            sessions.inner.directory.remove_crash_snapshot(&slot.record().id);
-            sessions.remove_private_image(&slot);
+            sessions.inner.directory.remove_crash_snapshot(&entry.record().id);
+            sessions.remove_private_image(&entry);
             sessions.inner.directory.keep_reserve();
             drop(guard);
             sessions.free_place_for_waiting();
@@ -193,25 +198,25 @@ impl Sessions {
     ///
     /// [`SessionError::Storage`].
     pub async fn clear(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
-        let slot = match self.find(principal, id).await {
-            Ok(slot) => slot,
+        let entry = match self.find(principal, id).await {
+            Ok(entry) => entry,
             Err(SessionError::NotFound { .. }) => return Ok(false),
             Err(error) => return Err(error),
         };
         self.detached(&CancellationToken::new(), |sessions, _| async move {
             // Further calls do not find the session; waiting ones fail with [`SessionError::NotFound`].
-            if slot.set_cleared(true) {
+            if entry.set_cleared(true) {
                 return Ok(false);
             }
             let cleared = async {
-                let guard = sessions.kill_and_lock_session(&slot).await?;
+                let guard = sessions.kill_and_lock_session(&entry).await?;
                 let was_there = !matches!(*guard, MachineState::Removed);
-                sessions.remove(&slot, guard).await?;
+                sessions.remove(&entry, guard).await?;
                 Ok(was_there)
             };
             let cleared = cleared.await;
             if cleared.is_err() {
-                slot.set_cleared(false);
+                entry.set_cleared(false);
             }
             cleared
         })

@@ -12,10 +12,10 @@ use brumate_engine_api::{EngineError, Session};
 
 use super::Sessions;
 use super::directory::DataDir;
+use super::entry::{DiskUsage, MachineState, SessionEntry};
 use super::error::SessionError;
-use super::record::{ImageFile, SessionState};
+use super::record::{SessionState, StateFile};
 use super::settings::Durability;
-use super::slot::{DiskUsage, MachineState, Slot};
 use crate::allowance::OverLimit;
 
 /// Bytes of the disk that are left to the registry and its log.
@@ -24,7 +24,7 @@ const RESERVE: u64 = 1 << 20;
 impl Sessions {
     /// Returns whether the disk of the data directory has no room for sessions.
     pub fn is_disk_full(&self) -> bool {
-        (self.inner.settings.free_space)(&self.inner.directory.image("")).is_some_and(|free| free < RESERVE)
+        (self.inner.settings.free_space)(&self.inner.directory.file("")).is_some_and(|free| free < RESERVE)
     }
 
     /// Checks that `usage` of a session fits beside the other sessions.
@@ -32,21 +32,21 @@ impl Sessions {
     /// # Errors
     ///
     /// [`SessionError::OverLimit`], [`SessionError::DiskFull`], [`SessionError::NoSpace`].
-    fn check_disk_space(&self, slot: &Slot, usage: DiskUsage) -> Result<(), SessionError> {
+    fn check_disk_space(&self, entry: &SessionEntry, usage: DiskUsage) -> Result<(), SessionError> {
         let settings = &self.inner.settings;
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
         let unwritten = |usage: DiskUsage| if usage.written { 0 } else { usage.bytes };
-        let bytes = usage.bytes.saturating_add(slot.private_image_bytes());
+        let bytes = usage.bytes.saturating_add(entry.private_image_bytes());
         let (mut all, mut own, mut open) = (bytes, bytes, unwritten(usage));
-        for other in slots.iter().filter(|other| !std::ptr::eq(&***other, slot)) {
+        for other in entries.iter().filter(|other| !std::ptr::eq(&***other, entry)) {
             let usage = other.disk_usage();
             all = all.saturating_add(usage.bytes);
             open = open.saturating_add(unwritten(usage));
-            if other.principal() == slot.principal() {
+            if other.principal() == entry.principal() {
                 own = own.saturating_add(usage.bytes);
             }
         }
-        if let Some(limit) = settings.allowances.of(slot.principal()).disk_bytes.filter(|limit| own > *limit) {
+        if let Some(limit) = settings.allowances.of(entry.principal()).disk_bytes.filter(|limit| own > *limit) {
             return Err(SessionError::OverLimit(OverLimit::Disk { limit }));
         }
         if all > settings.max_disk_bytes {
@@ -54,10 +54,10 @@ impl Sessions {
         }
         // The file of the state before goes when a change is committed.
         let replaced = match settings.durability {
-            Durability::Shutdown if !usage.written => slot.record().image.as_ref().map_or(0, |image| image.bytes),
+            Durability::Shutdown if !usage.written => entry.record().file.as_ref().map_or(0, |file| file.bytes),
             _ => 0,
         };
-        match (settings.free_space)(&self.inner.directory.image("")).map(|free| free.saturating_add(replaced)) {
+        match (settings.free_space)(&self.inner.directory.file("")).map(|free| free.saturating_add(replaced)) {
             Some(free) if open > 0 && open.saturating_add(RESERVE) > free => Err(SessionError::NoSpace { free }),
             _ => Ok(()),
         }
@@ -65,13 +65,13 @@ impl Sessions {
 
     /// Makes room as needed and checks as [`Sessions::check_disk_space`] does: writes other sessions whose size is
     /// estimated, the largest first, until there is enough.
-    pub(super) async fn make_disk_space(&self, slot: &Slot, usage: DiskUsage) -> Result<(), SessionError> {
-        let Err(mut error) = self.check_disk_space(slot, usage) else { return Ok(()) };
-        let mut others: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        others.retain(|other| !std::ptr::eq(&**other, slot) && other.has_lease() && !other.disk_usage().written);
+    pub(super) async fn make_disk_space(&self, entry: &SessionEntry, usage: DiskUsage) -> Result<(), SessionError> {
+        let Err(mut error) = self.check_disk_space(entry, usage) else { return Ok(()) };
+        let mut others: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
+        others.retain(|other| !std::ptr::eq(&**other, entry) && other.has_lease() && !other.disk_usage().written);
         others.sort_by_cached_key(|other| Reverse(other.disk_usage().bytes));
         for other in others {
-            if matches!(error, SessionError::OverLimit(_)) && other.principal() != slot.principal() {
+            if matches!(error, SessionError::OverLimit(_)) && other.principal() != entry.principal() {
                 continue;
             }
             // A busy session fails on the limit itself.
@@ -80,7 +80,7 @@ impl Sessions {
                 tracing::debug!(session = ?other.record().id, %error, "a session's size stays an estimate");
                 continue;
             }
-            match self.check_disk_space(slot, usage) {
+            match self.check_disk_space(entry, usage) {
                 Ok(()) => return Ok(()),
                 Err(still) => error = still,
             }
@@ -92,14 +92,14 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_image`]; [`SessionError::Storage`]. The old file is kept then.
-    pub(super) async fn write_if_live(&self, slot: &Slot, machine: &MachineState) -> Result<(), SessionError> {
+    /// Those of [`Sessions::write_file`]; [`SessionError::Storage`]. The old file is kept then.
+    pub(super) async fn write_if_live(&self, entry: &SessionEntry, machine: &MachineState) -> Result<(), SessionError> {
         let MachineState::Live(live) = machine else { return Ok(()) };
-        if slot.disk_usage().written || slot.not_storable().is_some() {
+        if entry.disk_usage().written || entry.not_storable().is_some() {
             return Ok(());
         }
-        let image = self.write_image(slot, &*live.session).await?;
-        self.adopt_image(slot, image, SessionState::Live).await
+        let file = self.write_file(entry, &*live.session).await?;
+        self.adopt_file(entry, file, SessionState::Live).await
     }
 
     /// Checks that there is disk space for a new session.
@@ -108,7 +108,7 @@ impl Sessions {
     ///
     /// Those of [`Sessions::check_disk_space`].
     pub(super) async fn make_disk_space_for_new(&self, principal: &str) -> Result<(), SessionError> {
-        let unlisted = Slot::unlisted(principal)?;
+        let unlisted = SessionEntry::unlisted(principal)?;
         self.make_disk_space(&unlisted, DiskUsage { bytes: 1, written: false }).await
     }
 
@@ -120,28 +120,28 @@ impl Sessions {
     /// Those of [`Sessions::check_disk_space`]; [`SessionError::Storage`].
     pub(super) async fn reserve_disk_space(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         session: &dyn Session,
-    ) -> Result<Option<ImageFile>, SessionError> {
+    ) -> Result<Option<StateFile>, SessionError> {
         let limits = self.limits();
         let most = limits.memory_bytes.saturating_add(limits.file_bytes);
         let bytes = session.estimated_bytes().await.unwrap_or(most);
-        if self.check_disk_space(slot, DiskUsage { bytes, written: false }).is_ok() {
-            slot.set_estimate(bytes);
+        if self.check_disk_space(entry, DiskUsage { bytes, written: false }).is_ok() {
+            entry.set_estimate(bytes);
             return Ok(None);
         }
-        match self.write_if_it_fits(slot, session).await {
+        match self.write_if_it_fits(entry, session).await {
             // The new file does not fit beside the one of the state before, but may fit without that.
-            Err(error @ SessionError::Storage(_)) if slot.record().image.is_some() => {
+            Err(error @ SessionError::Storage(_)) if entry.record().file.is_some() => {
                 let Ok(bytes) = session.measured_bytes().await else { return Err(error) };
-                self.make_disk_space(slot, DiskUsage { bytes, written: false }).await.map_err(|_| error)?;
-                slot.set_estimate(bytes);
+                self.make_disk_space(entry, DiskUsage { bytes, written: false }).await.map_err(|_| error)?;
+                entry.set_estimate(bytes);
                 Ok(None)
             }
             Err(error @ SessionError::NotStorable { .. }) => {
                 // It will never be on disk.
-                slot.set_not_storable(error);
-                slot.set_estimate(0);
+                entry.set_not_storable(error);
+                entry.set_estimate(0);
                 Ok(None)
             }
             written => written.map(Some),
@@ -153,13 +153,17 @@ impl Sessions {
     /// # Errors
     ///
     /// Those of [`Sessions::reserve_disk_space`]; [`SessionError::NotStorable`]. The file is removed then.
-    pub(super) async fn write_if_it_fits(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
-        let image = self.write_image(slot, session).await?;
-        if let Err(error) = self.make_disk_space(slot, DiskUsage { bytes: image.bytes, written: true }).await {
-            self.inner.files.remove(&image.name);
+    pub(super) async fn write_if_it_fits(
+        &self,
+        entry: &SessionEntry,
+        session: &dyn Session,
+    ) -> Result<StateFile, SessionError> {
+        let file = self.write_file(entry, session).await?;
+        if let Err(error) = self.make_disk_space(entry, DiskUsage { bytes: file.bytes, written: true }).await {
+            self.inner.files.remove(&file.name);
             return Err(error);
         }
-        Ok(image)
+        Ok(file)
     }
 
     /// Writes the file of a session's present state, without a check of disk space.
@@ -167,10 +171,14 @@ impl Sessions {
     /// # Errors
     ///
     /// [`SessionError::Storage`] for I/O errors, [`SessionError::NotStorable`]. The old file is kept then.
-    pub(super) async fn write_image(&self, slot: &Slot, session: &dyn Session) -> Result<ImageFile, SessionError> {
+    pub(super) async fn write_file(
+        &self,
+        entry: &SessionEntry,
+        session: &dyn Session,
+    ) -> Result<StateFile, SessionError> {
         let (name, generation) = {
-            let record = slot.record();
-            (DataDir::image_name(&record.id, record.generation), record.generation)
+            let record = entry.record();
+            (DataDir::state_file_name(&record.id, record.generation), record.generation)
         };
         let written = session.hibernate(&self.inner.files.path(&name)).await;
         let bytes = written.map_err(|error| match error {
@@ -179,7 +187,7 @@ impl Sessions {
             error => error.into(),
         })?;
         self.store_file(&name).await?;
-        Ok(ImageFile { name, bytes, generation })
+        Ok(StateFile { name, bytes, generation })
     }
 
     /// Stores a file that was just written, or removes it.

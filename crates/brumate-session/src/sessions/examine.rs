@@ -167,15 +167,15 @@ fn examine_sessions(directory: &DataDir, records: &[SessionRecord], check: &File
     found.lost = records.iter().filter(|record| record.state == SessionState::Lost).count();
     let mut damaged = 0_usize;
     for record in records {
-        let Some(image) = &record.image else { continue };
-        found.bytes = found.bytes.saturating_add(image.bytes);
-        let path = directory.image(&image.name);
+        let Some(file) = &record.file else { continue };
+        found.bytes = found.bytes.saturating_add(file.bytes);
+        let path = directory.file(&file.name);
         let wrong = match std::fs::metadata(&path) {
             // The server has replaced the file or removed the session since the registry was read.
             Err(_) if found.in_use.is_some() => continue,
             Err(error) => Some(FileFault::Damaged(error.to_string())),
-            Ok(metadata) if metadata.len() != image.bytes => {
-                Some(FileFault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), image.bytes)))
+            Ok(metadata) if metadata.len() != file.bytes => {
+                Some(FileFault::Damaged(format!("it has {} bytes instead of {}", metadata.len(), file.bytes)))
             }
             Ok(_) => {
                 let private = directory.existing_private_image(&record.id);
@@ -209,7 +209,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::super::id::SessionId;
-    use super::super::record::ImageFile;
+    use super::super::record::StateFile;
     use super::super::registry::{CommitSync, RecordParts, RegistryStore as _};
     use super::*;
 
@@ -249,10 +249,10 @@ mod tests {
         for (name, content) in files {
             let mut record = SessionRecord::new(SessionId::random().unwrap(), "local", 0);
             record.state = SessionState::Hibernated;
-            record.image = Some(ImageFile { name: name.to_owned(), bytes: 5, generation: 0 });
+            record.file = Some(StateFile { name: name.to_owned(), bytes: 5, generation: 0 });
             ids.push(record.id.clone());
             if let Some(content) = content {
-                std::fs::write(directory.image(name), content).unwrap();
+                std::fs::write(directory.file(name), content).unwrap();
             }
             registry.put(record, RecordParts::All, CommitSync::Disk).await.unwrap();
         }

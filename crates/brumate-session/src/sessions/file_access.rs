@@ -69,12 +69,12 @@ impl Sessions {
         offset: u64,
         cancel: &CancellationToken,
     ) -> Result<FileChunk, SessionError> {
-        let slot = self.find(principal, id).await?;
+        let entry = self.find(principal, id).await?;
         let name = name.clone();
         self.detached(cancel, |sessions, cancel| async move {
-            let mut guard = sessions.lock_session(&slot, &cancel).await?;
+            let mut guard = sessions.lock_session(&entry, &cancel).await?;
             let mut recovered = None;
-            let session = sessions.ensure_readable(&slot, &mut guard, &mut recovered, &cancel).await?;
+            let session = sessions.ensure_readable(&entry, &mut guard, &mut recovered, &cancel).await?;
             let chunk = read_chunk(session, name.as_str(), offset).await;
             drop((guard, recovered));
             sessions.free_place_for_waiting();
@@ -100,20 +100,20 @@ impl Sessions {
         admission: ReadAdmission,
         cancel: &CancellationToken,
     ) -> Result<FilePart, SessionError> {
-        let slot = self.find(principal, id).await?;
+        let entry = self.find(principal, id).await?;
         let name = name.clone();
         if is_hidden(name.as_str()) && !is_whole_output(name.as_str()) {
             return Err(SessionError::File { name: name.as_str().to_owned(), error: FileError::NotFound });
         }
         self.detached(cancel, |sessions, cancel| async move {
-            let mut guard = sessions.lock_session(&slot, &cancel).await?;
+            let mut guard = sessions.lock_session(&entry, &cancel).await?;
             let mut recovered = None;
-            let session = sessions.ensure_readable(&slot, &mut guard, &mut recovered, &cancel).await?;
+            let session = sessions.ensure_readable(&entry, &mut guard, &mut recovered, &cancel).await?;
             let read = read_range(session, name.as_str(), range, MAX_RESOURCE_BYTES, admission, &cancel).await;
             drop((guard, recovered));
             sessions.free_place_for_waiting();
             let (bytes, offset, size) = read?;
-            let known = slot.record().files.get(name.as_str()).map(|file| file.mime.clone());
+            let known = entry.record().files.get(name.as_str()).map(|file| file.mime.clone());
             let mime = known.unwrap_or_else(|| mime_of(name.as_str(), &bytes).to_owned());
             Ok(FilePart { bytes, mime, offset, size })
         })

@@ -22,7 +22,7 @@ impl Sessions {
             installed = packages.install(stated.requests(), &|_| {}) => installed,
         };
         let installation = installed.map_err(|error| SessionError::Packages(error.to_string()))?;
-        self.inner.engine.prepare(&installation.wheels).await?;
+        self.inner.engine.compile_wheels(&installation.wheels).await?;
         Ok(installation.layers.clone())
     }
 

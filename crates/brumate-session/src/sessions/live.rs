@@ -9,10 +9,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
+use super::entry::{LiveMachine, MachineState, SessionEntry};
 use super::error::SessionError;
 use super::limits::WAITING_PER_LIVE;
 use super::record::SessionState;
-use super::slot::{LiveMachine, MachineState, Slot};
 use super::{Sessions, WaitCounter};
 
 /// Check of disk space before a session is written.
@@ -35,53 +35,53 @@ impl Sessions {
     /// Returns the session's machine. Resumes the session or makes a machine if it has none.
     pub(super) async fn ensure_live<'a>(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         machine: &'a mut MachineState,
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
-        if slot.is_cleared() {
-            return Err(self.not_found(slot));
+        if entry.is_cleared() {
+            return Err(self.not_found(entry));
         }
         if matches!(machine, MachineState::Absent) {
-            *machine = MachineState::Live(self.resume(slot, cancel).await?);
+            *machine = MachineState::Live(self.resume(entry, cancel).await?);
         } else if let MachineState::Live(live) = machine
-            && !slot.has_crash_recovery()
+            && !entry.has_crash_recovery()
         {
             // The disk was full when the session was resumed.
-            self.enable_crash_recovery(slot, &*live.session).await;
+            self.enable_crash_recovery(entry, &*live.session).await;
         }
         match machine {
             MachineState::Live(live) => Ok(&*live.session),
-            MachineState::Absent | MachineState::Removed => Err(self.not_found(slot)),
+            MachineState::Absent | MachineState::Removed => Err(self.not_found(entry)),
         }
     }
 
-    async fn resume(&self, slot: &Slot, cancel: &CancellationToken) -> Result<LiveMachine, SessionError> {
-        let (id, state, note, image) = {
-            let record = slot.record();
-            (record.id.clone(), record.state, record.note.clone(), record.current_image().cloned())
+    async fn resume(&self, entry: &SessionEntry, cancel: &CancellationToken) -> Result<LiveMachine, SessionError> {
+        let (id, state, note, file) = {
+            let record = entry.record();
+            (record.id.clone(), record.state, record.note.clone(), record.current_file().cloned())
         };
-        let image = match (state, image) {
+        let file = match (state, file) {
             (SessionState::Lost, _) => return Err(SessionError::Lost { id, reason: note }),
             (SessionState::Fresh, _) => None,
-            (_, Some(image)) => Some(image),
+            (_, Some(file)) => Some(file),
             (_, None) => return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() }),
         };
         let place = self.live_place(cancel).await?;
         let engine = &self.inner.engine;
-        let session = match image {
+        let session = match file {
             None => {
                 let layers = self.first_layers(cancel).await?;
-                let session = engine.session(MachineSpec { layers, ..self.spec(slot)? }).await?;
-                slot.record().packages = self.known_layers(&*session, &[]);
+                let session = engine.session(MachineSpec { layers, ..self.spec(entry)? }).await?;
+                entry.record().packages = self.known_layers(&*session, &[]);
                 session
             }
-            Some(image) => {
-                let path = self.fetch_file(&image.name).await?;
-                let known = slot.record().packages.clone();
+            Some(file) => {
+                let path = self.fetch_file(&file.name).await?;
+                let known = entry.record().packages.clone();
                 let resumed = async {
                     let layers = self.layers_of(&path, &known).await?;
-                    engine.resume(&path, MachineSpec { layers, ..self.spec(slot)? }).await
+                    engine.resume(&path, MachineSpec { layers, ..self.spec(entry)? }).await
                 };
                 let resumed = tokio::select! {
                     biased;
@@ -104,9 +104,9 @@ impl Sessions {
             }
         };
         if state != SessionState::Fresh {
-            slot.record().state = SessionState::Live;
+            entry.record().state = SessionState::Live;
         }
-        self.enable_crash_recovery(slot, &*session).await;
+        self.enable_crash_recovery(entry, &*session).await;
         Ok(LiveMachine::new(session, place))
     }
 
@@ -114,37 +114,37 @@ impl Sessions {
     /// temporary session with its files, in `recovered`.
     pub(super) async fn ensure_readable<'a>(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         machine: &'a mut MachineState,
         recovered: &'a mut Option<LiveMachine>,
         cancel: &CancellationToken,
     ) -> Result<&'a dyn Session, SessionError> {
-        match self.ensure_live(slot, machine, cancel).await {
+        match self.ensure_live(entry, machine, cancel).await {
             // The place of the failed attempt is free again.
             Err(SessionError::Outdated { .. }) => {
                 let place = self.live_place(cancel).await?;
-                let session = self.recover_files(slot).await?;
+                let session = self.recover_files(entry).await?;
                 Ok(&*recovered.insert(LiveMachine::new(session, place)).session)
             }
             Err(error) => Err(error),
             Ok(_) => match machine {
                 MachineState::Live(live) => Ok(&*live.session),
-                MachineState::Absent | MachineState::Removed => Err(self.not_found(slot)),
+                MachineState::Absent | MachineState::Removed => Err(self.not_found(entry)),
             },
         }
     }
 
     /// Makes a session with the files of one that cannot be resumed.
-    pub(super) async fn recover_files(&self, slot: &Slot) -> Result<Box<dyn Session>, SessionError> {
-        let (id, image) = {
-            let record = slot.record();
-            (record.id.clone(), record.current_image().cloned())
+    pub(super) async fn recover_files(&self, entry: &SessionEntry) -> Result<Box<dyn Session>, SessionError> {
+        let (id, file) = {
+            let record = entry.record();
+            (record.id.clone(), record.current_file().cloned())
         };
-        let Some(image) = image else {
+        let Some(file) = file else {
             return Err(SessionError::Lost { id, reason: "its file is gone".to_owned() });
         };
-        let path = self.fetch_file(&image.name).await?;
-        match self.inner.engine.recover(&path, self.spec(slot)?).await {
+        let path = self.fetch_file(&file.name).await?;
+        match self.inner.engine.recover(&path, self.spec(entry)?).await {
             Ok(session) => Ok(session),
             Err(EngineError::Outdated(reason) | EngineError::Image(reason)) => {
                 Err(SessionError::NotResumable { id, reason })
@@ -156,11 +156,11 @@ impl Sessions {
 
     /// Lets a session survive a crash of this server. Not in a transaction. When it fails, the session can still be used: each
     /// change is written to its file before the answer, and the next call tries again.
-    pub(super) async fn enable_crash_recovery(&self, slot: &Slot, session: &dyn Session) {
-        let id = slot.record().id.clone();
-        let path = self.inner.directory.image(&DataDir::crash_snapshot_name(&id));
+    pub(super) async fn enable_crash_recovery(&self, entry: &SessionEntry, session: &dyn Session) {
+        let id = entry.record().id.clone();
+        let path = self.inner.directory.file(&DataDir::crash_snapshot_name(&id));
         let enabled = session.enable_crash_recovery(&path).await;
-        slot.set_crash_recovery(enabled.is_ok());
+        entry.set_crash_recovery(enabled.is_ok());
         if let Err(error) = enabled {
             tracing::warn!(session = ?id, %error, "a session has no crash snapshot; its changes are written at once");
         }
@@ -216,20 +216,20 @@ impl Sessions {
 
     /// Hibernates the least recently used idle session. Does nothing if all are busy.
     async fn hibernate_one(&self) -> Result<(), SessionError> {
-        let mut slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let mut entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
         let now = (self.inner.settings.elapsed)();
         // The loop takes the last one first.
-        slots.sort_by_cached_key(|slot| slot.idle(now));
+        entries.sort_by_cached_key(|entry| entry.idle(now));
         let mut stuck = 0;
         let mut last_error = None;
-        while let Some(slot) = slots.pop() {
-            let Some(mut guard) = slot.has_lease().then(|| slot.try_lock()).flatten() else { continue };
+        while let Some(entry) = entries.pop() {
+            let Some(mut guard) = entry.has_lease().then(|| entry.try_lock()).flatten() else { continue };
             if !matches!(*guard, MachineState::Live(_)) {
                 continue;
             }
-            let error = match slot.not_storable() {
+            let error = match entry.not_storable() {
                 Some(error) => error,
-                None => match self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await {
+                None => match self.hibernate(&entry, &mut guard, DiskCheck::Enforced).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
                 },
@@ -255,39 +255,39 @@ impl Sessions {
     /// Those of [`Sessions::write_if_it_fits`]; the session stays live, unless its machine has ended.
     pub(super) async fn hibernate(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         machine: &mut MachineState,
         check: DiskCheck,
     ) -> Result<(), SessionError> {
         let MachineState::Live(live) = &*machine else { return Ok(()) };
         // An unchanged state is in its file already. A session that never ran needs no file.
         let changed = {
-            let record = slot.record();
-            record.state != SessionState::Fresh && record.current_image().is_none()
+            let record = entry.record();
+            record.state != SessionState::Fresh && record.current_file().is_none()
         };
         if changed {
             let written = match check {
-                DiskCheck::Enforced => self.write_if_it_fits(slot, &*live.session).await,
-                DiskCheck::Skipped => self.write_image(slot, &*live.session).await,
+                DiskCheck::Enforced => self.write_if_it_fits(entry, &*live.session).await,
+                DiskCheck::Skipped => self.write_file(entry, &*live.session).await,
             };
-            let image = match written {
-                Ok(image) => image,
+            let file = match written {
+                Ok(file) => file,
                 Err(error) => {
                     // Disk space may be free the next time.
                     if let SessionError::NotStorable { .. } = &error {
-                        slot.set_not_storable(error.clone());
+                        entry.set_not_storable(error.clone());
                     }
                     if let SessionError::Engine(EngineError::MachineExited { reason, .. }) = &error {
-                        self.note_machine_loss(slot, &reason.to_string());
+                        self.note_machine_loss(entry, &reason.to_string());
                         *machine = MachineState::Absent;
-                        self.record_unchanged(slot).await;
+                        self.record_unchanged(entry).await;
                     }
                     return Err(error);
                 }
             };
-            self.adopt_image(slot, image, SessionState::Hibernated).await?;
+            self.adopt_file(entry, file, SessionState::Hibernated).await?;
         } else {
-            let mut record = slot.record();
+            let mut record = entry.record();
             if record.state == SessionState::Live {
                 record.state = SessionState::Hibernated;
             }
@@ -297,7 +297,7 @@ impl Sessions {
     }
 
     /// Returns the error for a session that does not exist any more.
-    pub(super) fn not_found(&self, slot: &Slot) -> SessionError {
-        SessionError::NotFound { id: slot.record().id.to_string(), timeout: self.inner.settings.timeout }
+    pub(super) fn not_found(&self, entry: &SessionEntry) -> SessionError {
+        SessionError::NotFound { id: entry.record().id.to_string(), timeout: self.inner.settings.timeout }
     }
 }

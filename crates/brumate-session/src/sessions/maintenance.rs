@@ -8,12 +8,12 @@ use futures::StreamExt as _;
 use tokio::time::timeout;
 
 use super::directory::{DataDir, DataDirError};
+use super::entry::{MachineState, SessionEntry, SessionLock};
 use super::error::SessionError;
 use super::id::SessionId;
 use super::live::DiskCheck;
 use super::record::SessionState;
 use super::registry::{CommitSync, RecordParts};
-use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
 /// Sessions that are written at the same time at shutdown, and for backups.
@@ -34,10 +34,10 @@ impl Sessions {
 
     /// Stores in the registry which sessions earlier servers have lost.
     async fn store_lost(&self) -> Result<(), SessionError> {
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        for slot in slots.into_iter().filter(|slot| slot.is_lost()) {
+        let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
+        for entry in entries.into_iter().filter(|entry| entry.is_lost()) {
             // Locking the session stores it.
-            drop(self.try_lock_session(&slot).await);
+            drop(self.try_lock_session(&entry).await);
         }
         Ok(())
     }
@@ -54,12 +54,12 @@ impl Sessions {
             }
         }
         for (id, names) in of {
-            if self.slots().get(&id).is_some_and(|slot| slot.has_lease()) {
+            if self.entries().get(&id).is_some_and(|entry| entry.has_lease()) {
                 continue;
             }
             let Some(_lease) = self.inner.leases().try_acquire(&id).map_err(storage)? else { continue };
             let needed = self.inner.registry.store().get(&id).await?.map(|record| self.resolve_state(record));
-            let needed = needed.and_then(|record| record.image).map(|image| image.name);
+            let needed = needed.and_then(|record| record.file).map(|file| file.name);
             // The files of a crash snapshot have the name of the session file with a suffix.
             let beside = |name: &str, needed: &str| name.strip_prefix(needed).is_some_and(|rest| rest.starts_with('.'));
             let private = DataDir::private_image_name(&id);
@@ -95,28 +95,28 @@ impl Sessions {
             tracing::warn!(%error, "the registry cannot be read");
             return;
         }
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        for slot in slots {
-            if self.has_expired(&slot) {
+        let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
+        for entry in entries {
+            if self.has_expired(&entry) {
                 // A busy session is not idle. Another server may have a later time of the last use.
-                if let Some(guard) = self.try_lock_session(&slot).await
-                    && self.has_expired(&slot)
-                    && let Err(error) = self.remove(&slot, guard).await
+                if let Some(guard) = self.try_lock_session(&entry).await
+                    && self.has_expired(&entry)
+                    && let Err(error) = self.remove(&entry, guard).await
                 {
                     tracing::warn!(%error, "an expired session could not be removed");
                 }
                 continue;
             }
-            let idle = self.idle_time(&slot);
+            let idle = self.idle_time(&entry);
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
             if due
-                && slot.has_lease()
-                && let Some(mut guard) = slot.try_lock()
+                && entry.has_lease()
+                && let Some(mut guard) = entry.try_lock()
                 && matches!(*guard, MachineState::Live(_))
-                && slot.not_storable().is_none()
-                && let Err(error) = self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await
+                && entry.not_storable().is_none()
+                && let Err(error) = self.hibernate(&entry, &mut guard, DiskCheck::Enforced).await
             {
-                tracing::warn!(session = ?slot.record().id, %error, "a session stays live");
+                tracing::warn!(session = ?entry.record().id, %error, "a session stays live");
             }
         }
         self.inner.directory.keep_reserve();
@@ -140,15 +140,15 @@ impl Sessions {
     /// # Errors
     ///
     /// [`SessionError::Storage`]; the session is kept then.
-    pub(super) async fn remove(&self, slot: &Arc<Slot>, mut guard: SlotGuard) -> Result<(), SessionError> {
-        let (id, image) = {
-            let record = slot.record();
-            (record.id.clone(), record.image.clone())
+    pub(super) async fn remove(&self, entry: &Arc<SessionEntry>, mut guard: SessionLock) -> Result<(), SessionError> {
+        let (id, file) = {
+            let record = entry.record();
+            (record.id.clone(), record.file.clone())
         };
         let remove_files = || {
             self.inner.directory.remove_crash_snapshot(&id);
-            if let Some(image) = &image {
-                self.inner.files.remove(&image.name);
+            if let Some(file) = &file {
+                self.inner.files.remove(&file.name);
             }
         };
         let remove = || self.inner.registry.remove(vec![id.clone()]);
@@ -162,9 +162,9 @@ impl Sessions {
             remove().await?;
         }
         *guard = MachineState::Removed;
-        self.slots().remove(&id);
+        self.entries().remove(&id);
         remove_files();
-        self.remove_private_image(slot);
+        self.remove_private_image(entry);
         self.inner.directory.keep_reserve();
         drop(guard);
         self.free_place_for_waiting();
@@ -176,31 +176,31 @@ impl Sessions {
     /// write crash snapshots when this process ends.
     pub async fn close(&self) -> Vec<SessionId> {
         self.inner.closing.cancel();
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let (slots, others): (Vec<_>, Vec<_>) = slots.into_iter().partition(|slot| slot.has_lease());
+        let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
+        let (entries, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.has_lease());
         self.store_last_used(&others, 0).await;
-        for slot in &slots {
-            slot.interrupt_running();
+        for entry in &entries {
+            entry.interrupt_running();
         }
         let mut unwritten = Vec::new();
-        let mut refused = self.close_all(slots, &mut unwritten).await;
+        let mut refused = self.close_all(entries, &mut unwritten).await;
         // Sessions may have freed disk space, and the reserve is for this.
         while !refused.is_empty() {
             let before = refused.len();
             let released = self.inner.directory.release_reserve();
-            refused.sort_by_cached_key(|(slot, _)| slot.disk_usage().bytes);
-            refused = self.close_all(refused.into_iter().map(|(slot, _)| slot).collect(), &mut unwritten).await;
+            refused.sort_by_cached_key(|(entry, _)| entry.disk_usage().bytes);
+            refused = self.close_all(refused.into_iter().map(|(entry, _)| entry).collect(), &mut unwritten).await;
             if refused.len() == before && !released {
                 break;
             }
         }
-        for (slot, error) in refused {
-            let id = slot.record().id.clone();
+        for (entry, error) in refused {
+            let id = entry.record().id.clone();
             tracing::error!(
                 session = ?id, %error,
                 "a session could not be hibernated; its processes write a crash snapshot, for which the disk needs room"
             );
-            if let Some(mut guard) = slot.try_lock() {
+            if let Some(mut guard) = entry.try_lock() {
                 // The machine would end with its value, without a crash snapshot.
                 std::mem::forget(std::mem::replace(&mut *guard, MachineState::Absent));
             }
@@ -211,17 +211,21 @@ impl Sessions {
 
     /// Closes sessions, some at the same time. Returns those that the disk refused, and adds those that are lost to
     /// `unwritten`.
-    async fn close_all(&self, slots: Vec<Arc<Slot>>, unwritten: &mut Vec<SessionId>) -> Vec<(Arc<Slot>, SessionError)> {
-        let closing = futures::stream::iter(slots).map(|slot| {
+    async fn close_all(
+        &self,
+        entries: Vec<Arc<SessionEntry>>,
+        unwritten: &mut Vec<SessionId>,
+    ) -> Vec<(Arc<SessionEntry>, SessionError)> {
+        let closing = futures::stream::iter(entries).map(|entry| {
             let sessions = self.clone();
-            tokio::spawn(async move { (sessions.close_one(&slot).await, slot) })
+            tokio::spawn(async move { (sessions.close_one(&entry).await, entry) })
         });
         let mut refused = Vec::new();
         for closed in closing.buffer_unordered(WRITTEN_AT_ONCE).collect::<Vec<_>>().await {
             match closed {
                 Ok((Ok(Closed::Written), _)) => {}
-                Ok((Ok(Closed::Unwritten), slot)) => unwritten.push(slot.record().id.clone()),
-                Ok((Err(error), slot)) => refused.push((slot, error)),
+                Ok((Ok(Closed::Unwritten), entry)) => unwritten.push(entry.record().id.clone()),
+                Ok((Err(error), entry)) => refused.push((entry, error)),
                 Err(error) => tracing::error!(%error, "a session could not be hibernated"),
             }
         }
@@ -233,28 +237,28 @@ impl Sessions {
     /// # Errors
     ///
     /// [`SessionError::Storage`] when the disk refuses; the session is live still.
-    async fn close_one(&self, slot: &Arc<Slot>) -> Result<Closed, SessionError> {
+    async fn close_one(&self, entry: &Arc<SessionEntry>) -> Result<Closed, SessionError> {
         let limit = self.inner.settings.limits.grace.saturating_add(CLOSING_MARGIN);
-        let id = slot.record().id.clone();
-        let Ok(mut guard) = timeout(limit, slot.lock_unbounded()).await else {
+        let id = entry.record().id.clone();
+        let Ok(mut guard) = timeout(limit, entry.lock_unbounded()).await else {
             tracing::error!(session = ?id, "a session is busy to the end; what its last cells did is lost");
             return Ok(Closed::Unwritten);
         };
         let mut closed = Closed::Written;
-        match self.hibernate(slot, &mut guard, DiskCheck::Skipped).await {
+        match self.hibernate(entry, &mut guard, DiskCheck::Skipped).await {
             Err(error @ SessionError::Storage(_)) => return Err(error),
             Err(error) => {
                 tracing::error!(session = ?id, %error, "a session could not be hibernated and is lost");
-                slot.record().lose(&error.to_string());
+                entry.record().lose(&error.to_string());
                 closed = Closed::Unwritten;
             }
             Ok(()) => {}
         }
-        if matches!(*guard, MachineState::Removed) || !slot.has_lease() {
+        if matches!(*guard, MachineState::Removed) || !entry.has_lease() {
             return Ok(closed);
         }
         // Stores the time of the last use.
-        let record = slot.record().clone();
+        let record = entry.record().clone();
         if record.state != SessionState::Fresh
             && let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await
         {

@@ -17,6 +17,7 @@ mod cell;
 mod changes;
 mod directory;
 mod disk;
+mod entry;
 mod error;
 mod examine;
 pub(crate) mod figures;
@@ -36,7 +37,6 @@ mod record;
 mod registry;
 mod report;
 mod settings;
-mod slot;
 mod snapshot;
 mod store;
 mod uploads;
@@ -62,7 +62,7 @@ pub use files::{FileName, is_text, mime_of_content};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
 pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};
-pub use record::{FileRecord, ImageFile, SessionRecord, SessionState};
+pub use record::{FileRecord, SessionRecord, SessionState, StateFile};
 pub use report::{CellReport, FullText, SessionFile};
 pub use settings::{Durability, FreeSpace, SessionSettings, session_image};
 pub use snapshot::{SessionSnapshot, SnapshotFiles};
@@ -71,11 +71,11 @@ pub use uploads::Upload;
 use crate::admission::Admission;
 use crate::allowance::OverLimit;
 use directory::DataDir;
+use entry::SessionEntry;
 use file_store::FileStore;
 use lease::{LeaseListener, Leases, LocalLeases};
 use ownership::{LAST_USED_STEP, RequestHandler};
 use registry::{Registry, SqliteRegistry};
-use slot::Slot;
 
 /// Bytes of text that an answer about a cell should hold; the full text is in a file if there are more.
 pub const ANSWER_BYTES: usize = limits::ANSWER_BYTES;
@@ -99,7 +99,7 @@ struct Inner {
     files: Box<dyn FileStore>,
     registry: Registry,
     leases: Box<dyn Leases>,
-    slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
+    entries: Mutex<HashMap<SessionId, Arc<SessionEntry>>>,
     /// Places of live sessions.
     places: Arc<Semaphore>,
     /// Calls that wait for a place.
@@ -153,7 +153,7 @@ impl Sessions {
             directory,
             registry,
             leases: Box::new(leases),
-            slots: Mutex::default(),
+            entries: Mutex::default(),
             places: Arc::new(Semaphore::new(max_live)),
             waiting_for_place: AtomicUsize::new(0),
             admission: (settings.admission.clone()).unwrap_or_else(|| {
@@ -199,11 +199,11 @@ impl Sessions {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the registry cannot be read; sessions of other servers may be missing");
         }
-        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
-        let mut records: Vec<SessionRecord> = slots
+        let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
+        let mut records: Vec<SessionRecord> = entries
             .iter()
-            .filter(|slot| slot.principal() == principal && !slot.is_cleared())
-            .map(|slot| slot.record().clone())
+            .filter(|entry| entry.principal() == principal && !entry.is_cleared())
+            .map(|entry| entry.record().clone())
             .collect();
         records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         records
@@ -215,8 +215,8 @@ impl Sessions {
     ///
     /// [`SessionError::NotFound`]; [`SessionError::Lost`], because the files are lost as well.
     pub async fn files(&self, principal: &str, id: &str) -> Result<Vec<SessionFile>, SessionError> {
-        let slot = self.find(principal, id).await?;
-        let record = slot.record();
+        let entry = self.find(principal, id).await?;
+        let record = entry.record();
         if record.state == SessionState::Lost {
             return Err(SessionError::Lost { id: record.id.clone(), reason: record.note.clone() });
         }
@@ -236,36 +236,36 @@ impl Sessions {
         self.inner.admission.revoke(principal);
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Slot>>> {
-        self.inner.slots.lock()
+    fn entries(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionEntry>>> {
+        self.inner.entries.lock()
     }
 
     /// Returns the session with that id, if it belongs to the principal and has not expired.
-    async fn find(&self, principal: &str, id: &str) -> Result<Arc<Slot>, SessionError> {
+    async fn find(&self, principal: &str, id: &str) -> Result<Arc<SessionEntry>, SessionError> {
         let not_found = || SessionError::NotFound {
             id: id.escape_debug().take(64).collect(),
             timeout: self.inner.settings.timeout,
         };
         let id = SessionId::parse(id).ok_or_else(not_found)?;
         self.refresh().await?;
-        let slot = self.slots().get(&id).cloned().ok_or_else(not_found)?;
-        if slot.principal() != principal || slot.is_cleared() {
+        let entry = self.entries().get(&id).cloned().ok_or_else(not_found)?;
+        if entry.principal() != principal || entry.is_cleared() {
             return Err(not_found());
         }
-        if self.has_expired(&slot)
-            && let Some(guard) = self.try_lock_session(&slot).await
-            && self.has_expired(&slot)
+        if self.has_expired(&entry)
+            && let Some(guard) = self.try_lock_session(&entry).await
+            && self.has_expired(&entry)
         {
-            self.remove(&slot, guard).await?;
+            self.remove(&entry, guard).await?;
             return Err(not_found());
         }
-        self.touch(&slot);
-        self.store_last_used(std::slice::from_ref(&slot), LAST_USED_STEP).await;
-        Ok(slot)
+        self.touch(&entry);
+        self.store_last_used(std::slice::from_ref(&entry), LAST_USED_STEP).await;
+        Ok(entry)
     }
 
     /// Adds a session, which this server owns from the beginning.
-    fn add(&self, record: SessionRecord) -> Result<Arc<Slot>, SessionError> {
+    fn add(&self, record: SessionRecord) -> Result<Arc<SessionEntry>, SessionError> {
         let lease = self.inner.leases().try_acquire(&record.id);
         let lease = lease.map_err(|error| SessionError::Storage(error.to_string()))?;
         let settings = &self.inner.settings;
@@ -273,25 +273,25 @@ impl Sessions {
             return Err(SessionError::ShuttingDown);
         }
         let (principal, allowance) = (record.principal.as_str(), settings.allowances.of(&record.principal));
-        let mut slots = self.slots();
+        let mut entries = self.entries();
         if let Some(limit) = allowance.sessions
-            && slots.values().filter(|slot| slot.principal() == principal).count() >= limit
+            && entries.values().filter(|entry| entry.principal() == principal).count() >= limit
         {
             return Err(SessionError::OverLimit(OverLimit::Sessions { limit }));
         }
-        if slots.len() >= settings.max_sessions {
+        if entries.len() >= settings.max_sessions {
             return Err(SessionError::TooMany { limit: settings.max_sessions });
         }
         let id = record.id.clone();
-        let slot = Arc::new(Slot::new(record, (self.inner.settings.elapsed)()));
-        slot.set_lease(lease);
+        let entry = Arc::new(SessionEntry::new(record, (self.inner.settings.elapsed)()));
+        entry.set_lease(lease);
         self.inner.registry.mark_unstored(id.clone());
-        slots.insert(id, Arc::clone(&slot));
-        Ok(slot)
+        entries.insert(id, Arc::clone(&entry));
+        Ok(entry)
     }
 
     /// Adds an empty session, which is not in the registry yet.
-    async fn create(&self, principal: &str) -> Result<Arc<Slot>, SessionError> {
+    async fn create(&self, principal: &str) -> Result<Arc<SessionEntry>, SessionError> {
         self.refresh().await?;
         self.make_disk_space_for_new(principal).await?;
         self.add(SessionRecord::new(SessionId::random()?, principal, self.now()))
@@ -303,18 +303,18 @@ impl Sessions {
     }
 
     /// Notes that a session is used.
-    fn touch(&self, slot: &Slot) {
-        slot.set_used((self.inner.settings.elapsed)());
-        slot.record().last_used = self.now();
+    fn touch(&self, entry: &SessionEntry) {
+        entry.set_used((self.inner.settings.elapsed)());
+        entry.record().last_used = self.now();
     }
 
     /// Returns how long a session has not been used.
-    fn idle_time(&self, slot: &Slot) -> Duration {
-        slot.idle((self.inner.settings.elapsed)())
+    fn idle_time(&self, entry: &SessionEntry) -> Duration {
+        entry.idle((self.inner.settings.elapsed)())
     }
 
-    fn has_expired(&self, slot: &Slot) -> bool {
-        self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(slot) > timeout)
+    fn has_expired(&self, entry: &SessionEntry) -> bool {
+        self.inner.settings.timeout.is_some_and(|timeout| self.idle_time(entry) > timeout)
     }
 
     /// Returns the order for a session's machine.
@@ -322,10 +322,10 @@ impl Sessions {
     /// # Errors
     ///
     /// A granted directory cannot be used.
-    fn spec(&self, slot: &Slot) -> Result<MachineSpec, EngineError> {
+    fn spec(&self, entry: &SessionEntry) -> Result<MachineSpec, EngineError> {
         let settings = &self.inner.settings;
         let (id, principal) = {
-            let record = slot.record();
+            let record = entry.record();
             (record.id.clone(), record.principal.clone())
         };
         Ok(MachineSpec {
@@ -340,7 +340,7 @@ impl Sessions {
 
     /// Returns the number of sessions.
     pub fn count(&self) -> usize {
-        self.slots().len()
+        self.entries().len()
     }
 
     /// Returns the number of live sessions.

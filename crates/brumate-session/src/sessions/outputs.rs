@@ -4,6 +4,7 @@ use brumate_engine_api::{EngineError, FileInfo, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
+use super::entry::SessionEntry;
 use super::error::SessionError;
 use super::figures::{FigureFormat, Figures, next_number};
 use super::file_access::{OUTPUTS, ReadAdmission, read_range};
@@ -11,7 +12,6 @@ use super::files::{FileChanges, SNIFFED_BYTES, UNKNOWN_MIME, guest_path, mime_of
 use super::limits::{ANSWER_BYTES, MAX_FIGURE_BYTES, MAX_KEPT_OUTPUTS, MAX_REPORTED_FILES, WORKSPACE};
 use super::registry::RecordParts;
 use super::report::{CellReport, FullText, SessionFile};
-use super::slot::Slot;
 use super::uploads::write_all;
 use crate::report::ShownImage;
 
@@ -20,13 +20,17 @@ const MAX_SAVED_SHOWN: usize = 4;
 
 impl Sessions {
     /// Compares the files with the record and updates it.
-    pub(super) async fn note_files(&self, slot: &Slot, session: &dyn Session) -> Result<FileChanges, SessionError> {
+    pub(super) async fn note_files(
+        &self,
+        entry: &SessionEntry,
+        session: &dyn Session,
+    ) -> Result<FileChanges, SessionError> {
         let there = session.list_files(WORKSPACE).await?;
-        Ok(self.note_listed(slot, session, there).await)
+        Ok(self.note_listed(entry, session, there).await)
     }
 
-    async fn note_listed(&self, slot: &Slot, session: &dyn Session, there: Vec<FileInfo>) -> FileChanges {
-        let mut changes = FileChanges::between(&slot.record().files, there);
+    async fn note_listed(&self, entry: &SessionEntry, session: &dyn Session, there: Vec<FileInfo>) -> FileChanges {
+        let mut changes = FileChanges::between(&entry.record().files, there);
         for name in &changes.written {
             if let Some(file) = changes.files.get_mut(name)
                 && file.mime.is_empty()
@@ -35,7 +39,7 @@ impl Sessions {
                 file.mime = start.map_or(UNKNOWN_MIME, |chunk| mime_of_content(&chunk.bytes)).to_owned();
             }
         }
-        slot.record().files.clone_from(&changes.files);
+        entry.record().files.clone_from(&changes.files);
         changes
     }
 
@@ -43,14 +47,14 @@ impl Sessions {
     /// the record changed.
     pub(super) async fn after_cell(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         session: &dyn Session,
         listed: Result<Vec<FileInfo>, EngineError>,
         figures: Figures,
         report: &mut CellReport,
     ) -> RecordParts {
         let mut changes = match listed {
-            Ok(there) => self.note_listed(slot, session, there).await,
+            Ok(there) => self.note_listed(entry, session, there).await,
             Err(EngineError::Unavailable(_)) => FileChanges::default(),
             Err(error) => {
                 tracing::warn!(%error, "the files of a session cannot be listed");
@@ -60,7 +64,7 @@ impl Sessions {
         if !figures.shown.is_empty() {
             keep_figures(session, figures, &changes, report).await;
             // The cell's own files come before its pictures.
-            if let Ok(more) = self.note_files(slot, session).await {
+            if let Ok(more) = self.note_files(entry, session).await {
                 changes.written.extend(more.written.iter().cloned());
                 changes.files = more.files;
             }
@@ -77,7 +81,7 @@ impl Sessions {
             })
             .collect();
         if report.text_bytes() > ANSWER_BYTES {
-            let number = slot.record().executions;
+            let number = entry.record().executions;
             report.full_text = keep_text(session, report, number).await;
         }
         if changes.any() { RecordParts::All } else { RecordParts::WithoutFiles }

@@ -8,15 +8,15 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::directory::DataDir;
+use super::entry::{MachineState, SessionEntry, SessionLock};
 use super::error::{SessionError, duration_in_words};
 use super::id::SessionId;
 use super::lease::{
     Frozen, LeaseClaim, LeaseRequestError, LeaseRequestHandler, OwnerWait, RETRY_INTERVAL, SILENCE_LIMIT, Urgency,
 };
 use super::live::DiskCheck;
-use super::record::{ImageFile, SessionRecord, SessionState};
+use super::record::{SessionRecord, SessionState, StateFile};
 use super::registry::{CommitSync, RecordParts};
-use super::slot::{MachineState, Slot, SlotGuard};
 use super::{Inner, Sessions};
 
 /// Time between attempts to take a session that its owner has released for this server or another one.
@@ -38,24 +38,24 @@ impl Sessions {
     pub(super) fn apply_records(&self, records: Vec<SessionRecord>) {
         let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
         let now = (self.inner.settings.elapsed)();
-        let mut slots = self.slots();
+        let mut entries = self.entries();
         let registry = &self.inner.registry;
-        slots.retain(|id, slot| known.contains(id) || slot.has_lease() || registry.is_unstored(id));
+        entries.retain(|id, entry| known.contains(id) || entry.has_lease() || registry.is_unstored(id));
         for record in records {
-            let slot = slots.get(&record.id);
-            if slot.is_some_and(|slot| slot.has_lease()) {
+            let entry = entries.get(&record.id);
+            if entry.is_some_and(|entry| entry.has_lease()) {
                 continue;
             }
             let record = if self.inner.leases().is_held(&record.id) { record } else { self.resolve_state(record) };
             let idle = self.unused_for(&record);
-            match slot {
-                Some(slot) => slot.set_record(record, now, idle),
+            match entry {
+                Some(entry) => entry.set_record(record, now, idle),
                 None => {
                     let id = record.id.clone();
-                    let slot = Slot::with_idle_time(record, now, idle);
+                    let entry = SessionEntry::with_idle_time(record, now, idle);
                     let private = std::fs::metadata(self.inner.directory.private_image(&id));
-                    slot.set_private_image_bytes(private.map_or(0, |found| found.len()));
-                    drop(slots.insert(id, Arc::new(slot)));
+                    entry.set_private_image_bytes(private.map_or(0, |found| found.len()));
+                    drop(entries.insert(id, Arc::new(entry)));
                 }
             }
         }
@@ -70,14 +70,14 @@ impl Sessions {
     /// Determines the state of a session that no server owns, from its record and the existing files.
     pub(super) fn resolve_state(&self, mut record: SessionRecord) -> SessionRecord {
         let (directory, files) = (&self.inner.directory, &self.inner.files);
-        let has_file = record.current_image().is_some_and(|image| files.has(&image.name));
+        let has_file = record.current_file().is_some_and(|file| files.has(&file.name));
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
             SessionState::Live | SessionState::Hibernated if has_file => record.state = SessionState::Hibernated,
             // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
             SessionState::Live | SessionState::Hibernated if directory.has_crash_snapshot(&record.id) => {
                 let (name, generation) = (DataDir::crash_snapshot_name(&record.id), record.generation);
-                record.image = Some(ImageFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
+                record.file = Some(StateFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
                 record.state = SessionState::Hibernated;
             }
             SessionState::Live => record.lose("the server ended without hibernating it"),
@@ -90,39 +90,39 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Fails as [`Slot::lock`] does; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
+    /// Fails as [`SessionEntry::lock`] does; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
     /// sign of life for [`SILENCE_LIMIT`]; [`SessionError::NotFound`] when it has removed it.
     pub(super) async fn lock_session(
         &self,
-        slot: &Arc<Slot>,
+        entry: &Arc<SessionEntry>,
         cancel: &CancellationToken,
-    ) -> Result<SlotGuard, SessionError> {
+    ) -> Result<SessionLock, SessionError> {
         let wait = OwnerWait::begin();
-        let mut guard = slot.lock(cancel, self.inner.settings.when_full).await?;
-        self.acquire_lease(slot, &mut guard, Urgency::InTurn, wait, cancel).await?;
+        let mut guard = entry.lock(cancel, self.inner.settings.when_full).await?;
+        self.acquire_lease(entry, &mut guard, Urgency::InTurn, wait, cancel).await?;
         Ok(guard)
     }
 
     /// Locks as [`Sessions::lock_session`] does, but without a limit on waiting calls. A running cell is killed.
-    pub(super) async fn kill_and_lock_session(&self, slot: &Arc<Slot>) -> Result<SlotGuard, SessionError> {
-        slot.discard_cell();
+    pub(super) async fn kill_and_lock_session(&self, entry: &Arc<SessionEntry>) -> Result<SessionLock, SessionError> {
+        entry.discard_cell();
         let wait = OwnerWait::begin();
-        let mut guard = slot.lock_unbounded().await;
-        match self.acquire_lease(slot, &mut guard, Urgency::AtOnce, wait, &CancellationToken::new()).await {
+        let mut guard = entry.lock_unbounded().await;
+        match self.acquire_lease(entry, &mut guard, Urgency::AtOnce, wait, &CancellationToken::new()).await {
             Err(SessionError::NotFound { .. }) | Ok(()) => Ok(guard),
             Err(error) => Err(error),
         }
     }
 
     /// Locks the session if it is free, in this server and in others.
-    pub(super) async fn try_lock_session(&self, slot: &Arc<Slot>) -> Option<SlotGuard> {
-        let mut guard = slot.try_lock()?;
-        if slot.has_lease() || matches!(*guard, MachineState::Removed) {
+    pub(super) async fn try_lock_session(&self, entry: &Arc<SessionEntry>) -> Option<SessionLock> {
+        let mut guard = entry.try_lock()?;
+        if entry.has_lease() || matches!(*guard, MachineState::Removed) {
             return Some(guard);
         }
-        let id = slot.record().id.clone();
-        slot.set_lease(Some(self.inner.leases().try_acquire(&id).ok()??));
-        self.reload(slot, &mut guard).await.ok()?;
+        let id = entry.record().id.clone();
+        entry.set_lease(Some(self.inner.leases().try_acquire(&id).ok()??));
+        self.reload(entry, &mut guard).await.ok()?;
         Some(guard)
     }
 
@@ -130,23 +130,23 @@ impl Sessions {
     /// the time until then counts for the turns, but not as silence.
     async fn acquire_lease(
         &self,
-        slot: &Arc<Slot>,
-        guard: &mut SlotGuard,
+        entry: &Arc<SessionEntry>,
+        guard: &mut SessionLock,
         urgency: Urgency,
         mut wait: OwnerWait,
         cancel: &CancellationToken,
     ) -> Result<(), SessionError> {
-        if slot.has_lease() || matches!(**guard, MachineState::Removed) {
+        if entry.has_lease() || matches!(**guard, MachineState::Removed) {
             return Ok(());
         }
-        let id = slot.record().id.clone();
+        let id = entry.record().id.clone();
         let leases = self.inner.leases();
         wait.note_life();
         loop {
             let acquired = leases.try_acquire(&id).map_err(|error| SessionError::Storage(error.to_string()))?;
             if let Some(lease) = acquired {
-                slot.set_lease(Some(lease));
-                return self.reload(slot, guard).await;
+                entry.set_lease(Some(lease));
+                return self.reload(entry, guard).await;
             }
             let released = tokio::select! {
                 biased;
@@ -170,15 +170,15 @@ impl Sessions {
     }
 
     /// Reads the registry's record of a session whose lease this server has just got.
-    async fn reload(&self, slot: &Arc<Slot>, guard: &mut SlotGuard) -> Result<(), SessionError> {
-        let id = slot.record().id.clone();
+    async fn reload(&self, entry: &Arc<SessionEntry>, guard: &mut SessionLock) -> Result<(), SessionError> {
+        let id = entry.record().id.clone();
         let Some(stored) = self.inner.registry.store().get(&id).await? else {
             if self.inner.registry.is_unstored(&id) {
                 return Ok(());
             }
             **guard = MachineState::Removed;
-            self.slots().remove(&id);
-            return Err(self.not_found(slot));
+            self.entries().remove(&id);
+            return Err(self.not_found(entry));
         };
         let record = self.resolve_state(stored.clone());
         if record.state == SessionState::Lost && stored.state != SessionState::Lost {
@@ -190,17 +190,17 @@ impl Sessions {
             }
         }
         let idle = self.unused_for(&record);
-        slot.set_record(record, (self.inner.settings.elapsed)(), idle);
-        slot.clear_not_storable();
+        entry.set_record(record, (self.inner.settings.elapsed)(), idle);
+        entry.clear_not_storable();
         Ok(())
     }
 
     /// Stores the time of the last use of sessions that this server does not own, if the stored one is more than
     /// `step` milliseconds earlier. Other servers decide by it whether a session has expired.
-    pub(super) async fn store_last_used(&self, slots: &[Arc<Slot>], step: i64) {
-        let later = slots.iter().filter(|slot| !slot.has_lease() && slot.claim_last_used_update(step));
-        let used = |slot: &Arc<Slot>| {
-            let record = slot.record();
+    pub(super) async fn store_last_used(&self, entries: &[Arc<SessionEntry>], step: i64) {
+        let later = entries.iter().filter(|entry| !entry.has_lease() && entry.claim_last_used_update(step));
+        let used = |entry: &Arc<SessionEntry>| {
+            let record = entry.record();
             (record.id.clone(), record.last_used)
         };
         let used: Vec<(SessionId, i64)> = later.map(used).collect();
@@ -213,35 +213,35 @@ impl Sessions {
 
     /// Hibernates a session at another server's request, and reserves it for the server whose turn is next.
     async fn release(&self, id: &SessionId, claim: LeaseClaim, cancel: &CancellationToken) -> Result<(), SessionError> {
-        let Some(slot) = self.owned(id) else { return Ok(()) };
+        let Some(entry) = self.owned(id) else { return Ok(()) };
         let urgency = claim.urgency;
-        let _waiting = slot.claims().add(claim);
+        let _waiting = entry.claims().add(claim);
         let mut guard = match urgency {
-            Urgency::InTurn => slot.lock(cancel, self.inner.settings.when_full).await?,
+            Urgency::InTurn => entry.lock(cancel, self.inner.settings.when_full).await?,
             Urgency::AtOnce => {
-                slot.discard_cell();
-                slot.lock_unbounded().await
+                entry.discard_cell();
+                entry.lock_unbounded().await
             }
         };
-        match self.hibernate(&slot, &mut guard, DiskCheck::Enforced).await {
+        match self.hibernate(&entry, &mut guard, DiskCheck::Enforced).await {
             // The other server is about to reset or remove it.
             Err(_) if urgency == Urgency::AtOnce => *guard = MachineState::Absent,
             other => other?,
         }
-        slot.reserve_for_next();
+        entry.reserve_for_next();
         drop(guard);
         self.free_place_for_waiting();
         Ok(())
     }
 
     /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it.
-    async fn freeze(&self, id: &SessionId, cancel: &CancellationToken) -> Result<Option<SlotGuard>, SessionError> {
-        let Some(slot) = self.owned(id) else { return Ok(None) };
-        let guard = slot.lock(cancel, self.inner.settings.when_full).await?;
-        if !slot.has_lease() {
+    async fn freeze(&self, id: &SessionId, cancel: &CancellationToken) -> Result<Option<SessionLock>, SessionError> {
+        let Some(entry) = self.owned(id) else { return Ok(None) };
+        let guard = entry.lock(cancel, self.inner.settings.when_full).await?;
+        if !entry.has_lease() {
             return Ok(None);
         }
-        if let Some(error) = slot.not_storable() {
+        if let Some(error) = entry.not_storable() {
             return Err(error);
         }
         let _place = tokio::select! {
@@ -250,12 +250,12 @@ impl Sessions {
             // The semaphore is never closed.
             place = self.inner.backups.acquire() => place.ok(),
         };
-        self.write_if_live(&slot, &guard).await?;
+        self.write_if_live(&entry, &guard).await?;
         Ok(Some(guard))
     }
 
-    fn owned(&self, id: &SessionId) -> Option<Arc<Slot>> {
-        self.slots().get(id).cloned().filter(|slot| slot.has_lease())
+    fn owned(&self, id: &SessionId) -> Option<Arc<SessionEntry>> {
+        self.entries().get(id).cloned().filter(|entry| entry.has_lease())
     }
 }
 
@@ -309,8 +309,8 @@ impl LeaseRequestHandler for RequestHandler {
     }
 
     fn interrupt(&self, id: &SessionId) -> bool {
-        let slot = self.sessions().and_then(|sessions| sessions.slots().get(id).cloned());
-        slot.is_some_and(|slot| slot.interrupt())
+        let entry = self.sessions().and_then(|sessions| sessions.entries().get(id).cloned());
+        entry.is_some_and(|entry| entry.interrupt())
     }
 }
 

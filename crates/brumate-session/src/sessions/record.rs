@@ -39,7 +39,7 @@ impl SessionState {
 
 /// File with the state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageFile {
+pub struct StateFile {
     /// Name in the directory of session files.
     pub name: String,
     /// Size in bytes.
@@ -75,7 +75,7 @@ pub struct SessionRecord {
     /// Reason for which the session is lost; empty otherwise.
     pub note: String,
     /// File of the session, if it has one.
-    pub image: Option<ImageFile>,
+    pub file: Option<StateFile>,
     /// Estimated bytes of a file of the present state; 0 if there is one.
     pub estimated_bytes: u64,
     /// Number of changes of the state: cells, uploads, resets.
@@ -97,7 +97,7 @@ impl SessionRecord {
             last_used: now,
             state: SessionState::Fresh,
             note: String::new(),
-            image: None,
+            file: None,
             estimated_bytes: 0,
             generation: 0,
             executions: 0,
@@ -107,8 +107,8 @@ impl SessionRecord {
     }
 
     /// Returns the file that holds the present state, if there is one.
-    pub(crate) fn current_image(&self) -> Option<&ImageFile> {
-        self.image.as_ref().filter(|image| image.generation == self.generation)
+    pub(crate) fn current_file(&self) -> Option<&StateFile> {
+        self.file.as_ref().filter(|file| file.generation == self.generation)
     }
 
     pub(crate) fn lose(&mut self, reason: &str) {

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
 use super::directory::DataDir;
+use super::entry::DiskUsage;
+use super::entry::{MachineState, SessionEntry};
 use super::error::SessionError;
 use super::id::SessionId;
 use super::limits::MAX_KNOWN_FILES;
-use super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
+use super::record::{FileRecord, SessionRecord, SessionState, StateFile};
 use super::registry::{CommitSync, RecordParts};
-use super::slot::DiskUsage;
-use super::slot::{MachineState, Slot};
 use crate::packages::LayerRecord;
 
 /// Most packages that a session of a snapshot has, as many as a machine.
@@ -68,20 +68,20 @@ impl Sessions {
         to: &SnapshotFiles,
         cancel: &CancellationToken,
     ) -> Result<SessionSnapshot, SessionError> {
-        let slot = self.find(principal, id).await?;
+        let entry = self.find(principal, id).await?;
         let to = to.clone();
         self.detached(cancel, |sessions, cancel| async move {
-            let guard = sessions.lock_session(&slot, &cancel).await?;
+            let guard = sessions.lock_session(&entry, &cancel).await?;
             if matches!(*guard, MachineState::Removed) {
-                return Err(sessions.not_found(&slot));
+                return Err(sessions.not_found(&entry));
             }
-            if let Some(error) = slot.not_storable() {
+            if let Some(error) = entry.not_storable() {
                 return Err(error);
             }
-            sessions.write_if_live(&slot, &guard).await?;
-            let record = slot.record().clone();
+            sessions.write_if_live(&entry, &guard).await?;
+            let record = entry.record().clone();
             let lost = |reason: &str| SessionError::Lost { id: record.id.clone(), reason: reason.to_owned() };
-            let file = match (record.state, record.current_image()) {
+            let file = match (record.state, record.current_file()) {
                 (SessionState::Lost, _) => return Err(lost(&record.note)),
                 (SessionState::Fresh, _) => None,
                 (_, Some(image)) => Some(sessions.fetch_file(&image.name).await?),
@@ -134,15 +134,15 @@ impl Sessions {
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
-            let fill = async |slot: &Slot, _: &mut MachineState| match snapshot.has_file {
+            let fill = async |entry: &SessionEntry, _: &mut MachineState| match snapshot.has_file {
                 true => {
                     if let Some(image) = image {
-                        sessions.set_private_image(slot, image).await?;
+                        sessions.set_private_image(entry, image).await?;
                     }
-                    sessions.adopt_copy(slot, from.session).await
+                    sessions.adopt_copy(entry, from.session).await
                 }
                 false => {
-                    let record = slot.record().clone();
+                    let record = entry.record().clone();
                     sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
                 }
             };
@@ -152,15 +152,19 @@ impl Sessions {
     }
 
     /// Makes a copy of the file at `from` the image of a session, which no other session uses.
-    async fn set_private_image(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
-        let to = self.inner.directory.private_image(&slot.record().id);
+    async fn set_private_image(&self, entry: &SessionEntry, from: PathBuf) -> Result<(), SessionError> {
+        let to = self.inner.directory.private_image(&entry.record().id);
         let bytes = copy(from, to).await?;
-        slot.note_private_image(bytes);
+        entry.note_private_image(bytes);
         Ok(())
     }
 
     /// Gives `child`, a copy of a session, the image that came with that session, if there is one.
-    pub(super) async fn share_private_image(&self, parent: &SessionId, child: &Slot) -> Result<(), SessionError> {
+    pub(super) async fn share_private_image(
+        &self,
+        parent: &SessionId,
+        child: &SessionEntry,
+    ) -> Result<(), SessionError> {
         match self.inner.directory.existing_private_image(parent) {
             Some(image) => {
                 // The file is never written to again, so both sessions can have it.
@@ -178,22 +182,22 @@ impl Sessions {
     }
 
     /// Removes the image that came with a session, if there is one.
-    pub(super) fn remove_private_image(&self, slot: &Slot) {
-        let name = DataDir::private_image_name(&slot.record().id);
-        self.inner.directory.remove_image(&name);
-        slot.set_private_image_bytes(0);
+    pub(super) fn remove_private_image(&self, entry: &SessionEntry) {
+        let name = DataDir::private_image_name(&entry.record().id);
+        self.inner.directory.remove_file(&name);
+        entry.set_private_image_bytes(0);
     }
 
     /// Makes a copy of the file at `from` the file of a session, which is hibernated then.
-    pub(super) async fn adopt_copy(&self, slot: &Slot, from: PathBuf) -> Result<(), SessionError> {
+    pub(super) async fn adopt_copy(&self, entry: &SessionEntry, from: PathBuf) -> Result<(), SessionError> {
         let (name, generation) = {
-            let record = slot.record();
-            (DataDir::image_name(&record.id, record.generation), record.generation)
+            let record = entry.record();
+            (DataDir::state_file_name(&record.id, record.generation), record.generation)
         };
         let copied = copy(from, self.inner.files.path(&name)).await;
         let bytes = copied.inspect_err(|_| self.inner.files.remove(&name))?;
         self.store_file(&name).await?;
-        self.adopt_image(slot, ImageFile { name, bytes, generation }, SessionState::Hibernated).await
+        self.adopt_file(entry, StateFile { name, bytes, generation }, SessionState::Hibernated).await
     }
 }
 

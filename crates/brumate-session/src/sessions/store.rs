@@ -3,11 +3,11 @@
 use brumate_engine_api::Session;
 
 use super::Sessions;
+use super::entry::SessionEntry;
 use super::error::SessionError;
-use super::record::{ImageFile, SessionState};
+use super::record::{SessionState, StateFile};
 use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
-use super::slot::Slot;
 use crate::packages::LayerRecord;
 
 /// Part of a session's record before a change.
@@ -20,8 +20,8 @@ pub(super) struct Savepoint {
 
 impl Savepoint {
     /// Copies it from the present record.
-    pub(super) fn of(slot: &Slot) -> Self {
-        let record = slot.record();
+    pub(super) fn of(entry: &SessionEntry) -> Self {
+        let record = entry.record();
         Self {
             state: record.state,
             generation: record.generation,
@@ -47,74 +47,74 @@ impl Sessions {
     /// [`RolledBackChange`] with the error of the disk, its limits, or the engine.
     pub(super) async fn commit_change(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         session: &dyn Session,
         before: Savepoint,
         parts: RecordParts,
     ) -> Result<(), RolledBackChange> {
-        let error = match self.store_change(slot, session, parts).await {
+        let error = match self.store_change(entry, session, parts).await {
             Err(error) => error,
-            Ok(image) => match session.commit().await {
+            Ok(file) => match session.commit().await {
                 Ok(()) => {
-                    let outdated = std::mem::replace(&mut slot.record().image, image);
-                    self.remove_replaced(slot, outdated);
+                    let outdated = std::mem::replace(&mut entry.record().file, file);
+                    self.remove_replaced(entry, outdated);
                     return Ok(());
                 }
                 Err(error) => {
-                    if let Some(image) = image {
-                        self.inner.files.remove(&image.name);
+                    if let Some(file) = file {
+                        self.inner.files.remove(&file.name);
                     }
                     error.into()
                 }
             },
         };
-        tracing::warn!(session = ?slot.record().id, %error, "a change was rolled back: it could not be stored");
-        let lost = self.roll_back_change(slot, session, before).await;
+        tracing::warn!(session = ?entry.record().id, %error, "a change was rolled back: it could not be stored");
+        let lost = self.roll_back_change(entry, session, before).await;
         Err(RolledBackChange { error, lost })
     }
 
     /// Rolls a change back. Returns the reason if the machine has ended.
     pub(super) async fn roll_back_change(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         session: &dyn Session,
         before: Savepoint,
     ) -> Option<String> {
         let back = session.roll_back().await;
         {
-            let mut record = slot.record();
+            let mut record = entry.record();
             record.state = before.state;
             record.generation = before.generation;
             record.executions = before.executions;
             record.packages = before.packages;
         }
-        slot.clear_not_storable();
+        entry.clear_not_storable();
         let lost = match back {
             Ok(()) => {
-                if let Err(error) = self.note_files(slot, session).await {
+                if let Err(error) = self.note_files(entry, session).await {
                     tracing::warn!(%error, "the files of a session cannot be listed");
                 }
                 None
             }
             Err(error) => {
                 let reason = error.to_string();
-                self.note_machine_loss(slot, &reason);
+                self.note_machine_loss(entry, &reason);
                 Some(reason)
             }
         };
         // The stored record is still right, unless the machine was lost.
-        let record = slot.record().clone();
+        let record = entry.record().clone();
         if let Err(error) = self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await {
-            tracing::warn!(session = ?slot.record().id, %error, "the registry could not be written");
+            tracing::warn!(session = ?entry.record().id, %error, "the registry could not be written");
         }
         lost
     }
 
     /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is
     /// not lost.
-    pub(super) fn note_machine_loss(&self, slot: &Slot, reason: &str) -> bool {
-        let mut record = slot.record();
-        let kept = record.state == SessionState::Fresh || record.current_image().is_some();
+    pub(super) fn note_machine_loss(&self, entry: &SessionEntry, reason: &str) -> bool {
+        let mut record = entry.record();
+        let kept = record.state == SessionState::Fresh || record.current_file().is_some();
         if !kept {
             record.lose(&format!("its interpreter ended: {reason}"));
         } else if record.state == SessionState::Live {
@@ -126,30 +126,30 @@ impl Sessions {
     /// Stores the present state in the registry, with its file if there is to be one. The old file is kept.
     async fn store_change(
         &self,
-        slot: &Slot,
+        entry: &SessionEntry,
         session: &dyn Session,
         parts: RecordParts,
-    ) -> Result<Option<ImageFile>, SessionError> {
-        let image = match self.inner.settings.durability {
-            Durability::Cell => Some(self.write_if_it_fits(slot, session).await?),
-            Durability::Shutdown => match self.reserve_disk_space(slot, session).await? {
+    ) -> Result<Option<StateFile>, SessionError> {
+        let file = match self.inner.settings.durability {
+            Durability::Cell => Some(self.write_if_it_fits(entry, session).await?),
+            Durability::Shutdown => match self.reserve_disk_space(entry, session).await? {
                 // An answered change must survive the end of this server.
-                None if !slot.has_crash_recovery() => Some(self.write_if_it_fits(slot, session).await?),
-                image => image,
+                None if !entry.has_crash_recovery() => Some(self.write_if_it_fits(entry, session).await?),
+                file => file,
             },
         };
         let (record, sync) = {
-            let mut record = slot.record().clone();
+            let mut record = entry.record().clone();
             // A file of an earlier state must never count as this one, not even after a loss of power.
-            let sync = if record.image.is_some() || image.is_some() { CommitSync::Disk } else { CommitSync::Process };
-            record.image.clone_from(&image);
+            let sync = if record.file.is_some() || file.is_some() { CommitSync::Disk } else { CommitSync::Process };
+            record.file.clone_from(&file);
             (record, sync)
         };
         match self.inner.registry.put(record, parts, sync).await {
-            Ok(()) => Ok(image),
+            Ok(()) => Ok(file),
             Err(error) => {
-                if let Some(image) = image {
-                    self.inner.files.remove(&image.name);
+                if let Some(file) = file {
+                    self.inner.files.remove(&file.name);
                 }
                 Err(error)
             }
@@ -157,16 +157,16 @@ impl Sessions {
     }
 
     /// Stores a session's new file in the registry and removes the old one. The old file counts until then.
-    pub(super) async fn adopt_image(
+    pub(super) async fn adopt_file(
         &self,
-        slot: &Slot,
-        image: ImageFile,
+        entry: &SessionEntry,
+        file: StateFile,
         state: SessionState,
     ) -> Result<(), SessionError> {
-        let name = image.name.clone();
+        let name = file.name.clone();
         let record = {
-            let mut record = slot.record().clone();
-            record.image = Some(image);
+            let mut record = entry.record().clone();
+            record.file = Some(file);
             record.state = state;
             record
         };
@@ -175,17 +175,17 @@ impl Sessions {
             return Err(error);
         }
         let outdated = {
-            let mut current = slot.record();
+            let mut current = entry.record();
             current.state = state;
-            std::mem::replace(&mut current.image, record.image)
+            std::mem::replace(&mut current.file, record.file)
         };
-        self.remove_replaced(slot, outdated);
+        self.remove_replaced(entry, outdated);
         Ok(())
     }
 
     /// Removes a file that the registry does not name any more.
-    fn remove_replaced(&self, slot: &Slot, outdated: Option<ImageFile>) {
-        let present = slot.record().image.as_ref().map(|image| image.name.clone());
+    fn remove_replaced(&self, entry: &SessionEntry, outdated: Option<StateFile>) {
+        let present = entry.record().file.as_ref().map(|file| file.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
             self.inner.files.remove(&outdated.name);
         }

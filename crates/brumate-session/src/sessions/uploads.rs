@@ -7,6 +7,7 @@ use brumate_setting::Setting;
 use tokio_util::sync::CancellationToken;
 
 use super::Sessions;
+use super::entry::{MachineState, SessionEntry};
 use super::error::SessionError;
 use super::file_access::{OUTPUTS, file_error};
 use super::files::{FileName, SNIFFED_BYTES, guest_path, mime_of};
@@ -16,7 +17,6 @@ use super::limits::CHUNK_BYTES;
 use super::record::SessionState;
 use super::registry::RecordParts;
 use super::report::SessionFile;
-use super::slot::{MachineState, Slot};
 use super::store::{RolledBackChange, Savepoint};
 
 /// Part of a file to write into a session.
@@ -97,17 +97,17 @@ impl Sessions {
         content: FileContent,
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
-        let (slot, created) = match id {
+        let (entry, created) = match id {
             Some(id) => (self.find(principal, id).await?, false),
             None => (self.create(principal).await?, true),
         };
         self.detached(cancel, |sessions, cancel| async move {
-            let uploaded = sessions.put_file_in(&slot, name, content, &cancel).await;
+            let uploaded = sessions.put_file_in(&entry, name, content, &cancel).await;
             if uploaded.is_err()
                 && created
-                && let Some(guard) = slot.try_lock()
+                && let Some(guard) = entry.try_lock()
             {
-                sessions.remove(&slot, guard).await?;
+                sessions.remove(&entry, guard).await?;
             }
             sessions.free_place_for_waiting();
             uploaded
@@ -117,41 +117,41 @@ impl Sessions {
 
     async fn put_file_in(
         &self,
-        slot: &Arc<Slot>,
+        entry: &Arc<SessionEntry>,
         name: FileName,
         content: FileContent,
         cancel: &CancellationToken,
     ) -> Result<(SessionId, SessionFile), SessionError> {
-        let mut guard = self.lock_session(slot, cancel).await?;
+        let mut guard = self.lock_session(entry, cancel).await?;
         if self.inner.closing.is_cancelled() {
             return Err(SessionError::ShuttingDown);
         }
-        self.ensure_live(slot, &mut guard, cancel).await?;
-        if self.inner.settings.allowances.of(slot.principal()).revoked {
+        self.ensure_live(entry, &mut guard, cancel).await?;
+        if self.inner.settings.allowances.of(entry.principal()).revoked {
             return Err(SessionError::Revoked);
         }
-        let MachineState::Live(live) = &*guard else { return Err(self.not_found(slot)) };
-        let (session, name, before) = (&*live.session, name.as_str(), Savepoint::of(slot));
+        let MachineState::Live(live) = &*guard else { return Err(self.not_found(entry)) };
+        let (session, name, before) = (&*live.session, name.as_str(), Savepoint::of(entry));
         session.begin().await?;
         let written = match content {
             FileContent::Part { offset, bytes, last } => write_all(session, name, offset, bytes, last).await,
             FileContent::Input(file) => copy_input_file(session, name, file, cancel).await,
         };
         let listed = match written {
-            Ok(()) => self.note_files(slot, session).await,
+            Ok(()) => self.note_files(entry, session).await,
             Err(error) => Err(error),
         };
         let concluded = match listed {
             Ok(_) => {
                 {
-                    let mut record = slot.record();
+                    let mut record = entry.record();
                     record.generation = record.generation.saturating_add(1);
                     record.state = SessionState::Live;
                 }
-                self.commit_change(slot, session, before, RecordParts::All).await
+                self.commit_change(entry, session, before, RecordParts::All).await
             }
             // A partial write is undone.
-            Err(error) => Err(RolledBackChange { error, lost: self.roll_back_change(slot, session, before).await }),
+            Err(error) => Err(RolledBackChange { error, lost: self.roll_back_change(entry, session, before).await }),
         };
         if let Err(RolledBackChange { error, lost }) = concluded {
             if lost.is_some() {
@@ -159,7 +159,7 @@ impl Sessions {
             }
             return Err(error);
         }
-        let known = slot.record().files.get(name).map(|file| (file.mime.clone(), file.size));
+        let known = entry.record().files.get(name).map(|file| (file.mime.clone(), file.size));
         let (mime, size) = match known {
             Some(known) => known,
             // Hidden files are not listed.
@@ -168,8 +168,8 @@ impl Sessions {
                 (mime_of(name, &start.bytes).to_owned(), start.size)
             }
         };
-        self.touch(slot);
-        let id = slot.record().id.clone();
+        self.touch(entry);
+        let id = entry.record().id.clone();
         Ok((id, SessionFile { name: name.to_owned(), mime, size }))
     }
 }

@@ -235,8 +235,8 @@ async fn dependencies_given_at_start_that_cannot_be_had_fail_every_run() {
         let report = runner.run(Request::new(CODE), &CancellationToken::new(), &mut |_| {}).await.unwrap();
         assert_eq!(report.status, RunStatus::InstallError);
     }
-    assert!(runner.warm_up(&["nosuch".to_owned()], &|_| {}).await.unwrap().is_err());
-    let warm = runner.warm_up(&["pandas".to_owned()], &|_| {}).await.unwrap().unwrap();
+    assert!(runner.prepare_requirements(&["nosuch".to_owned()], &|_| {}).await.unwrap().is_err());
+    let warm = runner.prepare_requirements(&["pandas".to_owned()], &|_| {}).await.unwrap().unwrap();
     assert_eq!(warm.wheels, ["numpy", "pandas"]);
 }
 

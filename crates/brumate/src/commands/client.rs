@@ -238,14 +238,14 @@ fn show_result(result: &CallToolResult, as_json: bool) -> Result<(), ActionError
         print_error(&visible(&result.text()));
     } else {
         for block in &result.content {
-            print(&shown(block))?;
+            print(&display_text(block))?;
         }
     }
     Ok(())
 }
 
 /// Returns a content block as text. Binary content is shown by type and size.
-fn shown(block: &Content) -> String {
+fn display_text(block: &Content) -> String {
     if let Some(text) = block.as_text() {
         text.to_owned()
     } else if let Some(image) = block.as_image() {
@@ -282,7 +282,7 @@ fn show_prompt(prompt: &GetPromptResult, as_json: bool) -> Result<(), ActionErro
         return Ok(());
     }
     for message in &prompt.messages {
-        print(&format!("{:?}: {}", message.role, shown(&message.content)))?;
+        print(&format!("{:?}: {}", message.role, display_text(&message.content)))?;
     }
     Ok(())
 }

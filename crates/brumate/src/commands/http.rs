@@ -58,7 +58,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     reload_in_background(&serving, admission)?;
     trim_memory();
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
-    print_error(&format!("brumate: serving MCP at {scheme}://{}{}", shown(host, address), serving.path()));
+    print_error(&format!("brumate: serving MCP at {scheme}://{}{}", display_address(host, address), serving.path()));
     let shutdown = CancellationToken::new();
     let work = async {
         let served = serve_http(server, serving, listener, shutdown.clone()).await;
@@ -109,7 +109,7 @@ async fn listen(host: &str, port: u16, allow_remote: bool) -> anyhow::Result<Tcp
 }
 
 /// Returns the address for clients.
-pub(super) fn shown(host: &str, address: SocketAddr) -> String {
+pub(super) fn display_address(host: &str, address: SocketAddr) -> String {
     if address.ip().is_unspecified() || host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[') {
         return address.to_string();
     }
@@ -127,7 +127,7 @@ fn raise_descriptors() {
 fn set_ready_when_prepared(engine: LocalEngine, sessions: bool, health: Health, shutdown_started: CancellationToken) {
     tokio::spawn(async move {
         let image = if sessions { session_image() } else { Image::data() };
-        match engine.prepare_ahead(&Image::DATA, &image).await {
+        match engine.compile_and_build_ahead(&Image::DATA, &image).await {
             Ok(()) => health.set_ready(),
             Err(error) if shutdown_started.is_cancelled() => {
                 tracing::debug!(%error, "the sandbox was not prepared before the shutdown")

@@ -135,7 +135,7 @@ const PREPARE_DELAY: Duration = Duration::from_millis(500);
 fn prepare_in_background(engine: LocalEngine, shutdown: CancellationToken) {
     tokio::spawn(async move {
         tokio::time::sleep(PREPARE_DELAY).await;
-        match engine.prepare_ahead(&Image::DATA, &session_image()).await {
+        match engine.compile_and_build_ahead(&Image::DATA, &session_image()).await {
             Err(error) if shutdown.is_cancelled() => {
                 tracing::debug!(%error, "the packages were not prepared before the shutdown")
             }

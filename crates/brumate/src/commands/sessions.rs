@@ -63,7 +63,7 @@ fn as_json(record: &SessionRecord) -> Value {
         "last_used": record.last_used,
         "executions": record.executions,
         "files": record.files.len(),
-        "bytes": record.image.as_ref().map_or(0, |image| image.bytes),
+        "bytes": record.file.as_ref().map_or(0, |file| file.bytes),
     })
 }
 
@@ -83,7 +83,7 @@ fn table(records: &[SessionRecord], now: SystemTime) -> String {
         "on disk"
     );
     for record in records {
-        let bytes = record.image.as_ref().map_or_else(|| "-".to_owned(), |image| format_size(image.bytes));
+        let bytes = record.file.as_ref().map_or_else(|| "-".to_owned(), |file| format_size(file.bytes));
         // Writing to a string does not fail.
         let _ = write!(
             text,

@@ -24,7 +24,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &WarmupArgs) -> anyhow::
     }
     if !arguments.modules.is_empty() {
         let image = Image::of(arguments.modules.clone());
-        let built = sandbox.engine.prewarm(&image).await;
+        let built = sandbox.engine.build_image_ahead(&image).await;
         sandbox.runner.image_was_built(&image, built.is_ok()).await;
         built?;
     }
@@ -51,7 +51,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
             show(&event);
         }
     };
-    sandbox.engine.sandbox().await?.prepare_everything().await?;
+    sandbox.engine.sandbox().await?.compile_bundle().await?;
     let mut others = 0;
     if all {
         match warm_up_local_wheels(sandbox, settings, &tell).await? {
@@ -71,7 +71,7 @@ async fn warm_up(sandbox: &Sandbox, settings: &Settings, all: bool) -> anyhow::R
             .into_iter()
             .flatten()
     {
-        sandbox.engine.sandbox().await?.warm(&image).await?;
+        sandbox.engine.sandbox().await?.build_image(&image).await?;
     }
     let report = example::report(&sandbox.runner, &CancellationToken::new()).await?;
     if report.status != RunStatus::Success {
@@ -106,7 +106,7 @@ async fn warm_up_local_wheels(
     let mut problems = Vec::new();
     for name in newest.values() {
         let requirement = format!("{}=={}", name.name, name.version);
-        if let Err(error) = sandbox.runner.warm_up(&[requirement], event_sink).await? {
+        if let Err(error) = sandbox.runner.prepare_requirements(&[requirement], event_sink).await? {
             problems.push(error);
         }
     }

@@ -321,7 +321,8 @@ async fn the_builder_of_an_image_has_limits() {
     let directory = tempfile::tempdir().expect("a directory");
     let greedy = "block = bytearray(1200 << 20)\n";
     let wheel = layer(directory.path(), "greedy", "1.0", &[("greedy.py", greedy.as_bytes())], "");
-    let error = sandbox.warm(&Image::of(["greedy"]).with_layers(vec![wheel])).await.expect_err("it takes too much");
+    let error =
+        sandbox.build_image(&Image::of(["greedy"]).with_layers(vec![wheel])).await.expect_err("it takes too much");
     assert!(error.to_string().contains("MemoryError"), "{error}");
 }
 

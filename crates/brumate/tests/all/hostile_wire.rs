@@ -202,8 +202,8 @@ async fn executions_end_as_an_error() {
         ("machine-trailing", "Protocol(\"a frame has 1 bytes too many\")"),
         ("machine-names", "Protocol(\"a frame does not decode"),
         ("machine-bundle", "Protocol(\"a frame does not decode"),
-        ("machine-again-hello", "Protocol(\"an answer to another question\")"),
-        ("machine-other-answer", "Protocol(\"an answer to another question\")"),
+        ("machine-again-hello", "Protocol(\"an answer to another request\")"),
+        ("machine-other-answer", "Protocol(\"an answer to another request\")"),
         ("machine-ended", "Trap(\"xxx"),
     ];
     all(ROLES, |program| async {
@@ -251,9 +251,9 @@ async fn listings_that_cannot_be_end_as_an_error() {
         ("machine-files-twice", "files that cannot be"),
         ("machine-files-long", "files that cannot be"),
         ("machine-files-many", "a frame does not decode"),
-        ("machine-files-large", "an answer to another question"),
-        ("machine-files-done", "an answer to another question"),
-        ("machine-other-answer", "an answer to another question"),
+        ("machine-files-large", "an answer to another request"),
+        ("machine-files-done", "an answer to another request"),
+        ("machine-other-answer", "an answer to another request"),
         ("machine-garbage", "Protocol"),
         ("machine-gigantic", "larger than allowed"),
         ("machine-undecodable", "Protocol"),
@@ -277,8 +277,8 @@ async fn pieces_of_files_that_cannot_be_end_as_an_error() {
     const ROLES: &[(&str, &str)] = &[
         ("machine-files-large", "a file that cannot be"),
         ("machine-files-more", "a file that cannot be"),
-        ("machine-files-above", "an answer to another question"),
-        ("machine-files-done", "an answer to another question"),
+        ("machine-files-above", "an answer to another request"),
+        ("machine-files-done", "an answer to another request"),
     ];
     all(ROLES, |program| async {
         let sandbox = Sandbox::start(config(program)).await.expect("it boots");

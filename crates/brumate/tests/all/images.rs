@@ -34,7 +34,7 @@ fn alike(first: &str, second: &str) -> Vec<String> {
 #[tokio::test]
 async fn no_two_machines_agree_on_anything_random() {
     let sandbox = sandbox().await;
-    sandbox.warm(&Image::data()).await.unwrap();
+    sandbox.build_image(&Image::data()).await.unwrap();
     for image in [Image::plain(), Image::data()] {
         let spec = || MachineSpec { image: image.clone(), ..MachineSpec::default() };
         let (first, second) = (sandbox.session(spec()).await.unwrap(), sandbox.session(spec()).await.unwrap());
@@ -62,7 +62,7 @@ async fn no_two_machines_agree_on_anything_random() {
 #[tokio::test]
 async fn a_seed_given_on_purpose_stays() {
     let sandbox = sandbox().await;
-    sandbox.warm(&Image::data()).await.unwrap();
+    sandbox.build_image(&Image::data()).await.unwrap();
     let session = sandbox.session(MachineSpec { image: Image::data(), ..MachineSpec::default() }).await.unwrap();
     say(&session, "import random, numpy; random.seed(7); numpy.random.seed(7); random.random(); numpy.random.rand()")
         .await;
@@ -156,7 +156,7 @@ async fn a_sleeping_session_wakes_in_another_process() {
         start = time.monotonic()";
     let size = {
         let first = sandbox().await;
-        first.warm(&Image::data()).await.unwrap();
+        first.build_image(&Image::data()).await.unwrap();
         let session = first.session(MachineSpec { image: Image::data(), ..MachineSpec::default() }).await.unwrap();
         say(&session, code).await;
         session.hibernate(&file).await.unwrap()

@@ -241,7 +241,7 @@ async fn a_process_that_compiled_a_wheels_module_is_used_for_nothing_else() {
         .collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (&path[..], &bytes[..])).collect();
     let made = vec![layer(directory.path(), "made", "1.0", &files, "")];
-    let (mut seen, preparing) = (BTreeSet::new(), sandbox.prepare_layers(&made));
+    let (mut seen, preparing) = (BTreeSet::new(), sandbox.compile_layers(&made));
     tokio::pin!(preparing);
     loop {
         tokio::select! {

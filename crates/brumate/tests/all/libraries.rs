@@ -92,7 +92,7 @@ print(later.count(), linked.far.total(), linked.shared.shared_add(1, 2), later.a
 ";
     // Out of an image in which it is loaded, and out of one in which it is not.
     let image = Image::of(["linked"]).with_layers(layers.clone());
-    sandbox.warm(&image).await.unwrap();
+    sandbox.build_image(&image).await.unwrap();
     for image in [image, Image::plain()] {
         let spec = || MachineSpec { image: image.clone(), layers: layers.clone(), ..MachineSpec::default() };
         let session = sandbox.session(spec()).await.unwrap();

@@ -69,7 +69,7 @@ async fn bad(session: &Session, code: &str) -> (String, String, String) {
 
 async fn sandbox() -> Sandbox {
     let sandbox = crate::support::sessions::sandbox(2).await;
-    sandbox.warm(&Image::notebook()).await.expect("the image");
+    sandbox.build_image(&Image::notebook()).await.expect("the image");
     sandbox
 }
 

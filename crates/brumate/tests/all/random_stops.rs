@@ -205,7 +205,7 @@ async fn guests_stopped_at_random_instants_leave_nothing_behind() {
         ..SandboxConfig::default()
     };
     let sandbox = Sandbox::start(config).await.expect("a sandbox");
-    sandbox.prepare(&["numpy", "pandas", "pillow"]).await.expect("wheels");
+    sandbox.compile_wheels(&["numpy", "pandas", "pillow"]).await.expect("wheels");
     // What is done once and stays: threads, buffers, the first machine.
     works("the first machine", &mut machine(&sandbox).await).await;
     let base = settled(&Footprint::now()).await;

@@ -53,7 +53,7 @@ fn hex(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_finds_what_another_wrote() {
     let sandbox = sandbox(2).await;
-    sandbox.warm(&Image::data()).await.expect("an image");
+    sandbox.build_image(&Image::data()).await.expect("an image");
     let earlier = tenant(&sandbox).await;
     say(&earlier, "pass").await;
     let first = tenant(&sandbox).await;

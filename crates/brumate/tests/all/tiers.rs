@@ -55,7 +55,7 @@ async fn baseline_code_is_replaced_by_optimized_code() {
     flock(&lock, FlockOperation::LockExclusive).expect("locked");
     let before = names(&modules);
     let image = Image::of(["markupsafe"]);
-    server.warm(&image).await.expect("an image");
+    server.build_image(&image).await.expect("an image");
     let spec = || MachineSpec { image: image.clone(), ..MachineSpec::default() };
     let session = server.session(spec()).await.expect("a session");
     assert_eq!(say(&session, CELL).await, PRINTED);

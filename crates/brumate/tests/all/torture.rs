@@ -47,7 +47,7 @@ impl SandboxPair {
     async fn new() -> SandboxPair {
         let sandboxes = [sandbox(2).await, sandbox(2).await];
         for sandbox in &sandboxes {
-            sandbox.warm(&Image::data()).await.expect("an image");
+            sandbox.build_image(&Image::data()).await.expect("an image");
         }
         SandboxPair { sandboxes, directory: tempfile::tempdir().expect("a directory") }
     }

@@ -5,8 +5,9 @@
 //! | cycle of files that import each other | 3 files |
 //! | a module group imports one below it in its table of `ARCHITECTURE.md` | never |
 //! | lines that stand twice outside of tests | 5 |
+//! | a word of `old-words.toml` | never |
 //!
-//! Exceptions from the last stand in `structure.toml` beside this crate's manifest, each with its reason.
+//! Exceptions from duplicates stand in `structure.toml` beside this crate's manifest, each with its reason.
 
 mod cycles;
 mod duplicates;
@@ -14,6 +15,7 @@ mod exceptions;
 mod imports;
 mod module_groups;
 mod modules;
+mod words;
 
 use crate::documents::fault;
 use crate::documents::repository::Repository;
@@ -36,9 +38,10 @@ pub(crate) fn check() -> Result<()> {
         faults.extend(module_groups::check(&repository, name, &modules, &imports)?);
         files.extend(modules.into_values().map(|module| module.file));
     }
+    faults.extend(words::check(&repository)?);
     let count = files.len();
     faults.extend(duplicates::check(&repository, files, &exceptions.duplicate)?);
     fault::report(faults)?;
-    println!("{count} files of Rust: imports and duplicates are sound");
+    println!("{count} files of Rust: imports, duplicates and words are sound");
     Ok(())
 }

@@ -8,9 +8,9 @@ use brumate_engine::api::{
     ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
-    self, Ending, FileReply, FileRequest, FromInit, FromMachine, FromZygote, HEADER, HostStat, InstallReply,
-    LAYERS_AT_ONCE, LayerInfo, LayerProblem, MAX_ENTRIES, MAX_LIST, ModuleReply, ModuleRequest, MountOperation,
-    MountReply, MountRequest, Origin, ToMachine, ToZygote,
+    self, Ending, FileReply, FileRequest, FromInit, FromZygote, HEADER, HostStat, InstallReply, LAYERS_AT_ONCE,
+    LayerInfo, LayerProblem, MAX_ENTRIES, MAX_LIST, MachineMessage, MachineRequest, ModuleReply, ModuleRequest,
+    MountOperation, MountReply, MountRequest, Origin, ToZygote,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -57,7 +57,7 @@ fn payload<T: Serialize>(message: &T) -> Vec<u8> {
     wire::encode(message, 0).unwrap().split_off(HEADER)
 }
 
-fn to_machine() -> Vec<ToMachine> {
+fn to_machine() -> Vec<MachineRequest> {
     let execute = Execute {
         code: "print(1)\n".repeat(20),
         argv: vec![text(), text()],
@@ -66,14 +66,14 @@ fn to_machine() -> Vec<ToMachine> {
     };
     let stat = HostStat { inode: 1, mode: 2, links: 3, size: u64::MAX, accessed: i64::MIN, modified: 6, changed: 7 };
     let mut messages = vec![
-        ToMachine::Start {
+        MachineRequest::Start {
             limits: Limits::default(),
             stdin: true,
             messages: true,
             mounts: vec![(text(), true), (text(), false)],
         },
-        ToMachine::Analyze(text()),
-        ToMachine::Execute { number: u64::MAX, request: Box::new(execute), list: Some(text()), checkpoint: true },
+        MachineRequest::Analyze(text()),
+        MachineRequest::Execute { number: u64::MAX, request: Box::new(execute), list: Some(text()), checkpoint: true },
     ];
     let (path, directory) = (text(), text());
     messages.extend(
@@ -84,20 +84,21 @@ fn to_machine() -> Vec<ToMachine> {
             FileRequest::Remove { path },
             FileRequest::RemoveTree { directory },
         ]
-        .map(ToMachine::Files),
+        .map(MachineRequest::Files),
     );
-    messages.extend([Some(text()), None].map(|text| ToMachine::Input { question: u64::MAX, text }));
+    messages.extend([Some(text()), None].map(|text| MachineRequest::Input { question: u64::MAX, text }));
     messages.extend([
-        ToMachine::Fork { checkpoint: true, idle: true },
-        ToMachine::CrashSnapshot,
-        ToMachine::UpdateCheckpoint,
-        ToMachine::Recover,
-        ToMachine::Restore { generation: u64::MAX },
-        ToMachine::Remount { remove: layers(3) },
+        MachineRequest::Fork { checkpoint: true, idle: true },
+        MachineRequest::CrashSnapshot,
+        MachineRequest::UpdateCheckpoint,
+        MachineRequest::Recover,
+        MachineRequest::Restore { generation: u64::MAX },
+        MachineRequest::Remount { remove: layers(3) },
     ]);
     let info = LayerInfo { id: LayerId { name: text(), sha256: [0xa5; 32] }, bytecode: true };
-    messages
-        .extend([None, Some(u64::MAX)].map(|question| ToMachine::Layers { question, layers: vec![info.clone(); 3] }));
+    messages.extend(
+        [None, Some(u64::MAX)].map(|question| MachineRequest::Layers { question, layers: vec![info.clone(); 3] }),
+    );
     let named = vec![(text(), text()); 3];
     messages.extend(
         [
@@ -105,11 +106,12 @@ fn to_machine() -> Vec<ToMachine> {
             InstallReply::Refused(text()),
             InstallReply::Done { installed: named.clone(), satisfied: named },
         ]
-        .map(|reply| ToMachine::Install { question: u64::MAX, remove: layers(2), reply }),
+        .map(|reply| MachineRequest::Install { question: u64::MAX, remove: layers(2), reply }),
     );
-    messages.extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(ToMachine::Module));
+    messages
+        .extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(MachineRequest::Module));
     let cpu = Duration::from_millis(1500);
-    messages.extend([None, Some(text())].map(|failed| ToMachine::Module(ModuleReply::Charged { cpu, failed })));
+    messages.extend([None, Some(text())].map(|failed| MachineRequest::Module(ModuleReply::Charged { cpu, failed })));
     messages.extend(
         [
             MountReply::Done,
@@ -118,7 +120,7 @@ fn to_machine() -> Vec<ToMachine> {
             MountReply::Link(b"target".to_vec()),
             MountReply::Error("ENOENT".to_owned()),
         ]
-        .map(ToMachine::Mount),
+        .map(MachineRequest::Mount),
     );
     messages
 }
@@ -127,7 +129,7 @@ fn file(path: String) -> FileInfo {
     FileInfo { path, size: 1 << 40, modified: i64::MIN, stamp: u64::MAX }
 }
 
-fn from_machine() -> Vec<FromMachine> {
+fn from_machine() -> Vec<MachineMessage> {
     let ends = [
         Ended::Returned(None),
         Ended::Returned(Some(ReturnValue { json: text(), is_str: true })),
@@ -136,30 +138,30 @@ fn from_machine() -> Vec<FromMachine> {
     ];
     let stops = [None, Some(StopReason::TimeLimit), Some(StopReason::CpuLimit), Some(StopReason::Cancelled)];
     let mut messages = vec![
-        FromMachine::Hello { pid: 77 },
-        FromMachine::Forked(Some(text())),
-        FromMachine::SnapshotWritten(Ok(300)),
-        FromMachine::SnapshotWritten(Err(text())),
-        FromMachine::Restored { failed: Some(text()), revoked: vec![text()], layers: layers(2) },
-        FromMachine::Mounted(Ok(())),
-        FromMachine::Mounted(Err(LayerProblem { name: text(), reason: text() })),
-        FromMachine::Module(ModuleRequest::Layer {
+        MachineMessage::Hello { pid: 77 },
+        MachineMessage::Forked(Some(text())),
+        MachineMessage::SnapshotWritten(Ok(300)),
+        MachineMessage::SnapshotWritten(Err(text())),
+        MachineMessage::Restored { failed: Some(text()), revoked: vec![text()], layers: layers(2) },
+        MachineMessage::Mounted(Ok(())),
+        MachineMessage::Mounted(Err(LayerProblem { name: text(), reason: text() })),
+        MachineMessage::Module(ModuleRequest::Layer {
             key: [0xa5; 32],
             origin: Origin { layer: LayerId { name: text(), sha256: [0; 32] }, path: text() },
         }),
-        FromMachine::Event(Event::Install(request(3, 2, 1))),
-        FromMachine::Analyzed(Analysis {
+        MachineMessage::Event(Event::Install(request(3, 2, 1))),
+        MachineMessage::Analyzed(Analysis {
             imports: vec![text(), text()],
             optional_imports: vec![text()],
             requirements: vec![text()],
             syntax_error: false,
         }),
-        FromMachine::Files(Ok(FileReply::List((0..20).map(|number| file(format!("a/{number}"))).collect()))),
-        FromMachine::Files(Ok(FileReply::Read(FileChunk { bytes: vec![0xa5; 1000], size: u64::MAX }))),
-        FromMachine::Files(Ok(FileReply::Done)),
-        FromMachine::Files(Err(FileError::Other(text()))),
-        FromMachine::Module(ModuleRequest::Key([0xa5; 32])),
-        FromMachine::Module(ModuleRequest::Bytes { bytes: vec![0; 100_000], memory: 1 << 30, cpu: Duration::MAX }),
+        MachineMessage::Files(Ok(FileReply::List((0..20).map(|number| file(format!("a/{number}"))).collect()))),
+        MachineMessage::Files(Ok(FileReply::Read(FileChunk { bytes: vec![0xa5; 1000], size: u64::MAX }))),
+        MachineMessage::Files(Ok(FileReply::Done)),
+        MachineMessage::Files(Err(FileError::Other(text()))),
+        MachineMessage::Module(ModuleRequest::Key([0xa5; 32])),
+        MachineMessage::Module(ModuleRequest::Bytes { bytes: vec![0; 100_000], memory: 1 << 30, cpu: Duration::MAX }),
     ];
     messages.extend(
         [
@@ -171,7 +173,7 @@ fn from_machine() -> Vec<FromMachine> {
             Event::InputRequest { prompt: text(), password: true },
             Event::Status { busy: true },
         ]
-        .map(FromMachine::Event),
+        .map(MachineMessage::Event),
     );
     for (ended, stopped) in ends.into_iter().zip(stops) {
         let cpu = Duration::new(u64::MAX, 999_999_999);
@@ -187,10 +189,10 @@ fn from_machine() -> Vec<FromMachine> {
             more_new_files: 1,
         };
         let listed = Some(Err(FileError::Other(text())));
-        messages.push(FromMachine::Done { outcome: Box::new(outcome), listed });
+        messages.push(MachineMessage::Done { outcome: Box::new(outcome), listed });
     }
     for ending in [Ending::Exit(255), Ending::Abort, Ending::Trap(text())] {
-        messages.push(FromMachine::Ended { ending, output_dropped: 3 });
+        messages.push(MachineMessage::Ended { ending, output_dropped: 3 });
     }
     let path = b"a/b".to_vec();
     messages.extend(
@@ -213,7 +215,7 @@ fn from_machine() -> Vec<FromMachine> {
             MountOperation::SetMode { path: path.clone(), mode: 0 },
             MountOperation::SetTimes { path, accessed: Some(i64::MIN), modified: None },
         ]
-        .map(|operation| FromMachine::Mount(MountRequest { mount: u32::MAX, operation })),
+        .map(|operation| MachineMessage::Mount(MountRequest { mount: u32::MAX, operation })),
     );
     messages
 }
@@ -271,7 +273,7 @@ impl TooLong {
 /// For every list in a message: one element more than is allowed, each as small as can be.
 pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let analysis = |imports, optional_imports| {
-        TooLong::of(&FromMachine::Analyzed(Analysis {
+        TooLong::of(&MachineMessage::Analyzed(Analysis {
             imports: texts(imports),
             optional_imports: texts(optional_imports),
             requirements: Vec::new(),
@@ -281,35 +283,41 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let execute = |argv, env| {
         let env = vec![Default::default(); env];
         let request = Box::new(Execute { argv: texts(argv), env, ..Execute::default() });
-        TooLong::of(&ToMachine::Execute { number: 1, request, list: None, checkpoint: false })
+        TooLong::of(&MachineRequest::Execute { number: 1, request, list: None, checkpoint: false })
     };
     let tiny = || FileInfo { path: String::new(), size: 0, modified: 0, stamp: 0 };
     let mounts = vec![Default::default(); MAX_LIST + 1];
-    let event = |event| TooLong::of(&FromMachine::Event(event));
+    let event = |event| TooLong::of(&MachineMessage::Event(event));
     let info = LayerInfo { id: LayerId { name: String::new(), sha256: [0; 32] }, bytecode: false };
     let install = |remove, installed, satisfied| {
         let reply = InstallReply::Done { installed: pairs(installed), satisfied: pairs(satisfied) };
-        TooLong::of(&ToMachine::Install { question: 1, remove: layers(remove), reply })
+        TooLong::of(&MachineRequest::Install { question: 1, remove: layers(remove), reply })
     };
     vec![
         ("imports", analysis(MAX_NAMES + 1, 0)),
         ("optional imports", analysis(0, MAX_NAMES + 1)),
         ("arguments", execute(MAX_ARGUMENTS + 1, 0)),
         ("environment", execute(0, MAX_ARGUMENTS + 1)),
-        ("mounts", TooLong::of(&ToMachine::Start { limits: Limits::default(), stdin: false, messages: false, mounts })),
-        ("entries", TooLong::of(&ToMachine::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
-        ("files", TooLong::of(&FromMachine::Files(Ok(FileReply::List(vec![tiny(); MAX_LISTED_FILES + 1]))))),
+        (
+            "mounts",
+            TooLong::of(&MachineRequest::Start { limits: Limits::default(), stdin: false, messages: false, mounts }),
+        ),
+        ("entries", TooLong::of(&MachineRequest::Mount(MountReply::List(vec![Default::default(); MAX_ENTRIES + 1])))),
+        ("files", TooLong::of(&MachineMessage::Files(Ok(FileReply::List(vec![tiny(); MAX_LISTED_FILES + 1]))))),
         ("walls", TooLong::of(&FromZygote::Ready { missing_walls: texts(MAX_LIST + 1) })),
         (
             "revoked",
-            TooLong::of(&FromMachine::Restored { failed: None, revoked: texts(MAX_LIST + 1), layers: layers(0) }),
+            TooLong::of(&MachineMessage::Restored { failed: None, revoked: texts(MAX_LIST + 1), layers: layers(0) }),
         ),
         (
             "layers of a session",
-            TooLong::of(&FromMachine::Restored { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
+            TooLong::of(&MachineMessage::Restored { failed: None, revoked: texts(0), layers: layers(MAX_LAYERS + 1) }),
         ),
-        ("layers", TooLong::of(&ToMachine::Layers { question: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] })),
-        ("layers to remove", TooLong::of(&ToMachine::Remount { remove: layers(MAX_LAYERS + 1) })),
+        (
+            "layers",
+            TooLong::of(&MachineRequest::Layers { question: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] }),
+        ),
+        ("layers to remove", TooLong::of(&MachineRequest::Remount { remove: layers(MAX_LAYERS + 1) })),
         ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
         ("installed", install(0, MAX_LIST + 1, 0)),
         ("satisfied", install(0, 0, MAX_LIST + 1)),

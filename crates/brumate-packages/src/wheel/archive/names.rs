@@ -83,7 +83,7 @@ impl PathNames {
             return Err(WheelProblem::TooMuch { what: "files and directories", limit: MAX_PATHS as u64 });
         }
         if let Some(other) = self.spelling.insert(path.to_lowercase(), path.to_owned()) {
-            return Err(WheelProblem::CaseCollision(super::super::error::shown(&other)));
+            return Err(WheelProblem::CaseCollision(super::super::error::quote_for_error(&other)));
         }
         self.known.insert(path.to_owned(), kind);
         Ok(())

@@ -156,7 +156,7 @@ impl DataDir {
     ///
     /// An I/O error.
     pub(crate) fn sync(&self) -> std::io::Result<()> {
-        File::open(self.image(""))?.sync_all()?;
+        File::open(self.file(""))?.sync_all()?;
         File::open(&self.root)?.sync_all()
     }
 
@@ -190,7 +190,7 @@ impl DataDir {
     }
 
     /// Returns the name of the file that holds a generation of a session's state.
-    pub(crate) fn image_name(id: &SessionId, generation: u64) -> String {
+    pub(crate) fn state_file_name(id: &SessionId, generation: u64) -> String {
         format!("{id}-{generation}{SUFFIX}")
     }
 
@@ -201,7 +201,7 @@ impl DataDir {
 
     /// Returns the path of the image that came with a session from a snapshot or a backup: only that session uses it.
     pub(crate) fn private_image(&self, id: &SessionId) -> PathBuf {
-        self.image(&Self::private_image_name(id))
+        self.file(&Self::private_image_name(id))
     }
 
     /// Returns the file name of [`DataDir::private_image`].
@@ -217,14 +217,14 @@ impl DataDir {
     /// Returns whether a session has left a crash snapshot, or a file that was made of one.
     pub(crate) fn has_crash_snapshot(&self, id: &SessionId) -> bool {
         let name = Self::crash_snapshot_name(id);
-        self.image(&format!("{name}.will")).is_file() || self.image(&name).is_file()
+        self.file(&format!("{name}.will")).is_file() || self.file(&name).is_file()
     }
 
     /// Returns the size of the session file that a crash snapshot is, or will become.
     pub(crate) fn crash_snapshot_bytes(&self, id: &SessionId) -> u64 {
         let name = Self::crash_snapshot_name(id);
         let size =
-            |beside: &str| std::fs::metadata(self.image(&format!("{name}{beside}"))).map_or(0, |found| found.len());
+            |beside: &str| std::fs::metadata(self.file(&format!("{name}{beside}"))).map_or(0, |found| found.len());
         // One of the two is in use.
         size("").max(size(".will-0")).max(size(".will-1"))
     }
@@ -233,16 +233,16 @@ impl DataDir {
     pub(crate) fn crash_snapshot_files(&self, id: &SessionId) -> Vec<String> {
         let name = Self::crash_snapshot_name(id);
         let all = CRASH_SNAPSHOT_SUFFIXES.iter().map(|beside| format!("{name}{beside}"));
-        all.filter(|name| self.image(name).is_file()).collect()
+        all.filter(|name| self.file(name).is_file()).collect()
     }
 
     /// Returns the path of a session file.
-    pub(crate) fn image(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.files.path(name)
     }
 
     /// Removes a session file. A file that cannot be removed is removed at the next start.
-    pub(crate) fn remove_image(&self, name: &str) {
+    pub(crate) fn remove_file(&self, name: &str) {
         self.files.remove(name);
     }
 
@@ -250,7 +250,7 @@ impl DataDir {
     pub(crate) fn remove_crash_snapshot(&self, id: &SessionId) {
         let name = Self::crash_snapshot_name(id);
         for beside in CRASH_SNAPSHOT_SUFFIXES {
-            self.remove_image(&format!("{name}{beside}"));
+            self.remove_file(&format!("{name}{beside}"));
         }
     }
 
@@ -275,7 +275,7 @@ impl DataDir {
     /// An I/O error when the directory cannot be read.
     pub(crate) fn clean(&self, keep: impl Fn(&str) -> bool) -> std::io::Result<()> {
         for name in self.files()?.iter().filter(|name| !keep(name)) {
-            self.remove_image(name);
+            self.remove_file(name);
         }
         Ok(())
     }
@@ -358,12 +358,12 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let directory = DataDir::lock(parent.path()).unwrap();
         for name in ["keep.session", "old.session", ".tmpAbC"] {
-            std::fs::write(directory.image(name), "").unwrap();
+            std::fs::write(directory.file(name), "").unwrap();
         }
         directory.clean(|name| name == "keep.session").unwrap();
         let left: Vec<_> =
-            std::fs::read_dir(directory.image("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            std::fs::read_dir(directory.file("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["keep.session"]);
-        directory.remove_image("gone.session");
+        directory.remove_file("gone.session");
     }
 }

@@ -66,7 +66,7 @@ async fn server(data: &Path, stored: &Path) -> Sessions {
     settings.durability = Durability::Cell;
     let stored = stored.to_owned();
     let store = |directory: &super::super::DataDir| -> Box<dyn FileStore> {
-        Box::new(Elsewhere { local: directory.image(""), stored })
+        Box::new(Elsewhere { local: directory.file(""), stored })
     };
     Sessions::open_with(Arc::new(engine), settings, store).await.unwrap()
 }

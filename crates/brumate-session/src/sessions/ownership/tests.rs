@@ -14,19 +14,19 @@ async fn a_session_that_is_being_made_is_not_taken_for_one_that_another_server_h
     let directory = tempfile::tempdir().unwrap();
     let sessions = Sessions::open(Arc::new(FakeEngine::default()), SessionSettings::new(directory.path()));
     let sessions = sessions.await.unwrap();
-    let slot = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
-    drop(slot.try_lock().expect("nobody has it"));
-    assert!(!slot.has_lease());
+    let entry = sessions.create(LOCAL_PRINCIPAL).await.unwrap();
+    drop(entry.try_lock().expect("nobody has it"));
+    assert!(!entry.has_lease());
     sessions.apply_records(Vec::new());
-    let guard = sessions.lock_session(&slot, &CancellationToken::new()).await.expect("it is there");
-    assert!(slot.has_lease() && matches!(*guard, MachineState::Absent));
+    let guard = sessions.lock_session(&entry, &CancellationToken::new()).await.expect("it is there");
+    assert!(entry.has_lease() && matches!(*guard, MachineState::Absent));
     // A stored session is gone when the registry lacks it.
-    let record = slot.record().clone();
+    let record = entry.record().clone();
     sessions.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
     drop(guard);
     sessions.inner.registry.remove(vec![record.id]).await.unwrap();
     assert!(matches!(
-        sessions.lock_session(&slot, &CancellationToken::new()).await,
+        sessions.lock_session(&entry, &CancellationToken::new()).await,
         Err(SessionError::NotFound { .. })
     ));
 }
@@ -54,9 +54,13 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 /// Stops the cell of a server.
-async fn stop(sessions: &Sessions, slot: &Arc<Slot>, cell: tokio::task::JoinHandle<Result<CellReport, SessionError>>) {
-    until(|| slot.is_running()).await;
-    let id = slot.record().id.clone();
+async fn stop(
+    sessions: &Sessions,
+    entry: &Arc<SessionEntry>,
+    cell: tokio::task::JoinHandle<Result<CellReport, SessionError>>,
+) {
+    until(|| entry.is_running()).await;
+    let id = entry.record().id.clone();
     assert!(sessions.interrupt(LOCAL_PRINCIPAL, id.as_str()).await.unwrap());
     assert!(!cell.await.unwrap().unwrap().run.is_success());
 }
@@ -71,22 +75,22 @@ async fn servers_take_turns_in_the_order_in_which_they_began_to_wait() {
     let made =
         one.execute(request.with_principal(LOCAL_PRINCIPAL), &CancellationToken::new(), &mut |_| {}).await.unwrap();
     let id = made.id.as_str();
-    let mut slots = Vec::new();
+    let mut entries = Vec::new();
     for sessions in [&one, &two, &three] {
-        slots.push(sessions.find(LOCAL_PRINCIPAL, id).await.unwrap());
+        entries.push(sessions.find(LOCAL_PRINCIPAL, id).await.unwrap());
     }
     let first = begin(&one, id);
-    until(|| slots[0].is_running()).await;
+    until(|| entries[0].is_running()).await;
     let second = begin(&two, id);
-    until(|| slots[0].claims().len() == 1).await;
+    until(|| entries[0].claims().len() == 1).await;
     let third = begin(&three, id);
-    until(|| slots[0].claims().len() == 2).await;
-    stop(&one, &slots[0], first).await;
+    until(|| entries[0].claims().len() == 2).await;
+    stop(&one, &entries[0], first).await;
     let again = begin(&one, id);
-    until(|| slots[1].claims().len() == 2).await;
-    stop(&two, &slots[1], second).await;
-    until(|| slots[2].claims().len() == 1).await;
-    assert!(!slots[0].is_running(), "it waits");
-    stop(&three, &slots[2], third).await;
-    stop(&one, &slots[0], again).await;
+    until(|| entries[1].claims().len() == 2).await;
+    stop(&two, &entries[1], second).await;
+    until(|| entries[2].claims().len() == 1).await;
+    assert!(!entries[0].is_running(), "it waits");
+    stop(&three, &entries[2], third).await;
+    stop(&one, &entries[0], again).await;
 }

@@ -134,7 +134,7 @@ async fn in_a_backup_while_sessions_change_each_is_of_one_moment() {
             let made = making.await.unwrap().unwrap();
             assert_eq!((made.sessions, made.left_out), (3, Vec::new()));
             for record in Sessions::read_records(&to).unwrap() {
-                let image = record.image.expect("each has its file");
+                let image = record.file.expect("each has its file");
                 assert_eq!(image.generation, record.generation);
                 assert_eq!(std::fs::metadata(to.join("sessions").join(image.name)).unwrap().len(), image.bytes);
             }

@@ -10,7 +10,7 @@ use brumate_session::CancellationToken;
 
 use super::launcher::ProgramLauncher;
 use crate::cli::IsolateArg;
-use crate::commands::http::{prepare, reload_in_background, shown};
+use crate::commands::http::{display_address, prepare, reload_in_background};
 use crate::commands::print_error;
 use crate::exit_status;
 use crate::http_settings::{HttpServerSettings, host_header};
@@ -99,7 +99,7 @@ pub(super) async fn serve_http(
             Some(tls) => service.tls(tls),
             None => service,
         };
-        print_error(&format!("brumate: serving at {scheme}://{}", shown(&host, address)));
+        print_error(&format!("brumate: serving at {scheme}://{}", display_address(&host, address)));
         match service.serve(launcher, first, listener, shutdown).await {
             Ok(()) => Ok(MachineEnd { status: exit_status::SUCCESS, text: String::new() }),
             Err(error @ (HttpServeError::Start(_) | HttpServeError::CrashLoop(_))) => Ok(super::failed(&error)),

@@ -136,7 +136,7 @@ async fn build_image(engine: LocalEngine, images: ServerImages, launcher: Arc<Pr
     if let Some(own_image) = own_image {
         launcher.set_own_image(own_image);
     } else if !engine.has_image(&image)
-        && let Err(error) = engine.prewarm(&image).await
+        && let Err(error) = engine.build_image_ahead(&image).await
     {
         tracing::debug!(%image, %error, "no image was built for servers");
     }

@@ -83,7 +83,7 @@ impl ServerImages {
         let installation = self.sandbox.runner.with_bytecode(installation).await;
         let image = Image::of(modules.clone()).with_layers(installation.layers.clone());
         if !self.sandbox.engine.has_image(&image)
-            && let Err(error) = self.sandbox.engine.prewarm(&image).await
+            && let Err(error) = self.sandbox.engine.build_image_ahead(&image).await
         {
             tracing::debug!(%image, %error, "no image was built for a server");
             return None;

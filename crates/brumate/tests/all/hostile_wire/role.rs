@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileError, FileInfo, Outcome, StreamName};
 use brumate_engine::wire::{
-    self, Ending, FileReply, FromInit, FromMachine, FromZygote, HEADER, ModuleRequest, MountOperation, MountRequest,
-    ToMachine, ToZygote,
+    self, Ending, FileReply, FromInit, FromZygote, HEADER, MachineMessage, MachineRequest, ModuleRequest,
+    MountOperation, MountRequest, ToZygote,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -94,11 +94,11 @@ fn nonsense(kind: &str) -> Option<Vec<u8>> {
         // Lists whose elements take a byte each, and dozens in memory.
         "walls" => of_many(&FromZygote::Ready { missing_walls: vec![String::new(); MANY] }),
         "names" => {
-            of_many(&FromMachine::Analyzed(Analysis { imports: vec![String::new(); MANY], ..Analysis::default() }))
+            of_many(&MachineMessage::Analyzed(Analysis { imports: vec![String::new(); MANY], ..Analysis::default() }))
         }
         "bundle" => {
             let data = (0..MANY).map(|number| (number.to_string(), String::new())).collect();
-            of_many(&FromMachine::Event(Event::DisplayData { data }))
+            of_many(&MachineMessage::Event(Event::DisplayData { data }))
         }
         "half" => [1000_u32.to_le_bytes(), 0_u32.to_le_bytes(), [0; 4]].concat(),
         "header" => vec![1, 0, 0],
@@ -197,16 +197,19 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     if let Some(kind) = misbehaviour.strip_prefix("hello-") {
         match kind {
             "silent" => {}
-            "event" => say(peer, &FromMachine::Event(Event::Status { busy: true })),
+            "event" => say(peer, &MachineMessage::Event(Event::Status { busy: true })),
             "ends" => return,
             kind => drop(peer.write_all(&nonsense(kind).expect("a known nonsense"))),
         }
         return std::thread::sleep(FOR_EVER);
     }
-    say(peer, &FromMachine::Hello { pid: std::process::id() as i32 });
-    let Some(ToMachine::Start { .. }) = receive(peer) else { return };
-    let asked = receive::<ToMachine>(peer);
-    assert!(matches!(asked, Some(ToMachine::Execute { .. } | ToMachine::Analyze(_) | ToMachine::Files(_))));
+    say(peer, &MachineMessage::Hello { pid: std::process::id() as i32 });
+    let Some(MachineRequest::Start { .. }) = receive(peer) else { return };
+    let asked = receive::<MachineRequest>(peer);
+    assert!(matches!(
+        asked,
+        Some(MachineRequest::Execute { .. } | MachineRequest::Analyze(_) | MachineRequest::Files(_))
+    ));
     match misbehaviour {
         "silent" => {}
         "busy" => loop {
@@ -227,43 +230,45 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         "files-twice" => say(peer, &listing(["a", "a"])),
         "files-long" => say(peer, &listing(["x".repeat(5000)])),
         "files-many" => say(peer, &listing((0..MANY).map(|number| format!("{number:09}")))),
-        "files-refused" => say(peer, &FromMachine::Files(Err(FileError::Other("x".repeat(1 << 20))))),
+        "files-refused" => say(peer, &MachineMessage::Files(Err(FileError::Other("x".repeat(1 << 20))))),
         "files-large" => say(peer, &piece(1 << 21, 1 << 21)),
         "files-more" => say(peer, &piece(5, 3)),
-        "files-done" => say(peer, &FromMachine::Files(Ok(FileReply::Done))),
-        "again-hello" => say(peer, &FromMachine::Hello { pid: std::process::id() as i32 }),
-        "other-answer" => say(peer, &FromMachine::Analyzed(Default::default())),
-        "ended" => say(peer, &FromMachine::Ended { ending: Ending::Trap("x".repeat(1000)), output_dropped: u64::MAX }),
+        "files-done" => say(peer, &MachineMessage::Files(Ok(FileReply::Done))),
+        "again-hello" => say(peer, &MachineMessage::Hello { pid: std::process::id() as i32 }),
+        "other-answer" => say(peer, &MachineMessage::Analyzed(Default::default())),
+        "ended" => {
+            say(peer, &MachineMessage::Ended { ending: Ending::Trap("x".repeat(1000)), output_dropped: u64::MAX })
+        }
         "events" => loop {
-            say(peer, &FromMachine::Event(Event::Stream { name: StreamName::Stdout, text: "flood ".repeat(1000) }));
+            say(peer, &MachineMessage::Event(Event::Stream { name: StreamName::Stdout, text: "flood ".repeat(1000) }));
         },
         "large-events" => loop {
-            say(peer, &FromMachine::Event(Event::Stream { name: StreamName::Stdout, text: "x".repeat(8 << 20) }));
+            say(peer, &MachineMessage::Event(Event::Stream { name: StreamName::Stdout, text: "x".repeat(8 << 20) }));
         },
         "questions" => loop {
-            say(peer, &FromMachine::Event(Event::InputRequest { prompt: "?".repeat(1000), password: true }));
+            say(peer, &MachineMessage::Event(Event::InputRequest { prompt: "?".repeat(1000), password: true }));
         },
         "modules" => loop {
-            say(peer, &FromMachine::Module(ModuleRequest::Key([7; 32])));
+            say(peer, &MachineMessage::Module(ModuleRequest::Key([7; 32])));
         },
         "own-modules" => loop {
             let bytes = b"\0asm\x01\0\0\0".to_vec();
             let (memory, cpu) = (u64::MAX, Duration::MAX);
-            say(peer, &FromMachine::Module(ModuleRequest::Bytes { bytes, memory, cpu }));
+            say(peer, &MachineMessage::Module(ModuleRequest::Bytes { bytes, memory, cpu }));
         },
         "mounts" => loop {
             let operation = MountOperation::List { path: b"../..".to_vec() };
-            say(peer, &FromMachine::Mount(MountRequest { mount: u32::MAX, operation }));
+            say(peer, &MachineMessage::Mount(MountRequest { mount: u32::MAX, operation }));
         },
         "descriptors-sent" => {
             for _ in 0..500 {
-                send_descriptors(peer, &FromMachine::Event(Event::Status { busy: true }));
+                send_descriptors(peer, &MachineMessage::Event(Event::Status { busy: true }));
             }
-            say(peer, &FromMachine::Done { outcome: Box::new(outcome()), listed: None });
+            say(peer, &MachineMessage::Done { outcome: Box::new(outcome()), listed: None });
         }
         "answers-twice" => {
             for _ in 0..2 {
-                say(peer, &FromMachine::Done { outcome: Box::new(outcome()), listed: None });
+                say(peer, &MachineMessage::Done { outcome: Box::new(outcome()), listed: None });
             }
         }
         kind => drop(peer.write_all(&nonsense(kind).expect("a known nonsense"))),
@@ -271,13 +276,13 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     std::thread::sleep(FOR_EVER);
 }
 
-fn listing<T: Into<String>>(paths: impl IntoIterator<Item = T>) -> FromMachine {
+fn listing<T: Into<String>>(paths: impl IntoIterator<Item = T>) -> MachineMessage {
     let file = |path: T| FileInfo { path: path.into(), size: 1, modified: 2, stamp: 3 };
-    FromMachine::Files(Ok(FileReply::List(paths.into_iter().map(file).collect())))
+    MachineMessage::Files(Ok(FileReply::List(paths.into_iter().map(file).collect())))
 }
 
-fn piece(length: usize, size: u64) -> FromMachine {
-    FromMachine::Files(Ok(FileReply::Read(FileChunk { bytes: vec![7; length], size })))
+fn piece(length: usize, size: u64) -> MachineMessage {
+    MachineMessage::Files(Ok(FileReply::Read(FileChunk { bytes: vec![7; length], size })))
 }
 
 fn outcome() -> Outcome {

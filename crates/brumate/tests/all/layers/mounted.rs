@@ -71,7 +71,7 @@ print(demo.__version__)
 #[tokio::test]
 async fn an_installed_package_wins_over_the_bundles() {
     let sandbox = sandbox().await;
-    sandbox.warm(&Image::data()).await.unwrap();
+    sandbox.build_image(&Image::data()).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
     let six = module(directory.path(), "six", "99.0");
     let code = "import six, importlib.metadata as md\nprint(six.__version__, md.version('six'), [d.version for d in md.distributions() if d.name == 'six'][0])";

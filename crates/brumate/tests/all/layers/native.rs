@@ -26,7 +26,7 @@ async fn native_modules_of_wheels_are_loaded_and_sleep() {
     let files: [(&str, &[u8]); 2] =
         [("layered/__init__.py", b""), ("layered/_cext.cpython-314-wasm32-emscripten.so", &native())];
     let layers = vec![layer(here, "layered", "1.0", &files, "")];
-    sandbox.prepare_layers(&layers).await.unwrap();
+    sandbox.compile_layers(&layers).await.unwrap();
     let spec = || MachineSpec { layers: layers.clone(), ..MachineSpec::default() };
     let session = sandbox.session(spec()).await.unwrap();
     say(&session, "from layered import _cext\nv = _cext.Variable('x')").await;
@@ -95,7 +95,7 @@ async fn images_have_wheels() {
     let here = directory.path();
     let first = demo(here, "1.0");
     let image = Image::of(["demo"]).with_layers(vec![first.clone(), part(here, "a")]);
-    sandbox.warm(&image).await.unwrap();
+    sandbox.build_image(&image).await.unwrap();
     let spec = || MachineSpec { image: image.clone(), layers: vec![first.clone()], ..MachineSpec::default() };
     let session = sandbox.session(spec()).await.unwrap();
     let seen = "import sys\nprint('demo' in sys.modules)\nimport demo, parts.a, importlib.metadata as md\nprint(demo.run(), md.version('demo'))";

@@ -6,7 +6,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::super::super::id::SessionId;
-use super::super::super::record::{FileRecord, ImageFile, SessionRecord, SessionState};
+use super::super::super::record::{FileRecord, SessionRecord, SessionState, StateFile};
 
 /// Version of the tables.
 pub(super) const SCHEMA: i64 = 2;
@@ -40,7 +40,7 @@ pub(super) const TABLES: &str = "
 
 /// Writes a session without its files.
 pub(super) fn put(connection: &Connection, record: &SessionRecord) -> rusqlite::Result<()> {
-    let image = record.image.as_ref();
+    let file = record.file.as_ref();
     let packages = serde_json::to_string(&record.packages)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed integers only; the bits are kept.
@@ -56,10 +56,10 @@ pub(super) fn put(connection: &Connection, record: &SessionRecord) -> rusqlite::
         record.last_used,
         record.state.as_str(),
         record.note,
-        image.map(|image| image.name.as_str()),
+        file.map(|file| file.name.as_str()),
         // The estimated bytes, if there is no file.
-        image.map_or(record.estimated_bytes, |image| image.bytes).cast_signed(),
-        image.map_or(0, |image| image.generation.cast_signed()),
+        file.map_or(record.estimated_bytes, |file| file.bytes).cast_signed(),
+        file.map_or(0, |file| file.generation.cast_signed()),
         record.generation.cast_signed(),
         record.executions.cast_signed(),
         packages,
@@ -115,10 +115,10 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     };
     let id: String = row.get("id")?;
     let state: String = row.get("state")?;
-    let image = match row.get::<_, Option<String>>("image")? {
+    let file = match row.get::<_, Option<String>>("image")? {
         // The name becomes a path: a changed registry must not lead out of the directory.
-        Some(name) if name.contains('/') => return Err(wrong(6, "an image's name is a path")),
-        Some(name) => Some(ImageFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
+        Some(name) if name.contains('/') => return Err(wrong(6, "a file's name is a path")),
+        Some(name) => Some(StateFile { name, bytes: unsigned(row, 7)?, generation: unsigned(row, 8)? }),
         None => None,
     };
     Ok(SessionRecord {
@@ -128,8 +128,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         last_used: row.get("last_used")?,
         state: SessionState::parse(&state).ok_or_else(|| wrong(4, "an unknown state"))?,
         note: row.get("note")?,
-        estimated_bytes: if image.is_some() { 0 } else { unsigned(row, 7)? },
-        image,
+        estimated_bytes: if file.is_some() { 0 } else { unsigned(row, 7)? },
+        file,
         generation: unsigned(row, 9)?,
         executions: unsigned(row, 10)?,
         files: BTreeMap::new(),

@@ -1,4 +1,4 @@
-use super::super::super::record::{FileRecord, ImageFile, SessionState};
+use super::super::super::record::{FileRecord, SessionState, StateFile};
 use super::*;
 use crate::packages::LayerRecord;
 
@@ -13,7 +13,7 @@ fn record(state: SessionState) -> SessionRecord {
     let mut record = SessionRecord::new(SessionId::random().unwrap(), "local", 17);
     record.state = state;
     record.note = "n".to_owned();
-    record.image = Some(ImageFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
+    record.file = Some(StateFile { name: "a.session".to_owned(), bytes: 3, generation: u64::MAX });
     record.generation = 4;
     let (file_name, sha256) = ("rich-12.6.0-py3-none-any.whl".to_owned(), "00".repeat(32));
     record.packages = vec![LayerRecord { file_name, sha256, url: Some("https://example.org/".to_owned()) }];
@@ -31,7 +31,7 @@ async fn what_is_written_is_read_also_by_others() {
     registry.put(asleep.clone(), RecordParts::All, CommitSync::Process).await.unwrap();
     registry.put(lost.clone(), RecordParts::All, CommitSync::Disk).await.unwrap();
     asleep.generation = 5;
-    asleep.image = None;
+    asleep.file = None;
     registry.put(asleep.clone(), RecordParts::WithoutFiles, CommitSync::Process).await.unwrap();
     let mut expected = vec![asleep.clone(), lost.clone()];
     expected.sort_by(|a, b| a.id.cmp(&b.id));

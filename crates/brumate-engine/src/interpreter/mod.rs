@@ -22,7 +22,7 @@ use crate::host::{GuestExit, Host, guest};
 
 /// Why a call into the guest failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MachineError {
+pub(crate) enum InterpreterError {
     /// The guest ended itself.
     #[error("{0}")]
     Exit(GuestExit),
@@ -37,11 +37,11 @@ pub(crate) enum MachineError {
     Damaged,
 }
 
-impl From<wasmtime::Error> for MachineError {
-    fn from(error: wasmtime::Error) -> MachineError {
+impl From<wasmtime::Error> for InterpreterError {
+    fn from(error: wasmtime::Error) -> InterpreterError {
         match error.downcast_ref::<GuestExit>() {
-            Some(exit) => MachineError::Exit(*exit),
-            None => MachineError::Trap(describe(&error)),
+            Some(exit) => InterpreterError::Exit(*exit),
+            None => InterpreterError::Trap(describe(&error)),
         }
     }
 }
@@ -56,7 +56,7 @@ fn describe(error: &wasmtime::Error) -> String {
 }
 
 /// A booted interpreter.
-pub(crate) struct Machine {
+pub(crate) struct Interpreter {
     store: Store<Host>,
     memory: Memory,
     python: Python,
@@ -64,7 +64,7 @@ pub(crate) struct Machine {
     globals: Globals,
 }
 
-impl Machine {
+impl Interpreter {
     /// Host state.
     pub(crate) fn host(&mut self) -> &mut Host {
         self.store.data_mut()
@@ -84,7 +84,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the guest ended, trapped, or the driver raised.
-    pub(crate) fn call_driver(&mut self, name: &'static str, argument: &str) -> Result<String, MachineError> {
+    pub(crate) fn call_driver(&mut self, name: &'static str, argument: &str) -> Result<String, InterpreterError> {
         let callable = self.python.function(name);
         let text = self.string(argument)?;
         let result = self.python.call_one_arg.call(&mut self.store, (callable, text))?;
@@ -95,8 +95,8 @@ impl Machine {
     /// Calls a function of the driver that takes a string; its result is ignored.
     ///
     /// # Errors
-    /// As [`Machine::call_driver`].
-    pub(crate) fn run_driver(&mut self, name: &'static str, argument: &str) -> Result<(), MachineError> {
+    /// As [`Interpreter::call_driver`].
+    pub(crate) fn run_driver(&mut self, name: &'static str, argument: &str) -> Result<(), InterpreterError> {
         let callable = self.python.function(name);
         let text = self.string(argument)?;
         let result = self.python.call_one_arg.call(&mut self.store, (callable, text))?;
@@ -107,11 +107,12 @@ impl Machine {
     /// Calls a function of the driver that takes bytes; its result is ignored.
     ///
     /// # Errors
-    /// As [`Machine::call_driver`].
-    pub(crate) fn call_driver_bytes(&mut self, name: &'static str, argument: &[u8]) -> Result<(), MachineError> {
+    /// As [`Interpreter::call_driver`].
+    pub(crate) fn call_driver_bytes(&mut self, name: &'static str, argument: &[u8]) -> Result<(), InterpreterError> {
         let callable = self.python.function(name);
         let buffer = self.copy_in(argument)?;
-        let length = i32::try_from(argument.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+        let length =
+            i32::try_from(argument.len()).map_err(|_| InterpreterError::Trap("argument too large".to_owned()))?;
         let object = self.python.bytes_from_string_and_size.call(&mut self.store, (buffer, length))?;
         self.python.free.call(&mut self.store, buffer)?;
         let result = self.python.call_one_arg.call(&mut self.store, (callable, object))?;
@@ -120,7 +121,7 @@ impl Machine {
     }
 
     /// Releases a result; null is an exception.
-    fn release(&mut self, name: &str, object: u32) -> Result<(), MachineError> {
+    fn release(&mut self, name: &str, object: u32) -> Result<(), InterpreterError> {
         if object == 0 {
             return Err(self.raised(name));
         }
@@ -132,32 +133,32 @@ impl Machine {
     }
 
     /// Calls an exported C function of integers.
-    pub(crate) fn call_export(&mut self, name: &str, arguments: &[u32]) -> Result<u32, MachineError> {
+    pub(crate) fn call_export(&mut self, name: &str, arguments: &[u32]) -> Result<u32, InterpreterError> {
         let instance = guest(&self.store.as_context_mut())?.instance;
         call(&mut self.store, instance, name, arguments)
     }
 
     /// A Python `str`.
-    fn string(&mut self, text: &str) -> Result<u32, MachineError> {
+    fn string(&mut self, text: &str) -> Result<u32, InterpreterError> {
         let buffer = self.copy_in(text.as_bytes())?;
-        let length = i32::try_from(text.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+        let length = i32::try_from(text.len()).map_err(|_| InterpreterError::Trap("argument too large".to_owned()))?;
         let object = self.python.unicode_from_string_and_size.call(&mut self.store, (buffer, length))?;
         self.python.free.call(&mut self.store, buffer)?;
         if object == 0 { Err(self.raised("str")) } else { Ok(object) }
     }
 
-    fn copy_in(&mut self, bytes: &[u8]) -> Result<u32, MachineError> {
-        let length = u32::try_from(bytes.len()).map_err(|_| MachineError::Trap("argument too large".to_owned()))?;
+    fn copy_in(&mut self, bytes: &[u8]) -> Result<u32, InterpreterError> {
+        let length = u32::try_from(bytes.len()).map_err(|_| InterpreterError::Trap("argument too large".to_owned()))?;
         let buffer = self.python.malloc.call(&mut self.store, length.max(1))?;
         if buffer == 0 {
-            return Err(MachineError::Driver("out of memory".to_owned()));
+            return Err(InterpreterError::Driver("out of memory".to_owned()));
         }
         self.memory.write(&mut self.store, buffer as usize, bytes).map_err(|_| fault())?;
         Ok(buffer)
     }
 
     /// Returns the text of a Python `str` and releases its reference.
-    fn take_string(&mut self, name: &str, object: u32) -> Result<String, MachineError> {
+    fn take_string(&mut self, name: &str, object: u32) -> Result<String, InterpreterError> {
         if object == 0 {
             return Err(self.raised(name));
         }
@@ -178,21 +179,21 @@ impl Machine {
     }
 
     /// Prints the pending exception to the guest's stderr and reports it.
-    fn raised(&mut self, name: &str) -> MachineError {
+    fn raised(&mut self, name: &str) -> InterpreterError {
         match self.python.err_print.call(&mut self.store, ()) {
-            Ok(()) => MachineError::Driver(format!("`{name}` raised")),
+            Ok(()) => InterpreterError::Driver(format!("`{name}` raised")),
             Err(error) => error.into(),
         }
     }
 
     /// Sends the signal handlers the addresses where CPython checks for interrupts.
-    fn set_signal_words(&mut self) -> Result<(), MachineError> {
+    fn set_signal_words(&mut self) -> Result<(), InterpreterError> {
         let instance = guest(&self.store.as_context_mut())?.instance;
-        let mut address = |name: &str| -> Result<*mut u8, MachineError> {
+        let mut address = |name: &str| -> Result<*mut u8, InterpreterError> {
             let value = instance
                 .get_global(&mut self.store, name)
                 .and_then(|global| global.get(&mut self.store).i32())
-                .ok_or_else(|| MachineError::Trap(format!("the main module has no export `{name}`")))?;
+                .ok_or_else(|| InterpreterError::Trap(format!("the main module has no export `{name}`")))?;
             let offset = value as u32 as usize;
             if !offset.is_multiple_of(4) || offset + 4 > self.memory.data_size(&self.store) {
                 return Err(fault());
@@ -206,15 +207,15 @@ impl Machine {
     }
 }
 
-fn fault() -> MachineError {
-    MachineError::Trap("memory fault".to_owned())
+fn fault() -> InterpreterError {
+    InterpreterError::Trap("memory fault".to_owned())
 }
 
 /// Calls an exported function of i32 parameters; a missing result is zero.
-fn call(store: &mut Store<Host>, instance: Instance, name: &str, arguments: &[u32]) -> Result<u32, MachineError> {
+fn call(store: &mut Store<Host>, instance: Instance, name: &str, arguments: &[u32]) -> Result<u32, InterpreterError> {
     let func: Func = instance
         .get_func(&mut *store, name)
-        .ok_or_else(|| MachineError::Trap(format!("the main module has no export `{name}`")))?;
+        .ok_or_else(|| InterpreterError::Trap(format!("the main module has no export `{name}`")))?;
     let values: Vec<Val> = arguments.iter().map(|&value| Val::I32(value as i32)).collect();
     let mut results: Vec<Val> = func.ty(&*store).results().map(|_| Val::I32(0)).collect();
     func.call(&mut *store, &values, &mut results)?;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Machine, MachineError, fault};
+use super::{Interpreter, InterpreterError, fault};
 use crate::image::{IdentityAddresses, Twister};
 
 /// Bytes of fresh entropy for the guest's own code.
@@ -18,9 +18,9 @@ const TIME_DIGITS: usize = 3;
 /// Offset of the digits in an integer object: reference count, type, sign and length.
 const DIGITS: usize = 12;
 
-/// Answer of the driver's `places`.
+/// Answer of the driver's `seed_addresses`.
 #[derive(Deserialize)]
-struct PlacesReply {
+struct SeedAddresses {
     twisters: Vec<TwisterReply>,
     start: Option<StartReply>,
     /// Whether some generators cannot be seeded by writing to memory.
@@ -42,12 +42,12 @@ struct StartReply {
     value: u64,
 }
 
-impl Machine {
+impl Interpreter {
     /// Gives a new identity to a machine that may have run any code.
     ///
     /// # Errors
     /// When the kernel has no randomness, or the guest traps.
-    pub(crate) fn refresh(&mut self) -> Result<(), MachineError> {
+    pub(crate) fn refresh(&mut self) -> Result<(), InterpreterError> {
         let mut entropy = [0; ENTROPY];
         fill(&mut entropy)?;
         self.seed_c(&entropy)?;
@@ -57,55 +57,55 @@ impl Machine {
     }
 
     /// Gives a new identity to a fork of a base image whose guest has not run since. Does the same as
-    /// [`Machine::refresh`], but writes to the memory where that is possible.
+    /// [`Interpreter::refresh`], but writes to the memory where that is possible.
     ///
     /// # Errors
-    /// As [`Machine::refresh`].
-    pub(crate) fn refresh_fork(&mut self) -> Result<(), MachineError> {
-        let Some(places) = self.python.places.take() else { return self.refresh() };
+    /// As [`Interpreter::refresh`].
+    pub(crate) fn refresh_fork(&mut self) -> Result<(), InterpreterError> {
+        let Some(seeds_at) = self.python.seeds_at.take() else { return self.refresh() };
         let mut entropy = [0; ENTROPY];
         fill(&mut entropy)?;
         self.seed_c(&entropy)?;
         let mut state = [0; WORDS * 4];
-        for twister in &places.twisters {
+        for twister in &seeds_at.twisters {
             fill(&mut state)?;
             self.write(twister.words as usize, &state)?;
             // Marks all words as used: the next number mixes them first.
             self.write(twister.index as usize, &(WORDS as u32).to_le_bytes())?;
         }
-        if let Some(start) = places.start {
+        if let Some(start) = seeds_at.start {
             let now = crate::caps::clock::realtime();
             self.write(start as usize, &digits(now))?;
         }
         Ok(())
     }
 
-    /// Looks up where [`Machine::refresh_fork`] writes. Must be called when an image is complete and not yet written;
+    /// Looks up where [`Interpreter::refresh_fork`] writes. Must be called when an image is complete and not yet written;
     /// the machine gets an identity of its own then.
     ///
     /// # Errors
     /// When the driver fails.
-    pub(super) fn find_places(&mut self) -> Result<(), MachineError> {
+    pub(super) fn find_places(&mut self) -> Result<(), InterpreterError> {
         self.refresh()?;
-        let reply = self.call_driver("places", "")?;
-        let reply: PlacesReply =
-            serde_json::from_str(&reply).map_err(|error| MachineError::Driver(error.to_string()))?;
-        self.python.places = places(self.memory(), &reply);
+        let reply = self.call_driver("seed_addresses", "")?;
+        let reply: SeedAddresses =
+            serde_json::from_str(&reply).map_err(|error| InterpreterError::Driver(error.to_string()))?;
+        self.python.seeds_at = seeds_at(self.memory(), &reply);
         Ok(())
     }
 
     /// Whether forks get their identity by writing to their memory.
     #[cfg(test)]
     pub(super) fn knows_places(&self) -> bool {
-        self.python.places.is_some()
+        self.python.seeds_at.is_some()
     }
 
-    fn write(&mut self, address: usize, bytes: &[u8]) -> Result<(), MachineError> {
+    fn write(&mut self, address: usize, bytes: &[u8]) -> Result<(), InterpreterError> {
         self.memory.write(&mut self.store, address, bytes).map_err(|_| fault())
     }
 
     /// Seeds the generators of C code. Generators that read from the host need no seed.
-    fn seed_c(&mut self, entropy: &[u8; ENTROPY]) -> Result<(), MachineError> {
+    fn seed_c(&mut self, entropy: &[u8; ENTROPY]) -> Result<(), InterpreterError> {
         let (words, _) = entropy.as_chunks::<4>();
         for (seed, word) in self.python.seeds.iter().zip(words) {
             seed.call(&mut self.store, u32::from_le_bytes(*word))?;
@@ -114,8 +114,8 @@ impl Machine {
     }
 }
 
-fn fill(bytes: &mut [u8]) -> Result<(), MachineError> {
-    crate::caps::random(bytes).map_err(|errno| MachineError::Trap(format!("no randomness: {errno}")))
+fn fill(bytes: &mut [u8]) -> Result<(), InterpreterError> {
+    crate::caps::random(bytes).map_err(|errno| InterpreterError::Trap(format!("no randomness: {errno}")))
 }
 
 fn word(memory: &[u8], address: usize) -> Option<u32> {
@@ -123,7 +123,7 @@ fn word(memory: &[u8], address: usize) -> Option<u32> {
 }
 
 /// Returns the addresses to write; `None` if writing to them is not enough.
-fn places(memory: &[u8], reply: &PlacesReply) -> Option<IdentityAddresses> {
+fn seeds_at(memory: &[u8], reply: &SeedAddresses) -> Option<IdentityAddresses> {
     let twisters = reply.twisters.iter().map(|reply| find(memory, reply)).collect::<Option<_>>()?;
     let start = match &reply.start {
         Some(reply) => Some(find_digits(memory, reply)?),

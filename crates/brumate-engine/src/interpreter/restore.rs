@@ -9,7 +9,7 @@ use wasmtime::{AsContextMut, Engine};
 use super::boot::instantiate;
 use super::non_memory_state::Globals;
 use super::python::Python;
-use super::{Machine, MachineError, Prelude};
+use super::{Interpreter, InterpreterError, Prelude};
 use crate::api::{Execute, ExecuteMode};
 use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
@@ -39,7 +39,7 @@ const FIRST_RUNS: [&str; 2] = ["1+1", "x = 1\nprint(x)"];
 const LATER_RUNS: [&str; 3] = ["1+1", "x = 1\nprint(x)", "y = [i * 2 for i in range(10)]\ny"];
 const LATER_ROUNDS: usize = 4;
 
-impl Machine {
+impl Interpreter {
     /// Returns a machine that continues from an image. Its memory is `file` from `offset` on, shared with every other
     /// process that maps it until it is written to.
     ///
@@ -52,7 +52,7 @@ impl Machine {
         saved: &SavedState,
         (file, offset): (&File, u64),
         layers: &[GivenLayer],
-    ) -> Result<Machine, ImageError> {
+    ) -> Result<Interpreter, ImageError> {
         let output = Arc::new(Mutex::new(GuestOutput::new()));
         let mut vfs = files::restored(&saved.vfs, &output)?;
         join(&mut vfs, layers)?;
@@ -64,7 +64,7 @@ impl Machine {
         let memory = guest(&store.as_context_mut())?.memory;
         memory::map(&mut store, memory, file, offset)
             .map_err(|error| ImageError::Engine(format!("mapping the image: {error}")))?;
-        let mut machine = Machine { store, memory, python, output, globals: Globals::default() };
+        let mut machine = Interpreter { store, memory, python, output, globals: Globals::default() };
         machine.set_zone(&saved.zone);
         machine.set_signal_words().map_err(|error| ImageError::Damaged(error.to_string()))?;
         Ok(machine)
@@ -80,10 +80,10 @@ impl Machine {
         self.saved(record, vfs)
     }
 
-    /// As [`Machine::snapshot`], for a session: of the files only the difference to the base's.
+    /// As [`Interpreter::snapshot`], for a session: of the files only the difference to the base's.
     ///
     /// # Errors
-    /// As [`Machine::snapshot`].
+    /// As [`Interpreter::snapshot`].
     pub(crate) fn snapshot_changes(&mut self) -> Result<SavedState, ImageError> {
         let record = self.record()?;
         let vfs = self.store.data_mut().vfs.save_changes();
@@ -155,10 +155,10 @@ impl Machine {
     ///
     /// # Errors
     /// When the run fails.
-    pub(crate) fn trace_run(&mut self, shell: bool) -> Result<Pages, MachineError> {
+    pub(crate) fn trace_run(&mut self, shell: bool) -> Result<Pages, InterpreterError> {
         let memory = self.memory.data_mut(&mut self.store);
         let (start, length) = (memory.as_mut_ptr(), memory.len());
-        crate::trace::begin_memory(start, length).map_err(|error| MachineError::Trap(error.to_string()))?;
+        crate::trace::begin_memory(start, length).map_err(|error| InterpreterError::Trap(error.to_string()))?;
         self.refresh_fork()?;
         // As a server of sessions requests them.
         let cell = |code: &str| Execute {
@@ -182,7 +182,7 @@ impl Machine {
         for code in LATER_RUNS {
             self.trace_execution(&cell(code))?;
         }
-        crate::trace::restart().map_err(|error| MachineError::Trap(error.to_string()))?;
+        crate::trace::restart().map_err(|error| InterpreterError::Trap(error.to_string()))?;
         for _ in 0..LATER_ROUNDS {
             for code in LATER_RUNS {
                 self.trace_execution(&cell(code))?;
@@ -192,8 +192,8 @@ impl Machine {
         Ok(pages)
     }
 
-    fn trace_execution(&mut self, request: &Execute) -> Result<(), MachineError> {
-        let request = serde_json::to_string(request).map_err(|error| MachineError::Driver(error.to_string()))?;
+    fn trace_execution(&mut self, request: &Execute) -> Result<(), InterpreterError> {
+        let request = serde_json::to_string(request).map_err(|error| InterpreterError::Driver(error.to_string()))?;
         self.call_driver("execute", &request)?;
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use wasmtime::{AsContextMut, Global, Mutability, Val};
 
-use super::Machine;
+use super::Interpreter;
 use crate::host::guest;
 
 /// State of a machine except its linear memory. If two values of one process, or of a process and its fork, are equal,
@@ -32,7 +32,7 @@ pub(super) struct Globals {
     instances: usize,
 }
 
-impl Machine {
+impl Interpreter {
     /// Finds the globals of modules that have been loaded since the last call. Later forks inherit them.
     pub(crate) fn find_globals(&mut self) -> wasmtime::Result<()> {
         let main = guest(&self.store.as_context_mut())?.instance;

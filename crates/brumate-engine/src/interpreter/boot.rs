@@ -8,7 +8,7 @@ use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 
 use super::non_memory_state::Globals;
 use super::python::Python;
-use super::{Machine, MachineError, call, fault};
+use super::{Interpreter, InterpreterError, call, fault};
 use crate::account::Account;
 use crate::api::PACKAGES;
 use crate::caps::clock::Clock;
@@ -74,7 +74,7 @@ pub(super) fn instantiate(
     Ok((store, instance))
 }
 
-impl Machine {
+impl Interpreter {
     /// Boots CPython: instantiates, runs constructors, initialises Python, imports the driver.
     ///
     /// # Errors
@@ -83,14 +83,14 @@ impl Machine {
         engine: &Engine,
         prelude: &Prelude,
         modules: Box<dyn ModuleSource>,
-    ) -> Result<Machine, MachineError> {
+    ) -> Result<Interpreter, InterpreterError> {
         let output = Arc::new(Mutex::new(GuestOutput::new()));
         let boot_text = capture(&output);
-        let with_text = |error: MachineError| match error {
-            MachineError::Driver(text) => MachineError::Driver(format!("{text}\n{}", boot_text())),
+        let with_text = |error: InterpreterError| match error {
+            InterpreterError::Driver(text) => InterpreterError::Driver(format!("{text}\n{}", boot_text())),
             other => other,
         };
-        let vfs = file_system(&output).map_err(MachineError::Trap)?;
+        let vfs = file_system(&output).map_err(InterpreterError::Trap)?;
         let (mut store, instance) = instantiate(engine, prelude, modules, vfs)?;
         link::index_table(&mut store.as_context_mut(), 1)?;
         call(&mut store, instance, "__wasm_call_ctors", &[])?;
@@ -103,7 +103,7 @@ impl Machine {
         let memory = guest(&store.as_context_mut())?.memory;
         let initialised = initialise_python(&mut store, instance, memory);
         let python = initialised.and_then(|()| Python::new(&mut store, instance)).map_err(with_text)?;
-        let mut machine = Machine { store, memory, python, output: output.clone(), globals: Globals::default() };
+        let mut machine = Interpreter { store, memory, python, output: output.clone(), globals: Globals::default() };
         machine.run_driver("boot", &EVENT_FD.to_string()).map_err(with_text)?;
         machine.end_output();
         machine.set_signal_words()?;
@@ -114,12 +114,12 @@ impl Machine {
     ///
     /// # Errors
     /// When one cannot be imported.
-    pub(crate) fn preload(&mut self, packages: &[String]) -> Result<(), MachineError> {
+    pub(crate) fn preload(&mut self, packages: &[String]) -> Result<(), InterpreterError> {
         let text = capture(&self.output);
-        let names = serde_json::to_string(packages).map_err(|error| MachineError::Driver(error.to_string()))?;
+        let names = serde_json::to_string(packages).map_err(|error| InterpreterError::Driver(error.to_string()))?;
         let done = self.run_driver("preload", &names);
         self.end_output();
-        done.map_err(|error| MachineError::Driver(format!("{error}\n{}", text())))?;
+        done.map_err(|error| InterpreterError::Driver(format!("{error}\n{}", text())))?;
         self.find_places()?;
         self.make_immortal()
     }
@@ -128,8 +128,8 @@ impl Machine {
     ///
     /// # Errors
     /// When the driver fails, or names an address outside of memory.
-    fn make_immortal(&mut self) -> Result<(), MachineError> {
-        for address in self.call_driver("mortals", "")?.split_terminator(',') {
+    fn make_immortal(&mut self) -> Result<(), InterpreterError> {
+        for address in self.call_driver("object_addresses", "")?.split_terminator(',') {
             let address = usize::from_str_radix(address, 16).map_err(|_| fault())?;
             // An object starts with its reference count.
             self.memory.write(&mut self.store, address, &IMMORTAL.to_le_bytes()).map_err(|_| fault())?;
@@ -139,8 +139,8 @@ impl Machine {
 }
 
 /// Initialises CPython by PEP 741's configuration.
-fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory) -> Result<(), MachineError> {
-    let put = |store: &mut Store<Host>, bytes: &[u8]| -> Result<u32, MachineError> {
+fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory) -> Result<(), InterpreterError> {
+    let put = |store: &mut Store<Host>, bytes: &[u8]| -> Result<u32, InterpreterError> {
         let block = call(store, instance, "malloc", &[bytes.len() as u32])?;
         memory.write(&mut *store, block as usize, bytes).map_err(|_| fault())?;
         Ok(block)
@@ -190,7 +190,7 @@ fn initialise_python(store: &mut Store<Host>, instance: Instance, memory: Memory
         let start = (u32::from_le_bytes(word) as usize).min(bytes.len());
         let end = bytes[start..].iter().take(500).position(|&byte| byte == 0).unwrap_or(0);
         let reason = String::from_utf8_lossy(&bytes[start..start + end]).into_owned();
-        return Err(MachineError::Driver(format!("CPython does not start: {reason}")));
+        return Err(InterpreterError::Driver(format!("CPython does not start: {reason}")));
     }
     call(store, instance, "PyInitConfig_Free", &[config])?;
     Ok(())

@@ -2,14 +2,23 @@
 
 use wasmtime::{AsContextMut, Instance, Store, TypedFunc};
 
-use super::MachineError;
+use super::InterpreterError;
 use crate::host::{Host, guest};
 use crate::image::{Driver, IdentityAddresses, ImageError};
 
 /// Functions of the driver that the host calls. They are looked up before any guest code runs, because guest code could
 /// replace them.
-pub(super) const DRIVER_FUNCTIONS: [&str; 9] =
-    ["boot", "preload", "settle", "mortals", "places", "reseed", "analyze", "execute", "packages_changed"];
+pub(super) const DRIVER_FUNCTIONS: [&str; 9] = [
+    "boot",
+    "preload",
+    "freeze_heap",
+    "object_addresses",
+    "seed_addresses",
+    "reseed",
+    "analyze",
+    "execute",
+    "packages_changed",
+];
 
 /// Handles of the C API functions used at run time.
 pub(super) struct Python {
@@ -30,7 +39,7 @@ pub(super) struct Python {
     /// Functions of the driver, in the order of [`DRIVER_FUNCTIONS`].
     pub(super) functions: [u32; DRIVER_FUNCTIONS.len()],
     /// Addresses of the generators' states, in an image.
-    pub(super) places: Option<IdentityAddresses>,
+    pub(super) seeds_at: Option<IdentityAddresses>,
 }
 
 impl Python {
@@ -54,7 +63,7 @@ impl Python {
             ],
             driver: 0,
             functions: [0; DRIVER_FUNCTIONS.len()],
-            places: None,
+            seeds_at: None,
         })
     }
 
@@ -62,14 +71,14 @@ impl Python {
     ///
     /// # Errors
     /// When the driver cannot be imported or lacks a function.
-    pub(super) fn new(store: &mut Store<Host>, instance: Instance) -> Result<Python, MachineError> {
+    pub(super) fn new(store: &mut Store<Host>, instance: Instance) -> Result<Python, InterpreterError> {
         let mut python = Python::find(store, instance)?;
         let name = python.c_string(store, "_brumate")?;
         python.driver = python.import_module.call(&mut *store, name)?;
         python.free.call(&mut *store, name)?;
         if python.driver == 0 {
             python.err_print.call(&mut *store, ())?;
-            return Err(MachineError::Driver("the module `_brumate` cannot be imported".to_owned()));
+            return Err(InterpreterError::Driver("the module `_brumate` cannot be imported".to_owned()));
         }
         for (position, name) in DRIVER_FUNCTIONS.iter().enumerate() {
             let text = python.c_string(store, name)?;
@@ -77,7 +86,7 @@ impl Python {
             python.free.call(&mut *store, text)?;
             if object == 0 {
                 python.err_print.call(&mut *store, ())?;
-                return Err(MachineError::Driver(format!("the driver has no function `{name}`")));
+                return Err(InterpreterError::Driver(format!("the driver has no function `{name}`")));
             }
             python.functions[position] = object;
         }
@@ -100,14 +109,14 @@ impl Python {
     /// When the image is of another driver.
     pub(super) fn set_driver(&mut self, driver: &Driver) -> Result<(), ImageError> {
         self.driver = driver.module;
-        self.places = driver.places.clone();
+        self.seeds_at = driver.seeds_at.clone();
         self.functions = driver.functions[..].try_into().map_err(|_| ImageError::Damaged("driver".to_owned()))?;
         Ok(())
     }
 
     /// Returns what an image stores of it.
     pub(super) fn record(&self) -> Driver {
-        Driver { module: self.driver, functions: self.functions.to_vec(), places: self.places.clone() }
+        Driver { module: self.driver, functions: self.functions.to_vec(), seeds_at: self.seeds_at.clone() }
     }
 
     /// The driver's function of that name.
@@ -117,7 +126,7 @@ impl Python {
     }
 
     /// A C string in guest memory.
-    fn c_string(&self, store: &mut Store<Host>, text: &str) -> Result<u32, MachineError> {
+    fn c_string(&self, store: &mut Store<Host>, text: &str) -> Result<u32, InterpreterError> {
         let bytes = format!("{text}\0").into_bytes();
         let block = self.malloc.call(&mut *store, bytes.len() as u32)?;
         let memory = guest(&store.as_context_mut())?.memory;

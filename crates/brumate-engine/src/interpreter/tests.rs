@@ -73,23 +73,23 @@ impl MachineKit {
         Box::new(LocalModules { compiler: self.compiler.clone(), cache: self.cache.clone() })
     }
 
-    fn boot(&self) -> Machine {
-        Machine::boot(&self.engine, &self.prelude, self.modules()).unwrap()
+    fn boot(&self) -> Interpreter {
+        Interpreter::boot(&self.engine, &self.prelude, self.modules()).unwrap()
     }
 
     /// Returns a machine that continues from the current state of `machine`.
-    fn copy(&self, machine: &mut Machine) -> Machine {
+    fn copy(&self, machine: &mut Interpreter) -> Interpreter {
         let saved = machine.snapshot().unwrap();
         let saved = postcard::to_allocvec(&saved).unwrap();
         let saved = postcard::from_bytes(&saved).unwrap();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, machine.memory()).unwrap();
-        Machine::restore(&self.engine, &self.prelude, self.modules(), &saved, (&file, 0), &[]).unwrap()
+        Interpreter::restore(&self.engine, &self.prelude, self.modules(), &saved, (&file, 0), &[]).unwrap()
     }
 }
 
 /// Runs code in a session and returns what it printed and its answer.
-fn run(machine: &mut Machine, code: &str) -> String {
+fn run(machine: &mut Interpreter, code: &str) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let copy = text.clone();
     machine.output().lock().begin(

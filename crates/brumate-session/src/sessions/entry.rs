@@ -1,4 +1,4 @@
-//! Slot of a session in this process: its lock, its machine and its record.
+//! SessionEntry of a session in this process: its lock, its machine and its record.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::record::{SessionRecord, SessionState};
 use super::waiting::WaitingList;
 use crate::admission::WhenFull;
 
-/// Machine of a session, protected by the slot's lock.
+/// Machine of a session, protected by the entry's lock.
 pub(crate) enum MachineState {
     /// The session is live.
     Live(LiveMachine),
@@ -43,12 +43,12 @@ impl LiveMachine {
 
 /// Lock on a session: no other call of this server uses it, and no other server has its lease. When the guard is
 /// dropped, the lease of a session that is not live is released.
-pub(crate) struct SlotGuard {
-    slot: Arc<Slot>,
+pub(crate) struct SessionLock {
+    entry: Arc<SessionEntry>,
     machine: OwnedMutexGuard<MachineState>,
 }
 
-impl Deref for SlotGuard {
+impl Deref for SessionLock {
     type Target = MachineState;
 
     fn deref(&self) -> &MachineState {
@@ -56,16 +56,16 @@ impl Deref for SlotGuard {
     }
 }
 
-impl DerefMut for SlotGuard {
+impl DerefMut for SessionLock {
     fn deref_mut(&mut self) -> &mut MachineState {
         &mut self.machine
     }
 }
 
-impl Drop for SlotGuard {
+impl Drop for SessionLock {
     fn drop(&mut self) {
         if !matches!(*self.machine, MachineState::Live(_)) {
-            self.slot.set_lease(None);
+            self.entry.set_lease(None);
         }
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct DiskUsage {
 }
 
 /// Session in this process.
-pub(crate) struct Slot {
+pub(crate) struct SessionEntry {
     record: Mutex<SessionRecord>,
     /// Principal of the record.
     principal: Arc<str>,
@@ -121,8 +121,8 @@ impl RunningCell {
     }
 }
 
-impl Slot {
-    /// Makes a slot for a session that was last used at the monotonic time `used`.
+impl SessionEntry {
+    /// Makes a entry for a session that was last used at the monotonic time `used`.
     pub(crate) fn new(record: SessionRecord, used: Duration) -> Self {
         Self {
             principal: record.principal.as_str().into(),
@@ -143,14 +143,14 @@ impl Slot {
         }
     }
 
-    /// Makes a slot for a session that at `now` has not been used for `idle`.
+    /// Makes a entry for a session that at `now` has not been used for `idle`.
     pub(crate) fn with_idle_time(record: SessionRecord, now: Duration, idle: Duration) -> Self {
-        let slot = Self::new(record, now);
-        slot.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
-        slot
+        let entry = Self::new(record, now);
+        entry.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
+        entry
     }
 
-    /// Makes a slot for a session that is not in any list.
+    /// Makes a entry for a session that is not in any list.
     ///
     /// # Errors
     ///
@@ -192,9 +192,9 @@ impl Slot {
     /// Returns the disk space that the session uses, or would use if it were hibernated now.
     pub(crate) fn disk_usage(&self) -> DiskUsage {
         let record = self.record();
-        let file = record.image.as_ref().map_or(0, |image| image.bytes);
+        let file = record.file.as_ref().map_or(0, |file| file.bytes);
         let usage = match record.state {
-            SessionState::Live if record.current_image().is_none() => {
+            SessionState::Live if record.current_file().is_none() => {
                 DiskUsage { bytes: record.estimated_bytes.max(file), written: false }
             }
             _ => DiskUsage { bytes: file, written: true },
@@ -283,7 +283,7 @@ impl Slot {
         self: &Arc<Self>,
         cancel: &CancellationToken,
         when_full: WhenFull,
-    ) -> Result<SlotGuard, SessionError> {
+    ) -> Result<SessionLock, SessionError> {
         if cancel.is_cancelled() {
             return Err(SessionError::Cancelled);
         }
@@ -298,19 +298,19 @@ impl Slot {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(SessionError::Cancelled),
-            machine = Arc::clone(&self.machine).lock_owned() => Ok(SlotGuard { slot: Arc::clone(self), machine }),
+            machine = Arc::clone(&self.machine).lock_owned() => Ok(SessionLock { entry: Arc::clone(self), machine }),
         }
     }
 
     /// Locks the session in this server if it is free.
-    pub(crate) fn try_lock(self: &Arc<Self>) -> Option<SlotGuard> {
+    pub(crate) fn try_lock(self: &Arc<Self>) -> Option<SessionLock> {
         let machine = Arc::clone(&self.machine).try_lock_owned().ok()?;
-        Some(SlotGuard { slot: Arc::clone(self), machine })
+        Some(SessionLock { entry: Arc::clone(self), machine })
     }
 
     /// Locks the session in this server without a limit on waiting calls.
-    pub(crate) async fn lock_unbounded(self: &Arc<Self>) -> SlotGuard {
-        SlotGuard { slot: Arc::clone(self), machine: Arc::clone(&self.machine).lock_owned().await }
+    pub(crate) async fn lock_unbounded(self: &Arc<Self>) -> SessionLock {
+        SessionLock { entry: Arc::clone(self), machine: Arc::clone(&self.machine).lock_owned().await }
     }
 
     /// Sets whether calls on this session, also waiting ones, fail because it is being removed. Returns the earlier
@@ -323,7 +323,7 @@ impl Slot {
         self.cleared.load(Ordering::SeqCst)
     }
 
-    /// Registers the running cell: until [`Slot::cell_ended`], interrupts go to it. Returns false if the cell was
+    /// Registers the running cell: until [`SessionEntry::cell_ended`], interrupts go to it. Returns false if the cell was
     /// interrupted before; it must not run then.
     pub(crate) fn cell_started(
         &self,
@@ -387,7 +387,7 @@ impl Slot {
         }
     }
 
-    /// Returns whether the last cell was ended by [`Slot::discard_cell`].
+    /// Returns whether the last cell was ended by [`SessionEntry::discard_cell`].
     pub(crate) fn was_discarded(&self) -> bool {
         self.discarded.load(Ordering::SeqCst)
     }
