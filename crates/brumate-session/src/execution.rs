@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::globals::Globals;
 use crate::input::{InputForwarder, deliver_reply, sleep_excluding_waits};
 use crate::installs::{InstallProgress, Installer, MissingModules};
-use crate::output::OutputChunk;
 use crate::packages::Packages;
+use crate::report::OutputChunk;
 use crate::request::RunEvent;
 
 /// Machine events that may wait for the receiver; then the guest waits.

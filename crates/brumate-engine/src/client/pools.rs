@@ -10,7 +10,7 @@ use super::images::Verified;
 use super::pool::Pool;
 use super::prepare;
 use super::zygote::{Ingredients, Zygote};
-use super::{PoolKey, SandboxShared, PoolEntry};
+use super::{PoolEntry, PoolKey, SandboxShared};
 use crate::api::{EngineError, Image};
 
 impl SandboxShared {
@@ -58,7 +58,9 @@ impl SandboxShared {
             let mut pools = self.pools.lock();
             if !pools.contains_key(wanted) && pools.len() >= MAX_IMAGES {
                 // Entries without a zygote, which nobody uses at present.
-                pools.retain(|_, entry| Arc::strong_count(entry) > 1 || entry.try_lock().is_ok_and(|pool| pool.is_some()));
+                pools.retain(|_, entry| {
+                    Arc::strong_count(entry) > 1 || entry.try_lock().is_ok_and(|pool| pool.is_some())
+                });
                 if pools.len() >= MAX_IMAGES {
                     return Err(EngineError::Unavailable(format!("{MAX_IMAGES} images are in use")));
                 }

@@ -177,7 +177,7 @@ impl Zygote {
         };
         let (requests, receiver) = mpsc::channel(QUEUE);
         let alive = Arc::new(AtomicBool::new(true));
-        let missing_walls = missing_walls.into_iter().map(cut).collect();
+        let missing_walls = missing_walls.into_iter().map(truncate_bytes).collect();
         let jail = Jail { zygote: Some(channel), reports, child, alive: alive.clone() };
         tokio::spawn(jail.supervise(receiver));
         Ok(Zygote { requests, alive, missing_walls })

@@ -24,7 +24,7 @@ use crate::admission::{AdmissionError, RunPermit};
 use crate::execution::{Deadline, Execution, ExecutionEnd, execute_request, machine_events, run_events};
 use crate::input::InputForwarder;
 use crate::installs::MissingModules;
-use crate::output::OutputCollector;
+use crate::report::OutputCollector;
 use crate::request::{Phases, Place, Request, RunEvent};
 
 /// Time beyond its limits after which an engine that does not answer has its machine killed. The first import of a

@@ -8,8 +8,7 @@ use super::limits::MAX_FILES_ELSEWHERE;
 use crate::explain;
 use crate::installs::MissingModules;
 use crate::new_files::NewFiles;
-use crate::output::{OutputChunk, prefix};
-use crate::report::{Report, RunStatus, stop_reason};
+use crate::report::{OutputChunk, Report, RunStatus, prefix, stop_reason};
 use crate::units::format_size;
 
 /// A file of a session.

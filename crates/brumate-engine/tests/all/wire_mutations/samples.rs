@@ -86,7 +86,7 @@ fn to_machine() -> Vec<MachineRequest> {
         ]
         .map(MachineRequest::Files),
     );
-    messages.extend([Some(text()), None].map(|text| MachineRequest::Input { question: u64::MAX, text }));
+    messages.extend([Some(text()), None].map(|text| MachineRequest::Input { guest_request: u64::MAX, text }));
     messages.extend([
         MachineRequest::Fork { checkpoint: true, idle: true },
         MachineRequest::CrashSnapshot,
@@ -97,7 +97,7 @@ fn to_machine() -> Vec<MachineRequest> {
     ]);
     let info = LayerInfo { id: LayerId { name: text(), sha256: [0xa5; 32] }, bytecode: true };
     messages.extend(
-        [None, Some(u64::MAX)].map(|question| MachineRequest::Layers { question, layers: vec![info.clone(); 3] }),
+        [None, Some(u64::MAX)].map(|guest_request| MachineRequest::Layers { guest_request, layers: vec![info.clone(); 3] }),
     );
     let named = vec![(text(), text()); 3];
     messages.extend(
@@ -106,7 +106,7 @@ fn to_machine() -> Vec<MachineRequest> {
             InstallReply::Refused(text()),
             InstallReply::Done { installed: named.clone(), satisfied: named },
         ]
-        .map(|reply| MachineRequest::Install { question: u64::MAX, remove: layers(2), reply }),
+        .map(|reply| MachineRequest::Install { guest_request: u64::MAX, remove: layers(2), reply }),
     );
     messages
         .extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(MachineRequest::Module));
@@ -291,7 +291,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let info = LayerInfo { id: LayerId { name: String::new(), sha256: [0; 32] }, bytecode: false };
     let install = |remove, installed, satisfied| {
         let reply = InstallReply::Done { installed: pairs(installed), satisfied: pairs(satisfied) };
-        TooLong::of(&MachineRequest::Install { question: 1, remove: layers(remove), reply })
+        TooLong::of(&MachineRequest::Install { guest_request: 1, remove: layers(remove), reply })
     };
     vec![
         ("imports", analysis(MAX_NAMES + 1, 0)),
@@ -315,7 +315,7 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ),
         (
             "layers",
-            TooLong::of(&MachineRequest::Layers { question: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] }),
+            TooLong::of(&MachineRequest::Layers { guest_request: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] }),
         ),
         ("layers to remove", TooLong::of(&MachineRequest::Remount { remove: layers(MAX_LAYERS + 1) })),
         ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
