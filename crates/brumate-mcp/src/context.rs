@@ -3,13 +3,13 @@
 mod ask;
 mod blocking;
 mod client;
+mod client_features;
 mod current_request;
 mod elicitation;
 mod extension;
 mod input_requests;
 mod log;
 mod reserve;
-mod retry;
 mod sampling;
 
 pub use blocking::BlockingContext;
@@ -30,14 +30,14 @@ use crate::tasks::TaskHandle;
 use current_request::CurrentRequest;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
-use rmcp::model::{Implementation, ProtocolVersion, RequestId};
+use rmcp::model::{Implementation, ProtocolVersion};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -185,23 +185,22 @@ impl Context {
 
     /// Makes the call a task. It then ends with the task, not with its request.
     pub(crate) fn enter_task(&self, task: TaskHandle) {
-        {
-            let mut status = lock(&self.inner.task.status);
-            if let Some(status) = status.take() {
-                task.set_status_message(status);
-            }
-            // A call has one task at most.
-            let _ = self.inner.task.task.set(task);
-        }
+        let status = self.show_status(&task);
+        // A call has one task at most.
+        let _ = self.inner.task.task.set(task);
+        drop(status);
         self.inner.task.decided.notify_waiters();
         self.notify_current_changed();
     }
 
-    /// Sets the status message of a task that the call is about to enter.
-    pub(crate) fn show_status(&self, task: &TaskHandle) {
-        if let Some(status) = lock(&self.inner.task.status).take() {
+    /// Sets the status message of a task that the call is about to enter. The message cannot change while the guard
+    /// lives.
+    pub(crate) fn show_status(&self, task: &TaskHandle) -> MutexGuard<'_, Option<String>> {
+        let mut status = lock(&self.inner.task.status);
+        if let Some(status) = status.take() {
             task.set_status_message(status);
         }
+        status
     }
 
     /// Sets the status message of the call's task, a text for people. If the call becomes a task later, its status begins with the
@@ -274,10 +273,7 @@ impl Context {
 
     /// Returns the request's JSON-RPC id, as text.
     pub fn request_id(&self) -> String {
-        match &self.inner.request.id {
-            RequestId::Number(id) => id.to_string(),
-            RequestId::String(id) => id.to_string(),
-        }
+        self.inner.request.id.to_string()
     }
 
     /// Returns the protocol version of the request, such as `2026-07-28`.

@@ -71,6 +71,14 @@ pub enum InputError {
     Malformed(String),
 }
 
+#[cfg(feature = "server")]
+impl InputError {
+    /// Makes the error for a call that is cancelled.
+    pub(crate) fn call_cancelled() -> Self {
+        Self::Unreachable("the call is cancelled".to_owned())
+    }
+}
+
 /// The result of a handler.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -60,10 +60,10 @@ impl KeptCall {
     }
 }
 
-/// The calls of a server that wait for input, for each principal. Clones are the same calls.
-#[derive(Clone, Debug, Default)]
+/// The calls of a server that wait for input, for each principal.
+#[derive(Debug, Default)]
 pub(crate) struct KeptCalls {
-    known: Arc<Mutex<HashMap<Option<Principal>, SuspendedCalls<KeptCall>>>>,
+    known: Mutex<HashMap<Option<Principal>, SuspendedCalls<KeptCall>>>,
 }
 
 impl KeptCalls {
@@ -93,8 +93,7 @@ impl SuspendedCalls<KeptCall> {
     pub(crate) fn keep(&self, call: KeptCall) -> Result<InputRequiredResult, KeptCall> {
         let (context, digest) = (call.context.clone(), call.digest);
         if context.is_cancelled() {
-            let reason = InputError::Unreachable("the call is cancelled".to_owned());
-            context.input_requests().fail(&reason);
+            context.input_requests().fail(&InputError::call_cancelled());
             return Err(call);
         }
         let Some((requests, timeout)) = context.input_requests().take_open() else { return Err(call) };

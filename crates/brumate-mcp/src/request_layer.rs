@@ -9,7 +9,7 @@ use crate::http::request_extensions::{principal, session_end};
 use crate::principal::Principal;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use rmcp::model::{CallToolRequestParams, ProtocolVersion, RequestId};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
@@ -128,10 +128,7 @@ impl McpRequest {
 
     /// Returns the JSON-RPC id, as text.
     pub fn id(&self) -> String {
-        match &self.context.id {
-            RequestId::Number(id) => id.to_string(),
-            RequestId::String(id) => id.to_string(),
-        }
+        self.context.id.to_string()
     }
 
     /// Returns the request's `_meta`.

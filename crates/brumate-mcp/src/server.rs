@@ -261,9 +261,9 @@ impl Server {
         self.set(|settings| settings.log_level = level)
     }
 
-    /// Returns the capabilities that were set, if they are not derived.
-    pub(crate) fn declared_capabilities(&self) -> Option<ServerCapabilities> {
-        self.shared.settings.read().unwrap_or_else(PoisonError::into_inner).capabilities.clone()
+    /// Looks at the capabilities that were set. Returns `None` if they are derived.
+    pub(crate) fn with_declared_capabilities<T>(&self, look: impl FnOnce(&ServerCapabilities) -> T) -> Option<T> {
+        self.shared.settings.read().unwrap_or_else(PoisonError::into_inner).capabilities.as_ref().map(look)
     }
 
     /// Returns the log level of sessions whose client has set none.
@@ -276,6 +276,12 @@ impl Server {
     pub fn task_limits(self, limits: TaskLimits) -> Self {
         self.shared.tasks.set_limits(limits);
         self
+    }
+
+    /// Cancels all tasks, and all calls that wait for input.
+    pub(crate) fn cancel_calls(&self) {
+        self.shared.tasks.cancel_all();
+        self.shared.kept_calls.cancel_all();
     }
 
     /// Adds a tool: a `#[tool]` function or a [`Tool`]. [`Server::start`] reports what is wrong with it.

@@ -35,9 +35,8 @@ impl Server {
         let signals = tokio::spawn(cancel_on_signal(options.shutdown.clone()));
         let (input, output) = rmcp::transport::stdio_pipes();
         let served = serve_streams(LayeredHandler::new(self.clone()), input, output, options).await;
-        // The only client that could fetch them is gone.
-        self.shared.tasks.cancel_all();
-        self.shared.kept_calls.cancel_all();
+        // The only client that could fetch their results is gone.
+        self.cancel_calls();
         signals.abort();
         self.stop().await;
         served

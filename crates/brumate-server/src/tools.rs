@@ -70,6 +70,7 @@ where
 {
     let state = state.clone();
     let tool = Tool::new(name).title(title).description(description).input_schema(input).output_schema(output);
+    // All tools suspend: a cancelled call puts in order what it began.
     let tool = tool.suspends(suspension());
     tool.unchecked_handler(move |arguments: Arguments, context| {
         answer(state.clone(), ArgumentReader::new(name, arguments), context)

@@ -1,191 +1,272 @@
-//! Requests for input from the client: from its user, its model, its roots.
-//!
-//! Before 2026-07-28 such a request is a JSON-RPC request of the server, and the handler waits for its answer. Since
-//! then there are no such requests: the handler is dropped where it waits, and the client gets the input requests as
-//! the result. It sends its request again with the answers, the handler runs from its beginning, and each input request
-//! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
-//! The handler of a call that [suspends](crate::Suspension) waits instead.
+//! How an input request reaches the client: through a task, in the next round, or as a request of the server.
 
-use super::retry::Question;
-use super::{Context, Elicitation, Sampling};
-use crate::client_features::{ElicitationResult, Root, SamplingResult, UrlElicitationResult};
+use super::Context;
+use super::input_requests::{InputRounds, MAX_OPEN_INPUT_REQUESTS, WaitingHandler};
 use crate::error::{Error, InputError};
-use crate::message::Message;
-use crate::schema::Validator;
+use rmcp::RoleServer;
 use rmcp::model as wire;
-use serde::Deserialize;
+use rmcp::service::{OriginatingRequestId, PeerRequestOptions, RequestHandle, ServiceError};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a handler that runs on waits for an answer, if it sets no time.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// The reason that a client gets when an input request is withdrawn.
+const NOT_AWAITED: &str = "the code no longer waits";
+
+/// The reason that a client gets when its user took too long.
+const LATE: &str = "nobody answered in time";
+
+/// An input request before it is sent.
+pub(super) struct Question {
+    /// The kind, which keys begin with.
+    kind: &'static str,
+    method: &'static str,
+    params: Value,
+    key: Option<String>,
+    timeout: Option<Duration>,
+}
+
+impl Question {
+    pub(super) fn new(kind: &'static str, method: &'static str, params: Value) -> Self {
+        Self { kind, method, params, key: None, timeout: None }
+    }
+
+    /// Sets the key. `None`: one of the kind and a number.
+    pub(super) fn key(mut self, key: Option<String>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Sets how long the client may take. `None`: the default of the call.
+    pub(super) fn timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
 
 impl Context {
-    /// Asks the client's user to fill in a form.
+    /// Runs a step once, although the handler may run several times because it requests input. Later rounds get the
+    /// result of the first run. The result travels with the client in `requestState`: it cannot change it, but it can
+    /// read it.
     ///
     /// # Errors
     ///
-    /// Returns an error if the client does not support forms, goes away, or sends content that does not fit the form.
-    pub async fn elicit<T: DeserializeOwned>(&self, question: Elicitation<T>) -> Result<ElicitationResult<T>, Error> {
-        let schema = question.schema.map_err(Error::new)?;
-        self.require(self.can_elicit(), "elicitation", json!({"elicitation": {"form": {}}}))?;
-        let validator = match &schema {
-            Value::Object(schema) if question.is_checked => Some(Validator::new(schema).map_err(Error::new)?),
-            Value::Object(_) => None,
-            _ => return Err(Error::new("the schema of a form must be an object")),
-        };
-        let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
-        let asked =
-            Question::new("elicitation", "elicitation/create", params).key(question.key).timeout(question.timeout);
-        let answer = self.ask(asked).await?;
-        match self.action(&answer)? {
-            ElicitationResult::Accepted(()) => {
-                let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
-                if let Some(Err(error)) = validator.map(|validator| validator.check(&content)) {
-                    let message = format!("the form's content does not fit its schema: {error}");
-                    return Err(Error::invalid_answer(self, message));
-                }
-                Ok(ElicitationResult::Accepted(crate::numbers::read(content, serde_json::from_value)?))
-            }
-            ElicitationResult::Declined => Ok(ElicitationResult::Declined),
-            ElicitationResult::Cancelled => Ok(ElicitationResult::Cancelled),
+    /// Returns the error of `step`, or an error if the result cannot be written as JSON.
+    pub async fn once<T, F>(&self, key: &str, step: F) -> Result<T, Error>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<T, Error>>,
+    {
+        match self.step_done(key)? {
+            Some(done) => Ok(done),
+            None => self.keep_step(key, step.await?),
         }
     }
 
-    /// Asks the client's user to visit `url`. Use it for data that must not pass through the client: signing in,
-    /// payments, keys. The answer says whether the user agreed to visit the page, not what the user did there.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the client does not support elicitation by URL, or goes away.
-    pub async fn elicit_url(
-        &self,
-        message: impl Into<String>,
-        url: impl Into<String>,
-    ) -> Result<UrlElicitationResult, Error> {
-        self.require(self.can_elicit_url(), "elicitation by URL", json!({"elicitation": {"url": {}}}))?;
-        let (message, url) = (message.into(), url.into());
-        let id = crate::random_id();
-        let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
-        let answer = self.ask(Question::new("elicitation", "elicitation/create", params)).await?;
-        self.action(&answer)
+    /// Returns the result of the step `key` in an earlier round.
+    pub(super) fn step_done<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
+        let known = self.input_requests().lock().known.steps.get(key).cloned();
+        Ok(known.map(serde_json::from_value).transpose()?)
     }
 
-    /// Asks the client's model.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the client has no model, its user refuses, or it goes away.
-    pub async fn sample(&self, sampling: Sampling) -> Result<SamplingResult, Error> {
-        self.require(self.can_sample(), "sampling", json!({"sampling": {}}))?;
-        let messages: Vec<_> = sampling.messages.into_iter().map(Message::into_wire).collect();
-        let mut params = sampling.params;
-        params.insert("messages".into(), serde_json::to_value(messages)?);
-        let asked = Question::new("sampling", "sampling/createMessage", Value::Object(params)).key(sampling.key);
-        let answer = self.ask(asked).await?;
-        serde_json::from_value(answer).map_err(|error| Error::invalid_answer(self, format!("sampling: {error}")))
-    }
-
-    /// Asks the client for its roots.
-    ///
-    /// Deprecated by the protocol (SEP-2577), which keeps it until July 2027 at least.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the client has no roots, or goes away.
-    pub async fn roots(&self) -> Result<Vec<Root>, Error> {
-        self.roots_as(None).await
-    }
-
-    /// Asks the client for its roots like [`Context::roots`], with a key for the input request; see
-    /// [`Elicitation::key`].
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Context::roots`].
-    pub async fn roots_as(&self, key: Option<&str>) -> Result<Vec<Root>, Error> {
-        #[derive(Deserialize)]
-        struct Roots {
-            roots: Vec<Root>,
-        }
-        self.require(self.can_list_roots(), "roots", json!({"roots": {}}))?;
-        let asked = Question::new("roots", "roots/list", json!({})).key(key.map(str::to_owned));
-        let answer = self.ask(asked).await?;
-        let roots = serde_json::from_value::<Roots>(answer);
-        Ok(roots.map_err(|error| Error::invalid_answer(self, format!("roots: {error}")))?.roots)
-    }
-
-    /// Returns whether the client's user can be asked to fill in forms.
-    pub fn can_elicit(&self) -> bool {
-        // An empty capability stands for forms (protocols before elicitation by URL).
-        self.capability(|client| client.elicitation.as_ref().is_some_and(|e| e.form.is_some() || e.url.is_none()))
-    }
-
-    /// Returns whether the client's user can be asked to visit pages.
-    pub fn can_elicit_url(&self) -> bool {
-        self.capability(|client| client.elicitation.as_ref().is_some_and(|elicitation| elicitation.url.is_some()))
-    }
-
-    /// Returns whether the client's model can be asked.
-    pub fn can_sample(&self) -> bool {
-        self.capability(|client| client.sampling.is_some())
-    }
-
-    /// Returns whether the client can list its roots.
-    pub fn can_list_roots(&self) -> bool {
-        self.capability(|client| client.roots.is_some())
-    }
-
-    fn capability(&self, has: impl FnOnce(&wire::ClientCapabilities) -> bool) -> bool {
-        self.request().client_capabilities().is_some_and(|client| has(&client))
-    }
-
-    fn require(&self, supported: bool, what: &str, capability: Value) -> Result<(), Error> {
-        if supported {
-            return Ok(());
-        }
+    /// Keeps the result of a step for later rounds.
+    pub(super) fn keep_step<T: Serialize>(&self, key: &str, done: T) -> Result<T, Error> {
         if self.is_stateless_protocol() {
-            return Err(Error::protocol(
-                wire::ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0,
-                format!("this needs a client that supports {what}"),
-                Some(json!({"requiredCapabilities": capability})),
-            ));
+            self.input_requests().lock().known.steps.insert(key.to_owned(), serde_json::to_value(&done)?);
         }
-        if self.lacks_session() {
-            let message = format!(
-                "this needs {what}, which takes a session: the server keeps none, and the client's protocol is older than \
-                 2026-07-28"
-            );
-            return Err(Error::new(message));
-        }
-        Err(Error::new(format!("this needs a client that supports {what}, and this one does not")))
+        Ok(done)
     }
 
-    /// Returns whether the request came over HTTP without a session. The client's capabilities are unknown then.
-    fn lacks_session(&self) -> bool {
-        let of_session = |head: &http::request::Parts| {
-            head.headers.contains_key("mcp-session-id") || head.uri.query().is_some_and(|q| q.contains("session_id="))
-        };
-        self.http().is_some_and(|head| !of_session(head))
+    /// Sends an input request and returns its answer.
+    pub(super) async fn ask(&self, question: Question) -> Result<Value, Error> {
+        let Question { kind, method, params, key, timeout } = question;
+        let request: wire::InputRequest = serde_json::from_value(json!({"method": method, "params": params}))
+            .map_err(|error| Error::new(format!("a question the protocol does not know: {error}")))?;
+        let runs_on = self.suspends();
+        let kept_for = timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let timeout = if runs_on { Some(kept_for) } else { timeout };
+        if runs_on {
+            // Where the call may become a task, it does so now.
+            self.detach().await;
+        }
+        let numbered =
+            |key: Option<String>| key.unwrap_or_else(|| format!("{kind}-{}", self.input_requests().count(kind)));
+        if let Some(task) = self.task() {
+            let key = numbered(key);
+            let answer = task.request_input(&key, request);
+            let answer = match timeout {
+                Some(timeout) => tokio::time::timeout(timeout, answer).await.map_err(|_| InputError::TimedOut(timeout)),
+                None => Ok(answer.await),
+            };
+            let answer = answer.and_then(|answer| answer.map_err(InputError::TaskEnds));
+            answer.map_err(Error::input)
+        } else if !self.is_stateless_protocol() {
+            self.ask_client(request, timeout).await.map_err(Error::input)
+        } else if runs_on {
+            self.ask_in_next_request(numbered(key), request, kept_for).await.map_err(Error::input)
+        } else {
+            let count = self.input_requests().count(kind);
+            self.ask_client_to_retry(key.unwrap_or_else(|| format!("{kind}-{count}")), request).await
+        }
     }
 
-    fn action(&self, answer: &Value) -> Result<UrlElicitationResult, Error> {
-        match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => Ok(ElicitationResult::Accepted(())),
-            Some("decline") => Ok(ElicitationResult::Declined),
-            Some("cancel") => Ok(ElicitationResult::Cancelled),
-            _ => {
-                let message = "the answer to an elicitation has an `action`: accept, decline or cancel";
-                Err(Error::invalid_answer(self, message.to_owned()))
+    /// Returns the answer of an earlier round. Without one, notes the request for the client and never returns: the
+    /// runner drops the handler.
+    async fn ask_client_to_retry(&self, key: String, request: wire::InputRequest) -> Result<Value, Error> {
+        {
+            let mut rounds = self.input_requests().lock();
+            if let Some(answer) = rounds.fresh.remove(&key) {
+                rounds.known.answers.insert(key, answer.clone());
+                return Ok(answer);
             }
+            if let Some(answer) = rounds.known.answers.get(&key) {
+                return Ok(answer.clone());
+            }
+            if rounds.open.len() >= MAX_OPEN_INPUT_REQUESTS {
+                return Err(Error::new(format!("more than {MAX_OPEN_INPUT_REQUESTS} input requests at once")));
+            }
+            rounds.open.insert(key, request);
+        }
+        self.input_requests().asked.notify_waiters();
+        // `run` drops the handler here.
+        std::future::pending().await
+    }
+
+    /// Notes the request for the client, and waits until a later request of the call brings the answer.
+    async fn ask_in_next_request(
+        &self,
+        key: String,
+        request: wire::InputRequest,
+        timeout: Duration,
+    ) -> Result<Value, InputError> {
+        if self.is_cancelled() {
+            return Err(InputError::call_cancelled());
+        }
+        let (answer, receiver) = oneshot::channel();
+        let key = {
+            let mut rounds = self.input_requests().lock();
+            if rounds.is_abandoned {
+                return Err(InputError::Unreachable("it did not come back with the last answer".to_owned()));
+            }
+            if rounds.waiting.len() >= MAX_OPEN_INPUT_REQUESTS {
+                let text = format!("more than {MAX_OPEN_INPUT_REQUESTS} input requests at once");
+                return Err(InputError::Unreachable(text));
+            }
+            let key = rounds.free_key(key);
+            rounds.waiting.insert(key.clone(), WaitingHandler { answer, timeout, is_sent: false });
+            rounds.open.insert(key.clone(), request);
+            key
+        };
+        self.input_requests().asked.notify_waiters();
+        let mut withdrawn = WithdrawOnDrop { context: self, key: Some(key) };
+        let answer = receiver.await;
+        // A later request may have the key.
+        withdrawn.key = None;
+        answer.unwrap_or_else(|_| Err(InputError::Unreachable("the call has ended".to_owned())))
+    }
+
+    /// Sends the request to the client and waits for the answer (before 2026-07-28). The request is cancelled when the
+    /// handler no longer waits.
+    async fn ask_client(&self, request: wire::InputRequest, timeout: Option<Duration>) -> Result<Value, InputError> {
+        let unreachable = |reason: String| InputError::Unreachable(reason);
+        let Some((peer, id)) = self.with_current(|request| (request.peer.clone(), request.id.clone())) else {
+            return Err(unreachable("no request of the client is open".to_owned()));
+        };
+        let originating = OriginatingRequestId(id);
+        let request = match request {
+            wire::InputRequest::Elicitation(mut request) => {
+                request.extensions.insert(originating);
+                wire::ServerRequest::ElicitRequest(request)
+            }
+            wire::InputRequest::CreateMessage(mut request) => {
+                request.extensions.insert(originating);
+                wire::ServerRequest::CreateMessageRequest(request)
+            }
+            wire::InputRequest::ListRoots(mut request) => {
+                request.extensions.insert(originating);
+                wire::ServerRequest::ListRootsRequest(request)
+            }
+            _ => return Err(unreachable("a question the protocol does not know".to_owned())),
+        };
+        let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let mut sent = SentRequest(Some(sent.map_err(|error| unreachable(error.to_string()))?));
+        let answer = match timeout {
+            Some(timeout) => match tokio::time::timeout(timeout, sent.answer()).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    sent.cancel(LATE).await;
+                    return Err(InputError::TimedOut(timeout));
+                }
+            },
+            None => sent.answer().await,
+        };
+        match answer {
+            Ok(answer) => serde_json::to_value(answer).map_err(|error| InputError::Malformed(error.to_string())),
+            Err(ServiceError::McpError(error)) => {
+                Err(InputError::Refused { code: error.code.0, message: error.message.into_owned() })
+            }
+            Err(error) => Err(unreachable(error.to_string())),
         }
     }
 }
 
-impl Error {
-    /// Makes the error for an answer that does not fit. Since 2026-07-28 the request that brings the answer is invalid.
-    fn invalid_answer(context: &Context, message: String) -> Self {
-        if context.is_stateless_protocol() && !context.is_task() && !context.suspends() {
-            Self::protocol(wire::ErrorCode::INVALID_PARAMS.0, message, None)
-        } else {
-            Self::input(InputError::Malformed(message))
+impl InputRounds {
+    /// Returns `key`, or one like it that no open request has.
+    fn free_key(&self, key: String) -> String {
+        let taken = |key: &String| self.waiting.contains_key(key) || self.open.contains_key(key);
+        if !taken(&key) {
+            return key;
+        }
+        // The number of open requests is bounded, so one of these is free.
+        (2..).map(|number| format!("{key}-{number}")).find(|key| !taken(key)).unwrap_or(key)
+    }
+}
+
+/// Withdraws an input request that its handler no longer waits for.
+struct WithdrawOnDrop<'a> {
+    context: &'a Context,
+    /// `None` once there is an answer.
+    key: Option<String>,
+}
+
+impl Drop for WithdrawOnDrop<'_> {
+    fn drop(&mut self) {
+        let Some(key) = &self.key else { return };
+        let mut rounds = self.context.input_requests().lock();
+        rounds.waiting.remove(key);
+        rounds.open.remove(key);
+    }
+}
+
+/// A request to the client. It is cancelled there when it is dropped without an answer.
+struct SentRequest(Option<RequestHandle<RoleServer>>);
+
+impl SentRequest {
+    /// Waits for the answer.
+    async fn answer(&mut self) -> Result<wire::ClientResult, ServiceError> {
+        let Some(request) = &mut self.0 else { return Err(ServiceError::TransportClosed) };
+        let answer = (&mut request.rx).await;
+        self.0 = None;
+        answer.unwrap_or(Err(ServiceError::TransportClosed))
+    }
+
+    async fn cancel(&mut self, reason: &str) {
+        if let Some(request) = self.0.take() {
+            // The client may be gone.
+            let _ = request.cancel(Some(reason.to_owned())).await;
+        }
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        if let (Some(request), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(request.cancel(Some(NOT_AWAITED.to_owned())));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::http::request_extensions::principal;
 use crate::result::ToolResult;
 use crate::run::{RunOutcome, run};
 use crate::suspended_calls::CallDigest;
-use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
+use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
 use crate::tool::{ServedTool, TaskTiming};
 use futures::future::BoxFuture;
 use rmcp::model::{self as wire, CallToolResponse, CallToolResult, ClientCapabilities};
@@ -108,16 +108,21 @@ impl Handler {
         context.enter_task(handle.clone());
         task.run(async move {
             let outcome = run(&context, work).await;
-            // A handler that watches its cancellation may return before it is dropped. The end is the same.
-            if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
-                return TaskOutcome::Cancelled(None);
-            }
-            handler.task_outcome(&served, outcome)
+            handler.task_outcome(&handle, &served, outcome)
         })
     }
 
     /// Returns the outcome of a task for the outcome of its call.
-    pub(super) fn task_outcome(&self, served: &ServedTool, outcome: RunOutcome<ToolResult>) -> TaskOutcome {
+    pub(super) fn task_outcome(
+        &self,
+        handle: &TaskHandle,
+        served: &ServedTool,
+        outcome: RunOutcome<ToolResult>,
+    ) -> TaskOutcome {
+        // A handler that watches its cancellation may return before it is dropped. The end is the same.
+        if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
+            return TaskOutcome::Cancelled(served.tool.suspension.as_ref().and_then(|_| last_words(&outcome)));
+        }
         match self.outcome(served, outcome, "") {
             Ok(CallToolResponse::Complete(result)) => TaskOutcome::Result(result),
             Ok(_) => TaskOutcome::Error(ErrorData::internal_error("a task cannot ask in its call", None)),
@@ -158,4 +163,13 @@ impl Handler {
 /// Returns the answer to a call that failed, with a text for the model.
 pub(super) fn failed(text: String) -> CallToolResponse {
     CallToolResult::error(vec![wire::ContentBlock::text(text)]).into()
+}
+
+/// Returns the text of a handler that has returned although its task was cancelled.
+fn last_words(outcome: &RunOutcome<ToolResult>) -> Option<String> {
+    match outcome {
+        RunOutcome::Returned(Ok(result)) => result.content.iter().find_map(|block| block.as_text()).map(str::to_owned),
+        RunOutcome::Returned(Err(error)) => Some(error.message().to_owned()),
+        _ => None,
+    }
 }

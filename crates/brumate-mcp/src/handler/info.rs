@@ -10,7 +10,7 @@ impl Handler {
     /// Returns the server's name, instructions and capabilities.
     pub(super) fn info(&self) -> wire::ServerConfig {
         let settings = self.server.settings();
-        let capabilities = settings.capabilities.clone().unwrap_or_else(|| self.derived_capabilities(&settings));
+        let capabilities = self.capabilities_in(&settings);
         let mut implementation = wire::Implementation::new(settings.name, settings.version);
         implementation.title = settings.title;
         implementation.description = settings.description;
@@ -26,8 +26,12 @@ impl Handler {
 
     /// Returns the server's capabilities.
     pub(super) fn capabilities(&self) -> wire::ServerCapabilities {
-        let declared = self.server.declared_capabilities();
-        declared.unwrap_or_else(|| self.derived_capabilities(&self.server.settings()))
+        self.capabilities_in(&self.server.settings())
+    }
+
+    /// Returns the capabilities of a server with these settings.
+    fn capabilities_in(&self, settings: &ServerSettings) -> wire::ServerCapabilities {
+        settings.capabilities.clone().unwrap_or_else(|| self.derived_capabilities(settings))
     }
 
     /// Returns the capabilities of what is registered.

@@ -6,11 +6,9 @@ use crate::context::Context;
 use crate::http::request_extensions::principal;
 use crate::http::without_charge;
 use crate::kept_call::KeptCall;
-use crate::result::ToolResult;
-use crate::run::RunOutcome;
 use crate::suspended_calls::{CallDigest, ResumeResult};
 use crate::suspension::Suspension;
-use crate::tasks::{TaskOutcome, TaskReservation, TaskSupport};
+use crate::tasks::{TaskReservation, TaskSupport};
 use crate::tool::{ServedTool, TaskTiming};
 use rmcp::model::{self as wire, CallToolRequestParams, CallToolResponse};
 use rmcp::service::RequestContext;
@@ -28,18 +26,19 @@ impl Handler {
         (work, request): (Work, &RequestContext<RoleServer>),
     ) -> Result<CallToolResponse, ErrorData> {
         context.set_detachable(timing.is_some());
+        let mut reserved = None;
         if timing == Some(TaskTiming::Immediately) {
             match self.server.shared.tasks.reserve(principal(request)) {
-                Ok(task) => {
-                    let call = KeptCall::start(served, context, digest, suspension, work);
-                    return Ok(wire::CreateTaskResult::new(self.kept_task(task, call)).into());
-                }
+                Ok(task) => reserved = Some(task),
                 Err(full) if served.tool.tasks == TaskSupport::Required => return Ok(failed(full.to_string())),
                 Err(_) => context.set_detachable(false),
             }
         }
-        let timing = timing.filter(|timing| *timing != TaskTiming::Immediately);
         let call = KeptCall::start(served, context, digest, suspension, work);
+        if let Some(task) = reserved {
+            return Ok(wire::CreateTaskResult::new(self.kept_task(task, call)).into());
+        }
+        let timing = timing.filter(|timing| *timing != TaskTiming::Immediately);
         self.drive_kept(call, timing, request).await
     }
 
@@ -111,25 +110,13 @@ impl Handler {
         let (handle, handler) = (task.handle().clone(), self.clone());
         let context = call.context.clone();
         // The answer shows the status. Questions come after it.
-        context.show_status(&handle);
+        drop(context.show_status(&handle));
         let entered = handle.clone();
         let task = task.run(async move {
             let outcome = call.outcome().await;
-            if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
-                return TaskOutcome::Cancelled(last_words(&outcome));
-            }
-            handler.task_outcome(&call.served, outcome)
+            handler.task_outcome(&handle, &call.served, outcome)
         });
         context.enter_task(entered);
         task
-    }
-}
-
-/// Returns the text of a handler that has returned although its task was cancelled.
-fn last_words(outcome: &RunOutcome<ToolResult>) -> Option<String> {
-    match outcome {
-        RunOutcome::Returned(Ok(result)) => result.content.iter().find_map(|block| block.as_text()).map(str::to_owned),
-        RunOutcome::Returned(Err(error)) => Some(error.message().to_owned()),
-        _ => None,
     }
 }

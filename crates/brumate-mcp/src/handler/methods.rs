@@ -23,9 +23,9 @@ pub(super) fn short_name(name: &str) -> String {
 impl Handler {
     /// Refuses a method whose capability is not among those that [`Server::capabilities`](crate::Server::capabilities) has set.
     pub(super) fn require<M: ConstString>(&self) -> Result<(), ErrorData> {
-        match self.server.declared_capabilities() {
-            Some(declared) if !has_method(&declared, M::VALUE) => Err(ErrorData::method_not_found::<M>()),
-            _ => Ok(()),
+        match self.server.with_declared_capabilities(|declared| has_method(declared, M::VALUE)) {
+            Some(false) => Err(ErrorData::method_not_found::<M>()),
+            Some(true) | None => Ok(()),
         }
     }
 

@@ -68,7 +68,7 @@ impl Clients {
             budget: options.budget.clone(),
             bodies: Arc::default(),
             verifier: options.verifier.clone(),
-            tool_scopes: options.tool_scopes.clone(),
+            tool_scopes: options.server.clone().map(ToolScopes::new),
             credentials: Credentials::default(),
             body: options.body.clone(),
             // A connection asks a silent stream for more at each keep-alive.

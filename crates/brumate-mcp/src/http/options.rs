@@ -1,6 +1,6 @@
 //! Settings of a server over HTTP.
 
-use super::authenticate::{Authenticator, BearerVerifier, ToolScopes};
+use super::authenticate::{Authenticator, BearerVerifier};
 use super::authority::Authority;
 use super::budget::{Budget, BudgetLimits};
 use super::limits::{IDLE_SESSION_KEPT_FOR, MAX_IDLE_SESSIONS, ResumptionLimits, SessionLimits};
@@ -11,10 +11,8 @@ use super::server_card::ServerCard;
 use super::store::EventStore;
 use crate::auth::Protect;
 use crate::error::ServeError;
-use crate::kept_call::KeptCalls;
 use crate::principal::Principal;
 use crate::server::Server;
-use crate::tasks::Tasks;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -49,14 +47,12 @@ pub struct HttpOptions {
     /// What a refusal says about hosts, and about origins.
     pub(crate) refusal_hints: [&'static str; 2],
     pub(crate) verifier: Authenticator,
-    pub(crate) tool_scopes: Option<ToolScopes>,
     pub(crate) body: BodyLimits,
     pub(crate) budget: Budget,
     pub(crate) keep_alive: Duration,
     pub(crate) shutdown: ShutdownPolicy,
     pub(crate) limits: SessionLimits,
-    pub(crate) tasks: Option<Tasks>,
-    pub(crate) kept_calls: Option<KeptCalls>,
+    pub(crate) server: Option<Server>,
     pub(crate) store: Option<Arc<dyn EventStore>>,
     pub(crate) proxy_prefix: ProxyPrefix,
     pub(crate) card: Option<ServerCard>,
@@ -74,7 +70,6 @@ impl Default for HttpOptions {
             origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
             refusal_hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
             verifier: Authenticator::default(),
-            tool_scopes: None,
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
             budget: Budget::default(),
             keep_alive: Duration::from_secs(15),
@@ -88,8 +83,7 @@ impl Default for HttpOptions {
                 retry: Duration::from_secs(3),
                 resumption: ResumptionLimits::default(),
             },
-            tasks: None,
-            kept_calls: None,
+            server: None,
             store: None,
             proxy_prefix: ProxyPrefix::default(),
             card: None,
@@ -103,11 +97,9 @@ impl HttpOptions {
         Self::default()
     }
 
-    /// Takes over what the options have from their server: its tasks, and the scopes of its tools.
+    /// Sets the server that is served.
     pub(crate) fn of_server(mut self, server: &Server) -> Self {
-        self.tool_scopes = Some(ToolScopes::new(server.clone()));
-        self.tasks = Some(server.shared.tasks.clone());
-        self.kept_calls = Some(server.shared.kept_calls.clone());
+        self.server = Some(server.clone());
         self
     }
 

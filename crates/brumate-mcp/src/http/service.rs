@@ -14,7 +14,6 @@ use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::session::Sessions;
 use super::session_store::PrincipalSessionStore;
 use crate::handler::LayeredHandler;
-use crate::kept_call::KeptCalls;
 use crate::principal::Principal;
 use crate::server::Server;
 use crate::tasks::{SubscribedTasks, Tasks};
@@ -82,10 +81,16 @@ struct EndpointInner {
     clients: Arc<Clients>,
     sessions: Arc<Sessions>,
     activity: RunningRequests,
-    tasks: Option<Tasks>,
-    kept_calls: Option<KeptCalls>,
+    /// The server whose tasks and waiting calls end with the endpoint. `None` for a handler of rmcp.
+    server: Option<Server>,
     store: Option<Arc<PrincipalSessionStore>>,
     token: CancellationToken,
+}
+
+impl EndpointInner {
+    fn tasks(&self) -> Option<&Tasks> {
+        self.server.as_ref().map(|server| &server.shared.tasks)
+    }
 }
 
 impl Server {
@@ -134,8 +139,7 @@ impl HttpService {
             clients,
             sessions,
             activity: RunningRequests::default(),
-            tasks: options.tasks.clone(),
-            kept_calls: options.kept_calls.clone(),
+            server: options.server.clone(),
             store,
             token,
         };
@@ -166,7 +170,7 @@ impl HttpService {
 
     /// Refuses new requests.
     pub(crate) fn begin_drain(&self) {
-        if let Some(tasks) = &self.shared().tasks {
+        if let Some(tasks) = self.shared().tasks() {
             tasks.begin_drain();
         }
         self.shared().activity.drain();
@@ -174,7 +178,7 @@ impl HttpService {
 
     /// Waits until no request runs, and until the results of tasks that ran are fetched.
     pub(crate) async fn finished(&self) {
-        if let Some(tasks) = &self.shared().tasks {
+        if let Some(tasks) = self.shared().tasks() {
             tasks.drained().await;
         }
         self.shared().activity.finished().await;
@@ -185,11 +189,8 @@ impl HttpService {
     pub(crate) fn end_all(&self) {
         self.shared().token.cancel();
         self.shared().sessions.end_all();
-        if let Some(tasks) = &self.shared().tasks {
-            tasks.cancel_all();
-        }
-        if let Some(calls) = &self.shared().kept_calls {
-            calls.cancel_all();
+        if let Some(server) = &self.shared().server {
+            server.cancel_calls();
         }
     }
 }
@@ -210,13 +211,13 @@ impl Endpoint {
     fn asks_for_task(&self, headers: &HeaderMap) -> bool {
         let method = headers.get("mcp-method").and_then(|method| method.to_str().ok());
         method.is_some_and(|method| method.starts_with("tasks/"))
-            && self.shared.tasks.as_ref().is_some_and(Tasks::is_drain_waiting)
+            && self.shared.tasks().is_some_and(Tasks::is_drain_waiting)
     }
 
     /// Returns the tasks that a request subscribes to.
     fn followed(&self, head: &Parts, body: &Bytes, principal: Option<&Principal>) -> Option<SubscribedTasks> {
         let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
-        let tasks = self.shared.tasks.as_ref().filter(|_| listens)?;
+        let tasks = self.shared.tasks().filter(|_| listens)?;
         SubscribedTasks::read(body, principal, tasks)
     }
 
