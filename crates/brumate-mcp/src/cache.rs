@@ -1,4 +1,4 @@
-//! Who may cache what a server answers.
+//! The caches that may keep the answers of a server.
 
 /// Who may cache an answer (`cacheScope`, since 2026-07-28).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

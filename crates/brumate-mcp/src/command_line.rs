@@ -27,7 +27,7 @@ enum Transport {
 }
 
 impl ServeArguments {
-    /// Reads the arguments, and variables for those that are missing.
+    /// Reads the arguments. Variables take the place of missing ones.
     fn read(
         arguments: impl IntoIterator<Item = String>,
         variable: impl Fn(&str) -> Option<String>,

@@ -87,8 +87,8 @@ struct Inner {
     task: BecomingTask,
 }
 
-/// The server of a context. [`Server`](crate::Server) implements it; this module does not know servers, whose handlers
-/// know it.
+/// The server of a context. [`Server`](crate::Server) implements it. This module does not know servers, because their
+/// handlers know this module.
 pub(crate) trait ContextHost: Any + Send + Sync {
     /// Returns the state of a type.
     fn state(&self, type_id: TypeId) -> Option<Arc<dyn Any + Send + Sync>>;
@@ -241,9 +241,10 @@ impl Context {
         self.task().is_some()
     }
 
-    /// Makes a task of the call, if the tool [allows it](crate::Tool::detaches): the client is answered now, and input
-    /// is requested through the task from now on. Returns whether the call is a task. It is none if the client does not
-    /// support tasks, or if there are too many. A handler that [runs on](crate::Tool::suspends) may call it as well.
+    /// Makes a task of the call, if the tool [allows it](crate::Tool::detaches). The client is answered now, and input
+    /// is requested through the task from now on. Returns whether the call is a task. It becomes no task if the client
+    /// does not support tasks, or if there are too many. A handler that [runs on](crate::Tool::suspends) may call it as
+    /// well.
     pub async fn detach(&self) -> bool {
         let becoming = &self.inner.task;
         if becoming.possible.load(Ordering::SeqCst) {
@@ -292,8 +293,8 @@ impl Context {
         &self.inner.request.meta.0.0
     }
 
-    /// Returns the head of the HTTP request. Its extensions have what tower layers put there. `None` on other
-    /// transports.
+    /// Returns the head of the HTTP request. Its extensions have the values that tower layers put there. `None` on
+    /// other transports.
     pub fn http(&self) -> Option<&http::request::Parts> {
         self.inner.request.extensions.get()
     }

@@ -16,7 +16,7 @@ pub(crate) struct Layout {
     pub(crate) tables: &'static str,
 }
 
-/// What a committed change survives.
+/// The failure that a committed change survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// The end of the process. The last changes may be lost when the machine loses power.
@@ -30,8 +30,8 @@ pub(crate) enum Durability {
 ///
 /// # Errors
 ///
-/// Returns an error if the directory cannot be used or other users can enter it, if another process has the database
-/// open, or if another version has made it.
+/// Returns an error if the directory cannot be used, or if other users can enter it. Returns it also if another process
+/// has the database open, or if another version has made it.
 pub(crate) fn open(
     directory: &Path,
     file: &str,

@@ -19,7 +19,7 @@ use std::time::Duration;
     doc = "[`Server::hide_errors`](crate::Server::hide_errors) keeps the messages of converted errors from clients."
 )]
 ///
-/// `Debug` writes the same sentence as `Display`: it is what a `main` prints that returns the error.
+/// `Debug` writes the same sentence as `Display`: a `main` that returns the error prints it.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -195,7 +195,7 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Error {
 
 /// The reason why a server could not be set up, started or served.
 ///
-/// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
+/// `Debug` writes the same sentence as `Display`, with the causes: a `main` that returns the error prints it.
 #[cfg(feature = "server")]
 #[derive(thiserror::Error)]
 #[non_exhaustive]

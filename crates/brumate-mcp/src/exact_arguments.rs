@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The JSON text of a call's arguments, where a [`Value`] of them differs: an integer has more than 64 bits, a number is too large for a
-/// double, or a string has a lone surrogate. It is in the extensions of the request.
+/// The JSON text of a call's arguments that a [`Value`] cannot hold as they are. They have an integer of more than 64
+/// bits, a number that is too large for a double, or a lone surrogate. It is in the extensions of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExactArguments(Arc<str>);
 
@@ -23,7 +23,8 @@ impl ExactArguments {
         &self.0
     }
 
-    /// Returns the JSON of those arguments that `values` does not hold as they are. Arguments that a layer has changed are left out.
+    /// Returns the JSON of the arguments that `values` does not hold as they are. Arguments that a layer has changed
+    /// are left out.
     #[cfg(feature = "server")]
     pub(crate) fn inexact(&self, values: &serde_json::Map<String, Value>) -> HashMap<String, Box<str>> {
         let members = brumate_json::members(&self.0).unwrap_or_default();

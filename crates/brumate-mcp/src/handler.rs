@@ -61,7 +61,7 @@ fn internal(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// Returns what a retry of a request must repeat: the request, and the principal that sends it.
+/// Returns the identity that a retry of a request must repeat: the request, and the principal that sends it.
 fn identity(context: &RequestContext<RoleServer>, request: Value) -> String {
     json!([principal(context).map(Principal::name), request]).to_string()
 }
@@ -134,7 +134,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<wire::CallToolResponse, ErrorData> {
         self.require::<wire::CallToolRequestMethod>()?;
-        // Whatever tool it names: the state says which call it is.
+        // The state says which call it is, whatever tool the request names.
         if let Some(state) = &request.request_state
             && self.server.shared.kept_calls.of(principal(&context)).has(state)
         {
@@ -316,7 +316,7 @@ impl ServerHandler for Handler {
         Err(self.unknown_request(&request.method, is_stateless_protocol(&context)))
     }
 
-    /// Accepts everything. rmcp leaves out what the capabilities do not declare.
+    /// Accepts everything. rmcp leaves out the kinds that the capabilities do not declare.
     fn accepted_subscription_filter(&self, requested: &wire::SubscriptionFilter) -> Option<wire::SubscriptionFilter> {
         Some(requested.clone())
     }

@@ -1,4 +1,5 @@
-//! Messages of clients before rmcp parses them: what it cannot hold is kept or mended, and what it cannot parse is answered by its id.
+//! Messages of clients before rmcp parses them. Values that it cannot hold are kept or mended. A message that it cannot
+//! parse is answered by its id.
 
 use crate::exact_arguments::ExactArguments;
 use brumate_json::{Envelope, Envelopes, member, mend};
@@ -17,7 +18,7 @@ pub(crate) struct PreparedMessage<'a> {
     pub(crate) exact: Option<ExactArguments>,
 }
 
-/// A message that is refused, with what is known of it.
+/// A refused message, with the parts that are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InvalidMessage {
     code: ErrorCode,
@@ -49,8 +50,8 @@ impl InvalidMessage {
 
 /// Prepares the text of one message.
 ///
-/// - A lone surrogate becomes U+FFFD, and a number that is too large for a double the largest double. The exact arguments of a tool call are
-///   kept.
+/// - A lone surrogate becomes U+FFFD. A number that is too large for a double becomes the largest double. The exact
+///   arguments of a tool call are kept.
 /// - An answer that cannot be parsed becomes an error for the request that waits for it.
 ///
 /// # Errors
@@ -96,8 +97,8 @@ pub(crate) fn unreadable(
     }
 }
 
-/// Returns the message in place of an answer that is JSON, but that rmcp cannot parse: an error for the request that waits for it. `None`
-/// if the text is no answer, or if nothing waits for it.
+/// Returns an error in place of an answer that is JSON, but that rmcp cannot parse. Returns `None` if the text is no
+/// answer, or if no request waits for it.
 pub(crate) fn failed_answer(text: &str) -> Option<String> {
     let envelope = Envelopes::read(text.as_bytes()).pop()?;
     let id = envelope.id.filter(|_| envelope.is_answer && !envelope.has_method)?;

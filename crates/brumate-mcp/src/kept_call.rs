@@ -1,4 +1,5 @@
-//! Calls whose handlers run on between their requests ([`Suspension`](crate::Suspension)), and those that wait for input.
+//! Calls whose handlers run on between their requests ([`Suspension`](crate::Suspension)), and the store of the calls
+//! that wait for input.
 
 use crate::context::Context;
 use crate::error::{Error, InputError};
@@ -88,8 +89,8 @@ impl SuspendedCalls<KeptCall> {
     ///
     /// # Errors
     ///
-    /// Returns the call, which goes on, if too many wait or if it is cancelled; its input requests have failed then. The same if
-    /// the handler has withdrawn all its input requests.
+    /// Returns the call, which goes on, if too many calls wait or if it is cancelled. Its input requests have failed
+    /// then. Returns the call also if its handler has withdrawn all input requests.
     pub(crate) fn keep(&self, call: KeptCall) -> Result<InputRequiredResult, KeptCall> {
         let (context, digest) = (call.context.clone(), call.digest);
         if context.is_cancelled() {

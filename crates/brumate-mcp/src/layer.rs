@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// });
 /// ```
 ///
-/// A closure is cloned for each call: hold what it captures in an `Arc`. A layer with other state is a type of its own:
+/// A closure is cloned for each call: hold captured values in an `Arc`. A layer with other state is a type of its own:
 ///
 /// ```
 /// use brumate_mcp::{ToolCall, Error, Layer, Next, Server, ToolResult};

@@ -41,7 +41,7 @@
 //! | [`State`] | state of the server in a handler, such as a database |
 //! | [`FromRequest`] | a parameter of a program's own type, taken from the request |
 //! | [`Service`] | several items that share one value: the methods of a type ([`macro@tools`]) or the functions of a module ([`macro@server`]) |
-//! | [`ResourceProvider`] | resources that are not known beforehand, such as those of each principal |
+//! | [`ResourceProvider`] | resources that are not known beforehand, such as the resources of each principal |
 //! | [`Layer`] | code around calls of all tools ([`Server::layer`]) or of one ([`Tool::layer`]), to measure, limit or audit them |
 //! | [`RequestLayer`] | code around every request ([`Server::request_layer`]), to trace, count or refuse them |
 //!
@@ -57,7 +57,7 @@
 //!   to act on. [`Server::hide_errors`] keeps the messages of other libraries' errors in the server's log.
 //! - *Input* from the client ([`Context::elicit`], [`Context::sample`], [`Context::roots`]) is requested in the same
 //!   way in all protocols. Before 2026-07-28 the handler waits for the answer. Since then the client sends its request
-//!   again with the answers, and the handler **runs from its beginning**; [`Context::once`] keeps the results of steps
+//!   again with the answers, and the handler **runs from its beginning**. [`Context::once`] keeps the results of steps
 //!   that must not run twice.
 //!
 //! # Tasks
@@ -90,8 +90,8 @@
 //! | [`Server::http_service`] | a tower service |
 //! | [`Server::serve_streams`] | a pair of streams: pipes, sockets |
 //!
-//! Each speaks all protocols from 2024-11-05 to 2026-07-28, with each client its own. The protocol is implemented by
-//! [rmcp](https://docs.rs/rmcp), whose types appear only in [`lowlevel`].
+//! Each speaks all protocols from 2024-11-05 to 2026-07-28, and uses the one that the client speaks. The protocol is
+//! implemented by [rmcp](https://docs.rs/rmcp), whose types appear only in [`lowlevel`].
 //!
 //! # Authorization
 //!

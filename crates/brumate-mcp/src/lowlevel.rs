@@ -1,4 +1,4 @@
-//! Access to rmcp, for what this crate has no type for.
+//! Access to rmcp, for needs that the types of this crate do not meet.
 //!
 //! The rest of the crate has types of its own and does not change when rmcp changes. This module changes with rmcp.
 

@@ -27,7 +27,7 @@ pub fn schema<A: JsonSchema>() -> Map<String, Value> {
 ///
 /// # Errors
 ///
-/// Returns what serde refuses although it fits the schema.
+/// Returns an error if serde refuses arguments that fit the schema.
 pub fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) -> Result<A, Error> {
     crate::tool::parse(arguments, context)
 }
@@ -49,7 +49,7 @@ pub fn with_schemas(mut tool: Tool, input: Map<String, Value>, output: Option<Ma
     tool
 }
 
-/// A returned value. [`ConvertByTrait`] converts it if its type has [`IntoToolResult`], else [`ConvertByJson`]: methods
+/// A returned value. [`ConvertByTrait`] converts it if its type has [`IntoToolResult`], else [`ConvertByJson`]. Methods
 /// that take the receiver by value are found before methods that take a reference to it.
 pub struct ReturnValue<T>(Cell<Option<T>>);
 

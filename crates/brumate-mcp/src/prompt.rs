@@ -108,7 +108,7 @@ impl PromptArgument {
         Self { name: name.into(), description: None, required: false }
     }
 
-    /// Sets the description: what the argument is for.
+    /// Sets the description: the purpose of the argument.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());

@@ -66,7 +66,7 @@ impl<T> Registry<T> {
     ///
     /// # Errors
     ///
-    /// Returns a text if the cursor is none of this server.
+    /// Returns a text if the cursor is not from this server.
     pub(crate) fn page<R>(
         &self,
         cursor: Option<&str>,

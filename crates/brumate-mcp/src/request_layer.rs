@@ -60,9 +60,10 @@ use tokio::sync::Semaphore;
 /// let server = Server::new("numbered").request_layer(Numbers::default());
 /// ```
 ///
-/// Layers do not see what the protocol refuses before: requests without the metadata that their protocol demands, requests of the other
-/// protocols' methods (`ping` since 2026-07-28), and a `ping` before `initialize`, which is answered at once. The layers of
-/// `subscriptions/listen` run after the subscription was acknowledged.
+/// Layers do not see requests that the protocol refuses before. Such a request lacks the metadata that its protocol
+/// demands, or names a method of another protocol (`ping` since 2026-07-28). Layers do not see a `ping` before
+/// `initialize` either, which is answered at once. The layers of `subscriptions/listen` run after the subscription was
+/// acknowledged.
 ///
 /// When its client cancels the request or goes away, a layer is dropped where it waits. While the handler of the request runs, the handler
 /// ends first.

@@ -44,14 +44,15 @@ pub trait ResourceProvider: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns a page of the resources that the client sees in `resources/list`: the first one, or the one of a cursor. In an `impl` this may
-    /// be an `async fn`. Default: none; resources that are not listed can be read.
+    /// Returns a page of the resources that the client sees in `resources/list`: the first page, or the page of a
+    /// cursor. In an `impl` this may be an `async fn`. Default: no resources. Resources that are not listed can be
+    /// read.
     ///
     /// Clients can make up cursors.
     ///
     /// # Errors
     ///
-    /// Returns the reason why there is no such page. [`Error::invalid_params`] is for a cursor that is none.
+    /// Returns the reason why there is no such page. [`Error::invalid_params`] is for an invalid cursor.
     fn list(&self, cursor: Option<&str>, context: Context) -> impl Future<Output = Result<ResourcePage, Error>> + Send {
         let _ = (cursor, context);
         std::future::ready(Ok(ResourcePage::default()))

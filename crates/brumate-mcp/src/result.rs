@@ -70,8 +70,8 @@ impl ToolResult {
         self
     }
 
-    /// Leaves `isError` out unless the result is a failure. By default a result that is none has `isError: false`. Both mean the same; some
-    /// clients expect one of them.
+    /// Leaves `isError` out unless the result is a failure. By default a success has `isError: false`. Both mean the
+    /// same; some clients expect one of them.
     #[must_use]
     pub fn omit_is_error(mut self) -> Self {
         self.omits_is_error = true;
@@ -127,7 +127,8 @@ impl<C: Into<Content>> Extend<C> for ToolResult {
 ///
 /// `#[tool]` functions may also return every type that is [`Serialize`] and [`JsonSchema`]; elsewhere [`Json`] wraps
 /// it. Such a value becomes `structuredContent` with an output schema, and its JSON is also text: the protocol advises
-/// it for clients that read only text. Structured content is an object: a value that is none becomes the field `result` of one.
+/// it for clients that read only text. Structured content is an object: any other value becomes the field `result` of
+/// an object.
 ///
 /// A text (`String`, `&str`, `Cow<str>`) is one block of text without structured content. Clients show a model the text, the structured
 /// content or both. With structured content it would come as JSON, or twice. `Json<String>` makes structured content of it.
@@ -181,7 +182,7 @@ fn wrapped_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
 
 /// Makes a result with the text and the structured content of a value.
 pub(crate) fn structured<T: Serialize + JsonSchema>(value: &T) -> Result<ToolResult, Error> {
-    // A `Value` would round what a `RawValue` writes.
+    // A `Value` would round the numbers that a `RawValue` writes.
     if brumate_json::mend(&serde_json::to_string(value)?).is_changed {
         return Err(Error::new(
             "the result has an integer of more than 64 bits, or another value that structured content cannot hold: return it as a string",

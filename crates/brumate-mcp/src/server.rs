@@ -1,4 +1,4 @@
-//! The server: its settings, and what it offers.
+//! The server: its settings and its items.
 
 mod context_host;
 mod layers;
@@ -91,7 +91,7 @@ pub(crate) struct ServerInner {
     started: OnceCell<()>,
     /// Whether a tool was registered that needs a scope.
     pub(crate) has_scopes: AtomicBool,
-    /// Problems of what was registered. [`Server::start`] fails with them.
+    /// Problems of registered items. [`Server::start`] fails with them.
     problems: Mutex<Vec<String>>,
     pub(crate) request_state_codec: RequestStateCodec,
 }
@@ -229,9 +229,9 @@ impl Server {
         self.set(|settings| drop(settings.experimental.insert(name.into(), value)))
     }
 
-    /// Sets the capabilities to exactly these, as the protocol writes them. By default a capability is declared if something of the kind is
-    /// registered, and those of [`Server::extension`] and [`Server::experimental`] are added. [`Server::start`] reports a value that is no
-    /// set of capabilities.
+    /// Sets the capabilities to exactly these, as the protocol writes them. By default a capability is declared if
+    /// something of the kind is registered, and the capabilities of [`Server::extension`] and [`Server::experimental`]
+    /// are added. [`Server::start`] reports an invalid value.
     ///
     /// Lists of kinds that are not declared can still be requested. Their other methods are not found.
     ///
@@ -284,22 +284,22 @@ impl Server {
         self.shared.kept_calls.cancel_all();
     }
 
-    /// Adds a tool: a `#[tool]` function or a [`Tool`]. [`Server::start`] reports what is wrong with it.
+    /// Adds a tool: a `#[tool]` function or a [`Tool`]. [`Server::start`] reports an invalid tool.
     #[must_use]
     pub fn tool(self, tool: impl Into<Tool>) -> Self {
         let added = self.add_tool(tool);
         self.note_problem(added)
     }
 
-    /// Adds a resource or a template: a `#[resource]` function or a [`Resource`]. [`Server::start`] reports what is
-    /// wrong with it.
+    /// Adds a resource or a template: a `#[resource]` function or a [`Resource`]. [`Server::start`] reports an invalid
+    /// one.
     #[must_use]
     pub fn resource(self, resource: impl Into<Resource>) -> Self {
         let added = self.add_resource(resource);
         self.note_problem(added)
     }
 
-    /// Adds a prompt: a `#[prompt]` function or a [`Prompt`]. [`Server::start`] reports what is wrong with it.
+    /// Adds a prompt: a `#[prompt]` function or a [`Prompt`]. [`Server::start`] reports an invalid prompt.
     #[must_use]
     pub fn prompt(self, prompt: impl Into<Prompt>) -> Self {
         let added = self.add_prompt(prompt);

@@ -39,8 +39,8 @@ impl<S: Service + ?Sized> Service for Arc<S> {
 }
 
 impl Server {
-    /// Adds all items of a service: of a value whose type has [`#[tools]`](macro@crate::tools), of an [`Arc`] of one,
-    /// or of a module with [`#[server]`](macro@crate::server).
+    /// Adds all items of a service. It is a value whose type has [`#[tools]`](macro@crate::tools), an [`Arc`] of such a
+    /// value, or a module with [`#[server]`](macro@crate::server).
     #[must_use]
     pub fn service(self, service: impl Service) -> Self {
         Arc::new(service).add_to(self)

@@ -24,7 +24,7 @@ impl Server {
     /// error.
     ///
     /// When the input ends, running requests have five seconds to end, and their answers are still sent. A message has
-    /// at most 16 MiB, and 1,024 requests may be unanswered; what is beyond gets an error.
+    /// at most 16 MiB, and 1,024 requests may be unanswered. A client that exceeds a limit gets an error.
     ///
     /// # Errors
     ///
@@ -43,8 +43,8 @@ impl Server {
     }
 
     /// Serves one client over a pair of streams, such as a socket or a pipe, with a line for each message, until the
-    /// input ends. Starts the lifespans if nobody has, and does not stop them. The limits are those of
-    /// [`Server::run_stdio`].
+    /// input ends. Starts the lifespans if nobody has, and does not stop them. [`Server::run_stdio`] has the same
+    /// limits.
     ///
     /// # Errors
     ///
@@ -123,9 +123,9 @@ impl StreamOptions {
 
 /// Serves one client with a handler of rmcp over two byte streams, a line for each message, until the input ends.
 ///
-/// | what a client sends | answer |
+/// | a client sends | answer |
 /// |---|---|
-/// | a line of more than 16 MiB, or what is no JSON-RPC 2.0 | an error, at most 1,000 times |
+/// | a line of more than 16 MiB, or a text that is no JSON-RPC 2.0 | an error, at most 1,000 times |
 /// | a request whose id is in use, or the 1,025th unanswered one | an error |
 /// | the end of the input | running requests have five seconds to end; their answers are sent |
 ///

@@ -110,8 +110,8 @@ impl<T> SuspendedCalls<T> {
     ///
     /// # Errors
     ///
-    /// Returns "invalid params" if the request has another tool or other arguments than the first one, or if the
-    /// response to an elicitation is malformed. The call stays suspended.
+    /// Returns "invalid params" if the request has another tool or other arguments than the first one. A malformed
+    /// response to an elicitation gets the same error. The call stays suspended.
     pub(crate) fn resume(&self, state: &str, request: &CallToolRequestParams) -> Result<ResumeResult<T>, ErrorData> {
         let mut calls = lock(&self.calls);
         let Some(call) = calls.get(state) else {
@@ -180,7 +180,8 @@ impl<T: Send + 'static> SuspendedCalls<T> {
     }
 }
 
-/// Returns the random name of this process. It tells its states from those of other servers behind the same address.
+/// Returns the random name of this process. It tells this process's states from the states of other servers behind the
+/// same address.
 fn process_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

@@ -2,9 +2,9 @@
 //!
 //! `{name}` matches one segment or a part of one, `{+name}` also slashes, and `{/name}` a segment with its slash.
 //! `{?a,b}` (or `{&a,b}`), at the end, matches query parameters, which may be missing and come in any order. Values are
-//! percent-decoded. A value never leaves its place in the template: a segment `..`, a backslash and NUL do not match,
-//! and neither do slashes except for `{+name}`. So a path that a handler makes of it stays below the place where the
-//! template puts it.
+//! percent-decoded. A value never leaves its place in the template: a segment `..`, a backslash and NUL do not match. A
+//! value has slashes for `{+name}` only. So a path that a handler makes of it stays below the place where the template
+//! puts it.
 
 use percent_encoding::percent_decode_str;
 use std::collections::BTreeMap;

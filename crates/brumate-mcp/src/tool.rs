@@ -279,8 +279,8 @@ impl Tool {
     }
 }
 
-/// Reads arguments that fit the schema as an `A`. The error explains what serde still refuses, such as a number that is
-/// too large.
+/// Reads arguments that fit the schema as an `A`. The error explains which value serde still refuses, such as a number
+/// that is too large.
 pub(crate) fn parse<A: DeserializeOwned>(arguments: Value, context: &Context) -> Result<A, Error> {
     let parsed = numbers::read(arguments, |arguments| match exact_arguments(context.request()) {
         Some(exact) => brumate_json::from_str(&exact.merged(&arguments)),
@@ -303,7 +303,7 @@ impl ServedTool {
     ///
     /// # Errors
     ///
-    /// Returns a text that names the tool and what is wrong with it.
+    /// Returns a text that names the tool and its fault.
     pub(crate) fn new(tool: Tool) -> Result<Self, String> {
         let problem = |what: &str| format!("tool `{}`: {what}", tool.name);
         let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');

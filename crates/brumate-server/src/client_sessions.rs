@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// Most sessions whose files a client sees listed.
 const MAX_REMEMBERED: usize = 256;
 
-/// What outlives the calls of a client.
+/// The state of a client that outlives its calls.
 #[derive(Debug, Default)]
 pub(crate) struct ClientSessions {
     /// Ids of the sessions that the client has used, newest last.

@@ -69,8 +69,9 @@ fn json_text(report: &Report, limits: &Limits) -> String {
     format!("{text},{last}}}")
 }
 
-/// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or `error`. A value that
-/// some clients or [`Value`] would change is in `return_value_json` as text; only one that `Value` would change is not in `return_value`.
+/// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or
+/// `error`. A value that some clients or [`Value`] would change is in `return_value_json` as text. If `Value` would
+/// change it, it is not in `return_value`.
 pub(crate) fn structured(report: &Report, limits: &Limits) -> Map<String, Value> {
     let output = report.output_text(limits);
     let lines: Vec<&str> = match output.as_str() {

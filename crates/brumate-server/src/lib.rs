@@ -10,7 +10,7 @@
 //! A [`Runner`](brumate_session::Runner) runs code in fresh interpreters, [`Sessions`](brumate_session::sessions::Sessions) run it in
 //! sessions.
 //!
-//! | what went wrong | answer |
+//! | failure | answer |
 //! |---|---|
 //! | the code failed, or an argument is wrong | a tool result, which a model can act on |
 //! | the request is malformed, or names an unknown tool | a JSON-RPC error |

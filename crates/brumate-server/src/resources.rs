@@ -57,7 +57,7 @@ impl ResourceProvider for FileResources {
     ///
     /// # Errors
     ///
-    /// The cursor was not made by this method, or the files before it are gone.
+    /// Returns an error if this method did not make the cursor, or if the files before it are gone.
     async fn list(&self, cursor: Option<&str>, context: Context) -> Result<ResourcePage, Error> {
         let unknown = || Error::invalid_params("this cursor is not from resources/list; list from the beginning");
         let skipped = cursor.map_or(Some(0), skipped_by).ok_or_else(unknown)?;
@@ -107,7 +107,7 @@ impl FileResources {
     ///
     /// # Errors
     ///
-    /// "Not found" for every URI that is not a file of a session.
+    /// Returns "not found" for every URI that is not a file of a session.
     async fn contents(&self, address: &str, context: &Context) -> Result<ResourceContents, Error> {
         let missing = |reason: String| {
             let data = Some(json!({"uri": address.chars().take(1024).collect::<String>()}));

@@ -10,7 +10,7 @@ use crate::server::PythonServer;
 ///
 /// # Errors
 ///
-/// The errors of [`serve`].
+/// Returns the errors of [`serve`].
 pub async fn serve_stdio(server: PythonServer, shutdown: CancellationToken) -> Result<(), ServeError> {
     let (input, output) = stdio_pipes();
     serve(server, input, output, shutdown).await
@@ -23,7 +23,8 @@ pub async fn serve_stdio(server: PythonServer, shutdown: CancellationToken) -> R
 ///
 /// # Errors
 ///
-/// [`ServeError`] when no session was opened, or the connection's task failed. The end of the input is no error.
+/// Returns [`ServeError`] if no session was opened, or if the connection's task failed. The end of the input is no
+/// error.
 pub async fn serve<R, W>(
     server: PythonServer,
     input: R,

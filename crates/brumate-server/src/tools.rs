@@ -55,8 +55,8 @@ pub(crate) fn tools(state: &Arc<ServerState>) -> Vec<Tool> {
     tools
 }
 
-/// Makes a tool from its title and description, its input and output schemas, and the function that answers its calls. The function
-/// gets `state`. It checks the arguments itself, so that an error names all that is wrong with them.
+/// Makes a tool from its title and description, its input and output schemas, and the function that answers its calls.
+/// The function gets `state`. It checks the arguments itself, so that an error names all their faults.
 fn tool<S, Fut>(
     name: &'static str,
     (title, description): (&str, &str),

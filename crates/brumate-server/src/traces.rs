@@ -205,7 +205,7 @@ pub(crate) struct RunSpan {
 }
 
 impl RunSpan {
-    /// Returns where the run records the times of its phases.
+    /// Returns the record of the times of the run's phases.
     pub(crate) fn phases(&self) -> Arc<Phases> {
         Arc::clone(&self.phases)
     }

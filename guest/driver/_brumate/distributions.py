@@ -1,4 +1,4 @@
-"""Distributions that are there: those of the bundle, and those that were installed."""
+"""The distributions of the bundle, and the installed distributions."""
 
 from .pristine import __builtins__
 

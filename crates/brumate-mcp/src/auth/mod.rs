@@ -1,4 +1,5 @@
-//! Authorization of servers: access tokens (OAuth 2.1) that a server's clients must show, and what they grant.
+//! Authorization of servers: the access tokens (OAuth 2.1) that a server's clients must show, and the access that these
+//! grant.
 //!
 //! ```no_run
 //! use brumate_mcp::auth::{Access, JwtVerifier, Protect};
@@ -18,9 +19,9 @@
 //! # }
 //! ```
 //!
-//! The server is the *protected resource*: it says where its authorization server is (RFC 9728), asks for tokens with a
-//! challenge (RFC 6750), and checks each token: its issuer, its audience (the server's own URL), its lifetime and its
-//! scopes.
+//! The server is the *protected resource*. It says where its authorization server is (RFC 9728), and asks for tokens
+//! with a challenge (RFC 6750). It checks each token: its issuer, its audience (the server's own URL), its lifetime and
+//! its scopes.
 //!
 //! | verifier | for |
 //! |---|---|
@@ -49,8 +50,8 @@ use async_trait::async_trait;
 
 /// Checks access tokens.
 ///
-/// Functions and closures that take the token as a `String` are verifiers too. A closure is cloned for each token: hold what it
-/// captures in an `Arc`.
+/// Functions and closures that take the token as a `String` are verifiers too. A closure is cloned for each token: hold
+/// captured values in an `Arc`.
 ///
 /// ```
 /// use brumate_mcp::Error;

@@ -328,7 +328,7 @@ mod tests {
         Protect::new("https://mcp.example/team/mcp").issuer("https://auth.example").scopes(["mcp"])
     }
 
-    /// Returns what is left of an access after the protection's checks.
+    /// Returns an access as the protection's checks leave it; `None` if they refuse it.
     async fn checked(protect: Protect, access: Access) -> Option<Access> {
         let verifier = move |_: String| {
             let access = access.clone();

@@ -62,7 +62,7 @@ impl AuthServerInner {
         self.client(id, address).await?.ok_or_else(unknown)
     }
 
-    /// Checks what a client asks for.
+    /// Checks the parameters of an authorization request.
     fn check(
         &self,
         parameters: &Parameters,
@@ -135,7 +135,7 @@ impl AuthServerInner {
     }
 }
 
-/// Returns where answers to a client go.
+/// Returns the URI for answers to a client.
 fn redirect_uri(client: &OAuthClient, given: Option<&str>) -> Result<String, OAuthError> {
     match (given, client.redirect_uris.as_slice()) {
         (Some(given), _) if client.may_redirect_to(given) => Ok(given.to_owned()),

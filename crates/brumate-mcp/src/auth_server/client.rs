@@ -113,8 +113,8 @@ impl OAuthClient {
         same && self.secret_expires_at.is_none_or(|ends| ends == 0 || ends > now)
     }
 
-    /// Returns whether answers may be sent to `uri`: it is one of the client's, byte for byte; on the client's own
-    /// machine, the port may be another one (RFC 8252, section 7.3).
+    /// Returns whether answers may be sent to `uri`. It must be a URI of the client, byte for byte. On the client's own
+    /// machine the port may differ (RFC 8252, section 7.3).
     pub(crate) fn may_redirect_to(&self, uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == uri || same_but_for_the_port(known, uri))
     }
@@ -145,8 +145,8 @@ fn without_port(uri: &str) -> String {
 ///
 /// # Errors
 ///
-/// There is none, or one that no answer should go to: plain HTTP to another machine, a fragment, a scheme that runs
-/// code.
+/// Returns an error if there is no address, or an address that no answer should go to. Such an address has plain HTTP
+/// to another machine, a fragment, or a scheme that runs code.
 pub(crate) fn check_redirects(uris: &[String]) -> Result<(), OAuthError> {
     let wrong = |reason: String| Err(OAuthError::new("invalid_redirect_uri", reason));
     if uris.is_empty() || uris.len() > MAX_REDIRECTS {

@@ -32,7 +32,8 @@ const MAX_FETCHES_PER_MINUTE: u32 = 30;
 /// The most documents that are fetched for one address in a minute: below a host's, so that one stranger leaves some to others.
 const MAX_FETCHES_PER_ADDRESS: u32 = 10;
 
-/// The answer for every document that cannot be used. It tells nothing of what is at an address, which a stranger has chosen.
+/// The answer for every document that cannot be used. It tells nothing about the content of an address that a stranger
+/// has chosen.
 const UNUSABLE: &str = "the client's metadata document cannot be used: it is JSON of at most 16 KiB, at an `https` address on the internet \
     that it names as its `client_id`, with `redirect_uris` and without a secret; the server's log has the reason";
 
@@ -87,8 +88,8 @@ impl ClientDocuments {
     ///
     /// # Errors
     ///
-    /// The document cannot be fetched, or does not describe a client without a secret of that identifier. There were too
-    /// many fetches.
+    /// Returns an error if the document cannot be fetched, or if there were too many fetches. The document must
+    /// describe a client of that identifier without a secret.
     pub(super) async fn client(&self, id: &str, address: Option<IpAddr>) -> Result<OAuthClient, OAuthError> {
         if let Some((known, until)) = lock(&self.known).get(id)
             && *until > Instant::now()

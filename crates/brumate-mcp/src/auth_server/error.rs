@@ -83,7 +83,7 @@ impl OAuthError {
         }
     }
 
-    /// Returns the body of the answer, and logs what the client does not see.
+    /// Returns the body of the answer, and logs the text that the client does not see.
     pub(crate) fn body(&self) -> Value {
         self.log();
         json!({"error": self.code, "error_description": self.description})

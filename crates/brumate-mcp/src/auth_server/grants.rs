@@ -1,4 +1,4 @@
-//! The check that an authorization server can grant what a server needs.
+//! The check that an authorization server can issue the tokens that a server needs.
 
 use super::AuthServerInner;
 use crate::auth::{Protection, same_resource};
@@ -9,7 +9,7 @@ impl AuthServerInner {
     ///
     /// # Errors
     ///
-    /// Names what [`AuthServer`](super::AuthServer) lacks.
+    /// Returns a text that names the setting that [`AuthServer`](super::AuthServer) lacks.
     pub(crate) fn check_grants(&self, protection: &Protection, server: Option<&Server>) -> Result<(), String> {
         if !protection.trusts(&self.issuer) {
             return Ok(());

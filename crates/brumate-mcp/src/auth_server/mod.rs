@@ -1,5 +1,5 @@
-//! An authorization server (OAuth 2.1) for MCP servers: clients register or are known by their metadata document,
-//! people agree in their browser, and clients get tokens.
+//! An authorization server (OAuth 2.1) for MCP servers. Clients register, or are known by their metadata document.
+//! People agree in their browser, and clients get tokens.
 //!
 //! ```no_run
 //! use brumate_mcp::auth::Protect;
@@ -159,8 +159,8 @@ impl AuthServer {
     }
 
     /// Accepts clients whose identifier is the URL of their metadata document. Documents are fetched from the internet
-    /// only: addresses of this machine and of private networks are refused, and every document that cannot be used has
-    /// the same answer. The log has the reason. By default such clients are unknown.
+    /// only: addresses of this machine and of private networks are refused. Every document that cannot be used has the
+    /// same answer. The log has the reason. By default such clients are unknown.
     #[must_use]
     pub fn client_metadata_documents(mut self) -> Self {
         self.documents.get_or_insert_default();
@@ -199,8 +199,8 @@ impl AuthServer {
         self
     }
 
-    /// Trusts the header `X-Forwarded-For` of proxies with this address, or in this network (`10.0.0.0/8`): its last
-    /// address that is none of a proxy's is the client's, which limits are for.
+    /// Trusts the header `X-Forwarded-For` of proxies with this address, or in this network (`10.0.0.0/8`). The last
+    /// address in it that belongs to no proxy is the client's. Limits count for that address.
     ///
     /// # Errors
     ///

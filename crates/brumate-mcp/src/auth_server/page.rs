@@ -12,7 +12,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:30em;marg
     button{font:inherit;padding:.4em 1.2em;margin:1em .5em 0 0}code{background:#eee;padding:0 .3em;word-break:break-all}\
     .warning{color:#a33}";
 
-/// Where an answer goes.
+/// The destination of an answer.
 pub(super) struct Destination {
     /// Text on the page: the host, or the scheme of an application.
     pub(super) shown: String,
@@ -59,7 +59,7 @@ pub(super) fn offer(error: &OAuthError, back: &Url) -> Response {
     html(StatusCode::BAD_REQUEST, &body, "'none'")
 }
 
-/// Returns a page that says what is wrong.
+/// Returns a page that names a problem.
 #[cfg(feature = "sqlite")]
 pub(super) fn problem(status: StatusCode, text: &str) -> Response {
     html(status, &format!("<h1>This does not work</h1><p>{}</p>", escape(text)), "'none'")

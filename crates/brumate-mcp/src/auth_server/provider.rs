@@ -83,7 +83,7 @@ pub(crate) fn redirect(
     Ok(url)
 }
 
-/// What a code grants.
+/// The grant of a code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CodeGrant {
@@ -102,7 +102,7 @@ pub struct CodeGrant {
     pub(crate) redirect_uri_given: bool,
 }
 
-/// What a refresh token grants.
+/// The grant of a refresh token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RefreshGrant {
@@ -160,7 +160,7 @@ impl TokenPair {
 }
 
 impl std::fmt::Debug for TokenPair {
-    /// Without the tokens.
+    /// Leaves out the tokens.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TokenPair").field("scopes", &self.scopes).finish_non_exhaustive()
     }
@@ -177,7 +177,7 @@ pub trait AuthProvider: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with them. The server does not start.
+    /// Returns an error that names a wrong setting. The server does not start then.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -197,8 +197,8 @@ pub trait AuthProvider: Send + Sync + 'static {
     /// Returns the error that the client gets.
     async fn authorize(&self, client: &OAuthClient, request: AuthorizationRequest) -> Result<Url, OAuthError>;
 
-    /// Returns what a code grants; `None` if the client has no such code or has used it. A second use should revoke the
-    /// tokens of the first.
+    /// Returns the grant of a code; `None` if the client has no such code or has used it. A second use should revoke
+    /// the tokens of the first.
     async fn load_code(&self, client: &OAuthClient, code: &str) -> Result<Option<CodeGrant>, OAuthError>;
 
     /// Issues tokens for a code, and ends the code in the same step: of two requests at once, one succeeds.
@@ -208,7 +208,7 @@ pub trait AuthProvider: Send + Sync + 'static {
     /// Returns `invalid_grant` if the code was used meanwhile.
     async fn exchange_code(&self, client: &OAuthClient, code: &str, grant: CodeGrant) -> Result<TokenPair, OAuthError>;
 
-    /// Returns what a refresh token grants; `None` if the client has no such token. A second use of a token that was
+    /// Returns the grant of a refresh token; `None` if the client has no such token. A second use of a token that was
     /// replaced should revoke its successors (RFC 9700, section 4.14).
     async fn load_refresh_token(&self, client: &OAuthClient, token: &str) -> Result<Option<RefreshGrant>, OAuthError>;
 
@@ -225,7 +225,7 @@ pub trait AuthProvider: Send + Sync + 'static {
         scopes: Vec<String>,
     ) -> Result<TokenPair, OAuthError>;
 
-    /// Returns what an access token grants; `None` if it is unknown, revoked or expired.
+    /// Returns the access that an access token grants; `None` if it is unknown, revoked or expired.
     async fn load_access_token(&self, token: &str) -> Result<Option<Access>, OAuthError>;
 
     /// Revokes a token of a client, of either kind, and the tokens that were issued with it. Unknown tokens are no

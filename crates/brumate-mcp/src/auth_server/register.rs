@@ -33,7 +33,7 @@ pub(super) fn client_name(metadata: &Map<String, Value>) -> Result<Option<String
     name.map(|name| Some(name.to_owned())).ok_or_else(wrong)
 }
 
-/// Makes a client of what it says of itself, with a new identifier. `scopes`: those that the server has. Returns the
+/// Makes a client from its own description, with a new identifier. `scopes` are the scopes of the server. Returns the
 /// client, and the answer to it, which has the secret.
 pub(super) fn register(body: &[u8], scopes: &[String]) -> Result<(OAuthClient, Map<String, Value>), OAuthError> {
     let wrong = OAuthError::invalid_client_metadata;

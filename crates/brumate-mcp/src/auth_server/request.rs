@@ -22,7 +22,8 @@ const MAX_BODY: usize = 64 << 10;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl AuthServerInner {
-    /// Returns the address that a request counts for: that of a customer's network, since one customer has many addresses of IPv6.
+    /// Returns the address that a request counts for: the address of a customer's network, since one customer has many
+    /// addresses of IPv6.
     pub(super) fn address(&self, head: &Parts) -> Option<IpAddr> {
         client_address(head, &self.proxies).map(network)
     }
@@ -46,7 +47,7 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// A parameter is there twice.
+    /// Returns an error if a parameter is there twice.
     pub(super) fn parse(text: &[u8]) -> Result<Self, OAuthError> {
         let mut all = HashMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {
@@ -78,7 +79,7 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// It is missing.
+    /// Returns an error if the parameter is missing.
     pub(super) fn require(&self, name: &str) -> Result<&str, OAuthError> {
         self.get(name).ok_or_else(|| OAuthError::invalid_request(format!("the parameter `{name}` is missing")))
     }

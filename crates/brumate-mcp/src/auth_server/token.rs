@@ -94,7 +94,7 @@ impl AuthServerInner {
         self.provider.exchange_refresh_token(client, token, grant, scopes).await
     }
 
-    /// Checks that the resource that is named, if one is, is the one of the grant.
+    /// Checks that the named resource, if there is one, is the resource of the grant.
     fn same_target(&self, form: &Parameters, granted: &str) -> Result<(), OAuthError> {
         match form.get("resource") {
             Some(named) if !crate::auth::same_resource(named, granted) => {
@@ -110,7 +110,7 @@ impl AuthServerInner {
         self.provider.revoke(&client, form.require("token")?).await
     }
 
-    /// Returns what a token grants, to resource servers that present their secret.
+    /// Returns the grant of a token to resource servers that present their secret.
     pub(super) async fn introspect(&self, head: &Parts, form: &Parameters) -> Result<Value, OAuthError> {
         let shown = PresentedCredentials::read(head, form)?;
         let known = self.introspection.as_ref().is_some_and(|(id, secret)| {

@@ -1,4 +1,5 @@
-//! Messages of servers before rmcp parses them: what it cannot hold is kept or mended, and an answer that it cannot parse fails its call.
+//! Messages of servers before rmcp parses them. Values that it cannot hold are kept or mended. An answer that it cannot
+//! parse fails its call.
 
 use brumate_json::{Envelope, Envelopes, member, mend};
 use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
@@ -10,10 +11,10 @@ use std::borrow::Cow;
 /// The name in a result's `_meta` under which its exact structured content comes from the transport.
 const EXACT: &str = "brumate/exactStructuredContent";
 
-/// The places of structured content: in the result of a call, and in that of a task.
+/// The places of structured content: in the result of a call, and in the result of a task.
 const PLACES: [&[&str]; 2] = [&["result"], &["result", "result"]];
 
-/// Parses a message. `None` if it is none, and nothing waits for it.
+/// Parses a message. Returns `None` for a text that is no message, if nothing waits for it.
 pub(super) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let text = String::from_utf8_lossy(text);
     match serde_json::from_str(&prepared(&text)) {
@@ -64,8 +65,8 @@ pub(super) fn readable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the message in place of one that cannot be parsed: an error for the call that waits for it, or a request that the client
-/// refuses.
+/// Returns a substitute for a message that cannot be parsed: an error for the call that waits, or a request that the
+/// client refuses.
 fn failed(text: &str, reason: impl std::fmt::Display) -> Option<String> {
     failure(Envelopes::read(text.as_bytes()).pop()?, &format!("the server's message cannot be parsed: {reason}"))
 }
@@ -75,7 +76,7 @@ pub(super) fn too_long(limit: usize) -> String {
     format!("the server's message is longer than {limit} bytes, the most that this client reads")
 }
 
-/// Returns the message in place of one that is not read. `None` if nothing waits for it.
+/// Returns a substitute for a message that is not read; `None` if nothing waits for the message.
 pub(super) fn failure(envelope: Envelope, reason: &str) -> Option<String> {
     let Envelope { id, has_method, .. } = envelope;
     let id = id?;
@@ -93,8 +94,8 @@ pub(super) fn fail_all(envelopes: Vec<Envelope>, reason: &str) -> Vec<ServerJson
     failures.filter_map(|failure| serde_json::from_str(&failure).ok()).collect()
 }
 
-/// Takes the exact structured content out of a result's `_meta`. A server may set that entry itself: it only counts if it is the
-/// structured content, apart from what a [`Value`] cannot hold.
+/// Takes the exact structured content out of a result's `_meta`. A server may set that entry itself: it only counts if
+/// it is the structured content, apart from values that a [`Value`] cannot hold.
 pub(super) fn take_exact(meta: &mut Map<String, Value>, structured: Option<&Value>) -> Option<String> {
     let Value::String(exact) = meta.remove(EXACT)? else { return None };
     let mended = mend(&exact);

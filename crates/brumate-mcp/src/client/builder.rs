@@ -290,8 +290,8 @@ impl<T: Target> ClientBuilder<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`ClientError::Connect`] if the server cannot be started or reached or speaks no common protocol, and
-    /// [`ClientError::Unauthorized`] or [`ClientError::Authorization`] if it wants other credentials.
+    /// Returns [`ClientError::Connect`] if the server cannot be started or reached, or speaks no common protocol.
+    /// Returns [`ClientError::Unauthorized`] or [`ClientError::Authorization`] if it wants other credentials.
     pub async fn connect(self) -> Result<Client, ClientError> {
         let name = self.target.name();
         let logs = self.on_log.is_some();

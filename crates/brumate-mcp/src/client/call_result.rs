@@ -85,7 +85,7 @@ impl CallToolResult {
     }
 
     /// Reads the result as a `T`: its structured content, else its text as JSON, else its text. Structured content with
-    /// the single field `result` comes from tools whose value is no object; if it does not parse as a `T`, the field's
+    /// the single field `result` comes from tools whose value is no object. If it does not parse as a `T`, the field's
     /// value is read.
     ///
     /// # Errors

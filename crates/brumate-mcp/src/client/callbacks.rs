@@ -69,7 +69,7 @@ pub enum ServerChange {
 }
 
 impl ServerChange {
-    /// Returns the change of a notification, if it is one of a change.
+    /// Returns the change that a notification reports; `None` for other notifications.
     pub(super) fn of(notification: &ServerNotification) -> Option<Self> {
         match notification {
             ServerNotification::ToolListChangedNotification(_) => Some(Self::Tools),

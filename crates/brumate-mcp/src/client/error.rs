@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The reason why a client could not connect, or why a request failed.
 ///
-/// `Debug` writes the same sentence as `Display`, with the causes: it is what a `main` prints that returns the error.
+/// `Debug` writes the same sentence as `Display`, with the causes: a `main` that returns the error prints it.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -81,7 +81,7 @@ mod tests {
     fn a_main_that_returns_an_error_prints_a_sentence() {
         let connect = ClientError::Connect { server: "./server".to_owned(), reason: "no such file".to_owned() };
         assert_eq!(format!("{connect:?}"), "./server: the connection could not be set up: no such file");
-        // What belongs to the answer, and not to the sentence, is not printed.
+        // Parts that belong to the answer, and not to the sentence, are not printed.
         let data = Some(serde_json::json!({"token": "secret"}));
         let protocol = ClientError::Protocol { code: -32000, message: "not now".to_owned(), data };
         assert_eq!(format!("{protocol:#?}"), "the server answered with error -32000: not now");

@@ -1,4 +1,4 @@
-//! Streamable HTTP: sending messages, and reading what comes back.
+//! Streamable HTTP: sending messages, and reading the answers.
 
 use super::answers::read;
 use super::body::{MAX_MESSAGE, events, media_type};

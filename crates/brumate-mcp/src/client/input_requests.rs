@@ -167,7 +167,7 @@ impl InputCallbacks {
     }
 }
 
-/// Returns an answer's action, and what was accepted.
+/// Returns an answer's action, and the accepted value.
 fn action<T>(answer: ElicitationResult<T>) -> (Value, Option<T>) {
     match answer {
         ElicitationResult::Accepted(value) => (json!({"action": "accept"}), Some(value)),

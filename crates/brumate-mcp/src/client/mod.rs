@@ -18,9 +18,9 @@
 //! notifications of the server, and [connects](ClientBuilder::connect). The client finds out which protocol the server
 //! speaks, from 2024-11-05 to 2026-07-28. Its methods are the same in all of them.
 //!
-//! Servers may be hostile. A message has at most 16 MiB, a list at most [`MAX_LIST_ITEMS`] items on [`MAX_LIST_PAGES`]
-//! pages, and at most [`MAX_OPEN_INPUT_REQUESTS`] input requests are answered at a time. A child process gets only
-//! [`INHERITED_VARIABLES`] of the environment.
+//! Servers may be hostile. A message has at most 16 MiB. A list has at most [`MAX_LIST_ITEMS`] items on
+//! [`MAX_LIST_PAGES`] pages. At most [`MAX_OPEN_INPUT_REQUESTS`] input requests are answered at a time. A child process
+//! gets only [`INHERITED_VARIABLES`] of the environment.
 
 mod answers;
 #[cfg(feature = "client-http")]

@@ -67,8 +67,8 @@ impl CachedTool {
 }
 
 impl Client {
-    /// Returns a tool of the list. The list is read if it is not known or has changed: results are checked against it,
-    /// and over HTTP some arguments travel as headers that only the list names.
+    /// Returns a tool of the list. The list is read if it is not known or has changed. Results are checked against it.
+    /// Over HTTP some arguments travel as headers that only the list names.
     pub(super) async fn cached_tool(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.inner.capabilities.get("tools")?;
         let changes = self.inner.requests.callbacks.tools_changed();

@@ -36,7 +36,7 @@ impl Question {
         Self { kind, method, params, key: None, timeout: None }
     }
 
-    /// Sets the key. `None`: one of the kind and a number.
+    /// Sets the key. `None` stands for a key from the kind and a number.
     pub(super) fn key(mut self, key: Option<String>) -> Self {
         self.key = key;
         self
@@ -51,8 +51,8 @@ impl Question {
 
 impl Context {
     /// Runs a step once, although the handler may run several times because it requests input. Later rounds get the
-    /// result of the first run. The result travels with the client in `requestState`: it cannot change it, but it can
-    /// read it.
+    /// result of the first run. The result travels with the client in `requestState`: the client can read the result,
+    /// but cannot change it.
     ///
     /// # Errors
     ///

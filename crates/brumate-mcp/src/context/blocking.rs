@@ -57,24 +57,24 @@ macro_rules! levels {
 }
 
 impl BlockingContext {
-    /// Does what [`Context::progress`] does.
+    /// Works like [`Context::progress`].
     pub fn progress(&self, done: f64, total: Option<f64>) {
         self.block_on(self.context.progress(done, total));
     }
 
-    /// Does what [`Context::progress_message`] does.
+    /// Works like [`Context::progress_message`].
     pub fn progress_message(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         self.block_on(self.context.progress_message(done, total, message));
     }
 
-    /// Does what [`Context::log`] does.
+    /// Works like [`Context::log`].
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Serialize) {
         self.block_on(self.context.log(level, logger, data));
     }
 
     levels!(debug info notice warning error critical alert emergency);
 
-    /// Does what [`Context::elicit`] does.
+    /// Works like [`Context::elicit`].
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl BlockingContext {
         self.block_on(self.context.elicit(question))
     }
 
-    /// Does what [`Context::elicit_url`] does.
+    /// Works like [`Context::elicit_url`].
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl BlockingContext {
         self.block_on(self.context.elicit_url(message, url))
     }
 
-    /// Does what [`Context::sample`] does.
+    /// Works like [`Context::sample`].
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl BlockingContext {
         self.block_on(self.context.sample(sampling))
     }
 
-    /// Does what [`Context::roots`] does.
+    /// Works like [`Context::roots`].
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl BlockingContext {
         self.block_on(self.context.roots())
     }
 
-    /// Does what [`Context::roots_as`] does.
+    /// Works like [`Context::roots_as`].
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl BlockingContext {
         self.block_on(self.context.roots_as(key))
     }
 
-    /// Does what [`Context::once`] does, with a step that blocks and may use this context.
+    /// Works like [`Context::once`], with a step that blocks and may use this context.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl BlockingContext {
         }
     }
 
-    /// Does what [`Context::read_resource`] does.
+    /// Works like [`Context::read_resource`].
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl BlockingContext {
         self.block_on(self.context.read_resource(uri))
     }
 
-    /// Does what [`Context::reserve_response`] does.
+    /// Works like [`Context::reserve_response`].
     ///
     /// # Errors
     ///
@@ -158,22 +158,22 @@ impl BlockingContext {
         self.block_on(self.context.reserve_response(bytes))
     }
 
-    /// Does what [`Context::notify_resources_changed`] does.
+    /// Works like [`Context::notify_resources_changed`].
     pub fn notify_resources_changed(&self) {
         self.block_on(self.context.notify_resources_changed());
     }
 
-    /// Does what [`Context::notify_tools_changed`] does.
+    /// Works like [`Context::notify_tools_changed`].
     pub fn notify_tools_changed(&self) {
         self.block_on(self.context.notify_tools_changed());
     }
 
-    /// Does what [`Context::notify_prompts_changed`] does.
+    /// Works like [`Context::notify_prompts_changed`].
     pub fn notify_prompts_changed(&self) {
         self.block_on(self.context.notify_prompts_changed());
     }
 
-    /// Does what [`Context::detach`] does.
+    /// Works like [`Context::detach`].
     pub fn detach(&self) -> bool {
         self.block_on(self.context.detach())
     }

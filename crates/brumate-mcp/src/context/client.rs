@@ -39,11 +39,12 @@ impl Context {
         is_shared(self.request())
     }
 
-    /// Notifies the client of this request that its list of resources has changed, where it differs from the lists of others. Before
-    /// 2026-07-28 the connection of the request is notified; since then the client's listeners (`subscriptions/listen`), over HTTP those of
-    /// its principal. [`Server::notify_resources_changed`](crate::Server::notify_resources_changed) notifies all clients.
+    /// Notifies the client of this request that its list of resources has changed. Use it for a list that differs from
+    /// the lists of other clients. Before 2026-07-28 the connection of the request is notified. Since then the client's
+    /// listeners (`subscriptions/listen`) are notified, over HTTP all listeners of its principal.
+    /// [`Server::notify_resources_changed`](crate::Server::notify_resources_changed) notifies all clients.
     ///
-    /// It returns when they are notified. A client that does not read is given up after 30 seconds.
+    /// Returns when they are notified. A client that does not read is given up after 30 seconds.
     pub async fn notify_resources_changed(&self) {
         self.notify_client(&ChangeNotification::Resources).await;
     }

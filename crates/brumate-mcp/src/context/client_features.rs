@@ -2,9 +2,9 @@
 //!
 //! Before 2026-07-28 such a request is a JSON-RPC request of the server, and the handler waits for its answer. Since
 //! then there are no such requests: the handler is dropped where it waits, and the client gets the input requests as
-//! the result. It sends its request again with the answers, the handler runs from its beginning, and each input request
-//! that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed `requestState`.
-//! The handler of a call that [suspends](crate::Suspension) waits instead.
+//! the result. The client sends its request again with the answers. The handler runs from its beginning, and each input
+//! request that has an answer returns at once. Answers of earlier rounds travel with the client in the sealed
+//! `requestState`. The handler of a call that [suspends](crate::Suspension) waits instead.
 
 use super::ask::Question;
 use super::{Context, Elicitation, Sampling};
@@ -50,7 +50,7 @@ impl Context {
     }
 
     /// Asks the client's user to visit `url`. Use it for data that must not pass through the client: signing in,
-    /// payments, keys. The answer says whether the user agreed to visit the page, not what the user did there.
+    /// payments, keys. The answer says whether the user agreed to visit the page. It says nothing about the visit.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The request that the client of a call waits on: the first one, a later one with the answers to input requests, or none in between.
+//! The request that the client of a call waits on: the first one, or a later one with the answers to input requests.
+//! Between two requests the client waits on none.
 
 use super::Context;
 use crate::sync::lock;

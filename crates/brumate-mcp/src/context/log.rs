@@ -101,7 +101,7 @@ impl Context {
         notify(&peer, progress_notification(token, done, total, message)).await;
     }
 
-    /// Returns whom progress goes to: the client of the current request, if it has sent a token.
+    /// Returns the receiver of progress: the client of the current request, if it has sent a token.
     fn progress_receiver(&self) -> Option<(Peer<RoleServer>, wire::ProgressToken)> {
         self.with_current(|request| Some((request.peer.clone(), request.meta.get_progress_token()?))).flatten()
     }

@@ -13,7 +13,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Returns an error that says what the client has to do: read its answers, or ask for less.
+    /// Returns an error that names the client's next step: to read its answers, or to ask for less.
     pub async fn reserve_response(&self, bytes: usize) -> Result<(), Error> {
         if self.is_task() {
             // The request was answered. The limits of tasks hold for the result.

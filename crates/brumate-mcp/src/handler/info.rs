@@ -34,7 +34,7 @@ impl Handler {
         settings.capabilities.clone().unwrap_or_else(|| self.derived_capabilities(settings))
     }
 
-    /// Returns the capabilities of what is registered.
+    /// Returns the capabilities that follow from the registered items.
     fn derived_capabilities(&self, settings: &ServerSettings) -> wire::ServerCapabilities {
         let shared = &self.server.shared;
         let mut capabilities = json!({"logging": {}});

@@ -7,21 +7,21 @@ use rmcp::model::{ConstString, ErrorCode, ServerCapabilities};
 /// Longest name from a request that an error repeats, in characters.
 const MAX_NAME: usize = 64;
 
-/// Methods of the protocols before 2026-07-28 alone.
+/// Methods that only the protocols before 2026-07-28 have.
 const WITH_SESSIONS: &[&str] =
     &["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Methods of the protocols since 2026-07-28 alone.
+/// Methods that only the protocols since 2026-07-28 have.
 const WITHOUT_SESSIONS: &[&str] =
     &["server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel"];
 
-/// Returns a name from a request, cut to what an error repeats.
+/// Returns a name from a request, short enough for an error to repeat.
 pub(super) fn short_name(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
 }
 
 impl Handler {
-    /// Refuses a method whose capability is not among those that [`Server::capabilities`](crate::Server::capabilities) has set.
+    /// Refuses a method whose capability [`Server::capabilities`](crate::Server::capabilities) has left out.
     pub(super) fn require<M: ConstString>(&self) -> Result<(), ErrorData> {
         match self.server.with_declared_capabilities(|declared| has_method(declared, M::VALUE)) {
             Some(false) => Err(ErrorData::method_not_found::<M>()),

@@ -1,4 +1,4 @@
-//! Contexts of requests, and what the run of a handler comes to.
+//! Contexts of requests, and outcomes of handlers.
 
 use super::{Handler, internal};
 use crate::context::{Context, InputRequests, RequestState};
@@ -21,7 +21,7 @@ const MAX_CARRIED: usize = 256 * 1024;
 /// The answers of a client, and the state that they belong to.
 type Inputs = (Option<BTreeMap<String, Value>>, Option<String>);
 
-/// What a handler that was not cut short came to.
+/// The outcome of a handler that was not cut short.
 pub(super) enum HandlerOutcome<T> {
     /// The handler returned.
     Returned(Result<T, Error>),
@@ -30,7 +30,7 @@ pub(super) enum HandlerOutcome<T> {
 }
 
 impl Handler {
-    /// Makes the context of a request that may request input. `identity` is what a retry must repeat.
+    /// Makes the context of a request that may request input. A retry must repeat `identity`.
     pub(super) async fn context(
         &self,
         request: RequestContext<RoleServer>,

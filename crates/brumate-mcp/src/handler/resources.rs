@@ -52,7 +52,7 @@ impl Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<wire::ListResourcesResult, ErrorData> {
         let providers = self.server.resource_providers();
-        // With nothing else to list, cursors are those of the provider.
+        // With nothing else to list, the cursors of the provider are enough.
         let is_alone = providers.len() == 1 && self.server.shared.resources.is_empty();
         let cursor = request.as_ref().and_then(|request| request.cursor.clone());
         let place = match cursor.as_deref() {

@@ -49,7 +49,7 @@ pub struct App {
     merged: Router,
     #[cfg(feature = "auth-server")]
     auth_server: Option<Arc<crate::auth_server::AuthServerInner>>,
-    /// What is wrong with the settings. [`App::start`] fails with it.
+    /// A fault of the settings. [`App::start`] fails with it.
     problem: Option<String>,
 }
 
@@ -94,10 +94,10 @@ impl App {
         self
     }
 
-    /// Mounts a router below `prefix`, which may be empty, with the guard of a server: hosts, origins and tokens are
-    /// checked, and bodies and requests are limited as `options` say. The router gets all paths below `prefix` that
-    /// nothing else has. It finds the request's [`Principal`] in the extensions of the request. A request that the app
-    /// has checked a token of has no `Authorization` header any more.
+    /// Mounts a router below `prefix`, which may be empty, with the guard of a server. Hosts, origins and tokens are
+    /// checked, and bodies and requests are limited, as `options` say. The router gets all paths below `prefix` that
+    /// nothing else has. It finds the request's [`Principal`] in the extensions of the request. When the app has
+    /// checked the token of a request, the request has no `Authorization` header any more.
     ///
     /// Bodies are streamed. [`HttpOptions::body_timeout`] is the time for each piece of a body. Preflight requests of
     /// web pages (CORS) are answered before the router. Each prefix has one router at most.
@@ -267,7 +267,7 @@ impl App {
         self.run_on(listen(address).await?).await
     }
 
-    /// Serves what `listener` accepts until the process gets SIGINT or SIGTERM.
+    /// Serves the connections of `listener` until the process gets SIGINT or SIGTERM.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl App {
         self.serve(listener, async move { token.cancelled().await }).await
     }
 
-    /// Serves what `listener` accepts until `shutdown` completes. Then it lets running requests end, closes all
+    /// Serves the connections of `listener` until `shutdown` completes. Then it lets running requests end, closes all
     /// connections and stops the lifespans.
     ///
     /// # Errors

@@ -10,9 +10,8 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Reads `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. `None` for everything else: user information
-    /// (`user@host`), an empty host, a port that is empty, not a number or above 65535, and characters that no host
-    /// name has.
+    /// Reads `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. Returns `None` for everything else: user information
+    /// (`user@host`), an empty host, or characters that no host name has. A port must be a number up to 65535.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -44,7 +43,7 @@ impl Authority {
         (&self.host, self.port)
     }
 
-    /// Returns whether a request for `other` is one for this: the same host, and the same port if this has one.
+    /// Returns whether a request for `other` is let in here: it has the same host, and the same port if `self` has one.
     pub(crate) fn admits(&self, other: &Self) -> bool {
         self.host == other.host && (self.port.is_none() || self.port == other.port)
     }

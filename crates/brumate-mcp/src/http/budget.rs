@@ -1,5 +1,5 @@
-//! Accounts of what the server holds for its clients: requests under way, bodies that arrive, answers that were not
-//! read.
+//! Accounts of the requests and bytes that the server holds for its clients: requests under way, bodies that arrive,
+//! answers that were not read.
 //!
 //! Every byte and every request is on the account of a principal. All clients without tokens are one principal. An
 //! account that is full refuses further bytes, so a client that does not read holds up only itself.
@@ -15,14 +15,14 @@ use tokio::time::{Instant, timeout_at};
 /// Bytes that are held for one principal: bodies of requests under way and unread answers. Beyond, answers that are
 /// kept for resumption are dropped first; then new requests are refused with 503, and answers are replaced by an error.
 const MAX_BYTES_EACH: usize = 64 << 20;
-/// The same for all principals together.
+/// Bytes that are held for all principals together.
 const MAX_BYTES: usize = 192 << 20;
 /// Bytes that a principal may always hold, whatever the others hold.
 const GUARANTEED_BYTES: usize = 1 << 20;
 /// Requests of one principal that are not answered yet. Beyond, new ones are refused with 503. Clients without tokens
 /// share [`MAX_REQUESTS`].
 const MAX_REQUESTS_EACH: usize = 2048;
-/// The same for all principals together.
+/// Requests of all principals together that are not answered yet.
 const MAX_REQUESTS: usize = 8192;
 /// Requests that a principal may always have under way, whatever the others have.
 const GUARANTEED_REQUESTS: usize = 16;
@@ -112,7 +112,7 @@ impl Budget {
 }
 
 impl Accounts {
-    /// Changes what a principal uses; an account without anything is dropped.
+    /// Changes the account of a principal. An empty account is dropped.
     fn change<T>(&mut self, principal: &Option<Principal>, change: impl FnOnce(&mut Usage) -> T) -> T {
         let usage = match self.each.get_mut(principal) {
             Some(usage) => usage,
@@ -151,10 +151,10 @@ impl fmt::Debug for Account {
 /// The error when an account has no room. The text is for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BudgetExceeded {
-    /// It never will have: it is more than a principal may hold at all.
+    /// The bytes are more than a principal may ever hold.
     #[error("an answer of {bytes} bytes is more than a client may have unread ({limit} bytes): ask for less at a time")]
     TooLarge { bytes: usize, limit: usize },
-    /// It has no room now.
+    /// The account has no room now.
     #[error("{bytes} bytes of answers and requests are held for you: read what was answered, then try again")]
     Full { bytes: usize },
 }

@@ -29,17 +29,18 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// The most requests at the same time on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
-/// What one HTTP/2 stream holds of its response while the client does not read.
+/// Bytes of a response that one HTTP/2 stream holds while the client does not read.
 const MAX_SEND_BYTES: usize = 32 * 1024;
-/// What an HTTP/2 client may send on one stream, and on all streams of a connection, before the server has read it.
+/// Bytes that an HTTP/2 client may send on one stream, and on all streams of a connection, before the server has read
+/// them.
 const RECEIVE_WINDOW: u32 = 256 * 1024;
 /// The interval of pings to a silent HTTP/2 client, and how long it has to answer.
 const PING: Duration = Duration::from_secs(30);
 /// How long to wait when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves what `listener` accepts until `ending` fires. Connections then end with their current request. Those that
-/// have not ended when `closing` fires are cut off.
+/// Serves the connections of `listener` until `ending` fires. Connections then end with their current request.
+/// Connections that have not ended when `closing` fires are cut off.
 pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,

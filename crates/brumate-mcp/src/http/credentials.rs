@@ -26,7 +26,7 @@ pub(crate) struct Credential {
 }
 
 impl fmt::Debug for Credential {
-    /// Without the token.
+    /// Leaves out the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credential").field("principal", &self.principal).finish_non_exhaustive()
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio_util::sync::CancellationToken;
 
-/// Most that is read of an answer.
+/// Most bytes of an answer that are read.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// Reads an authority. Returns its host, its port, and its text.
@@ -31,8 +31,8 @@ pub fn admits_origin(pattern: &str, origin: &str) -> bool {
     pattern.zip(origin).is_some_and(|(pattern, origin)| pattern.admits(&origin))
 }
 
-/// Sends `bytes` on a connection of a server with the default settings. Returns what it answers until it closes the
-/// connection. With a paused clock nothing waits.
+/// Sends `bytes` on a connection of a server with the default settings. Returns the bytes that the server answers until
+/// it closes the connection. With a paused clock nothing waits.
 #[expect(clippy::disallowed_methods, reason = "at most a named number of bytes")]
 pub async fn answer(bytes: &[u8]) -> Vec<u8> {
     let router = App::new().mount("", Server::new("fuzz"), HttpOptions::new().legacy_sse()).router();

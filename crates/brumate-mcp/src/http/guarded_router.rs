@@ -69,7 +69,7 @@ impl GuardedRouter {
         self.shared.options.verifier.protection.as_ref()
     }
 
-    /// Returns what the metadata of the protected resource needs; `None` if the router takes no access tokens.
+    /// Returns the router as a protected server; `None` if it takes no access tokens.
     pub(crate) fn protected(&self) -> Option<ProtectedMount> {
         let protection = self.protection()?.clone();
         let path = format!("{}{}", self.prefix, self.shared.options.path);

@@ -16,7 +16,7 @@ pub(crate) struct SessionLimits {
     pub(crate) sessions_per_principal: usize,
     /// The sessions of a principal beyond which a new one ends the one that is idle longest.
     pub(crate) idle_sessions: usize,
-    /// How long that one must be idle.
+    /// How long a session must be idle to end for a new one.
     pub(crate) kept_for: Duration,
     pub(crate) idle: Duration,
     pub(crate) retry: Duration,

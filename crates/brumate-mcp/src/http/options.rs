@@ -34,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 ///
 /// The defaults are for a server on this machine. Only requests that name it (`localhost`, `127.0.0.1`, `[::1]`) and
 /// only web pages from it are let in. Bodies have at most 4 MiB. There are at most 10 000 sessions. A session ends
-/// after 30 minutes without a running request and without an open stream; of more than 512 of one principal, the one
-/// that is idle longest ends for a new one after a minute.
+/// after 30 minutes without a running request and without an open stream. If a principal has more than 512 sessions, a
+/// new one ends the session that is idle longest, once it is idle for a minute.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     pub(crate) path: String,
@@ -44,7 +44,7 @@ pub struct HttpOptions {
     pub(crate) json: bool,
     pub(crate) hosts: Option<Vec<String>>,
     pub(crate) origins: Vec<String>,
-    /// What a refusal says about hosts, and about origins.
+    /// The hints of a refusal about hosts, and about origins.
     pub(crate) refusal_hints: [&'static str; 2],
     pub(crate) verifier: Authenticator,
     pub(crate) body: BodyLimits,
@@ -110,8 +110,8 @@ impl HttpOptions {
         self
     }
 
-    /// Serves a card of the server to everyone, and lists it in the app's catalog. [`App::start`](crate::App::start) reports
-    /// what is wrong with it.
+    /// Serves a card of the server to everyone, and lists it in the app's catalog. [`App::start`](crate::App::start)
+    /// reports an invalid card.
     #[must_use]
     pub fn server_card(mut self, card: ServerCard) -> Self {
         self.card = Some(card);
@@ -196,8 +196,7 @@ impl HttpOptions {
         Ok(self)
     }
 
-    /// Sets what the refusal of a host and of an origin says about how to let it in, such as the program's command-line
-    /// option.
+    /// Sets the hints of a refusal: how to let the host or the origin in, such as by the program's command-line option.
     #[must_use]
     pub fn refusal_hints(mut self, host: &'static str, origin: &'static str) -> Self {
         self.refusal_hints = [host, origin];
@@ -211,10 +210,11 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the most bytes that the server holds for one principal, and for all principals together: bodies of requests
-    /// under way, and answers that clients have not read. The defaults are 64 MiB and 192 MiB. Beyond, the server drops
-    /// answers that it keeps for clients that reconnect; then it refuses new requests with 503 and sends errors instead
-    /// of answers. A principal always has 1 MiB. Servers whose options are clones of the same options share the limits.
+    /// Sets the most bytes that the server holds for one principal, and for all principals together. They are bodies of
+    /// requests under way, and answers that clients have not read. The defaults are 64 MiB and 192 MiB. Beyond, the
+    /// server drops answers that it keeps for clients that reconnect. Then it refuses new requests with 503 and sends
+    /// errors instead of answers. A principal always has 1 MiB. Servers whose options are clones of the same options
+    /// share the limits.
     #[must_use]
     pub fn max_pending_bytes(mut self, each: usize, all: usize) -> Self {
         self.budget = Budget::new(BudgetLimits { bytes_each: each, bytes: all, ..self.budget.limits() });
@@ -238,7 +238,7 @@ impl HttpOptions {
 
     /// Lets in only requests with a bearer token (RFC 6750) for which `verify` returns a principal. Others are refused
     /// with 401. Sessions then belong to principals. `verify` should take the same time for all tokens. It is called
-    /// again every five seconds for tokens in use: when it returns another principal or none, their streams end and
+    /// again every five seconds for tokens in use. When it returns another principal or none, their streams end and
     /// their calls are cancelled.
     #[must_use]
     pub fn bearer(mut self, verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
@@ -274,9 +274,9 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the sessions of one principal beyond which a new session ends the one that is idle longest, if nothing has
-    /// run in it and nobody has read from it for `kept_for`; 512 and a minute by default. Clients without a principal
-    /// count as one.
+    /// Sets the number of sessions of one principal beyond which a new session ends the one that is idle longest. That
+    /// session must be idle for `kept_for`: nothing has run in it, and nobody has read from it. The defaults are 512
+    /// and a minute. Clients without a principal count as one.
     #[must_use]
     pub fn max_idle_sessions(mut self, sessions: usize, kept_for: Duration) -> Self {
         (self.limits.idle_sessions, self.limits.kept_for) = (sessions.max(1), kept_for);

@@ -25,7 +25,8 @@ pub(crate) fn says_json(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 ///
-/// Returns the answers to a body that is not JSON, or that has no message which can be parsed, and to a batch: one for each request.
+/// Returns the answers to a body that is not JSON, that has no message which can be parsed, or that is a batch. There
+/// is one answer for each request.
 pub(crate) fn prepared(head: &mut Parts, body: Bytes) -> Result<Bytes, Vec<InvalidMessage>> {
     head.extensions.remove::<ExactArguments>();
     let text = String::from_utf8_lossy(&body);

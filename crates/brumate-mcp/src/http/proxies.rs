@@ -50,8 +50,8 @@ impl Network {
     }
 }
 
-/// Returns the address of a request's client: that of the connection, or behind trusted proxies the last one in their
-/// `X-Forwarded-For` that is none of a proxy's.
+/// Returns the address of a request's client: the address of the connection. Behind trusted proxies it is the last
+/// address in their `X-Forwarded-For` that belongs to no proxy.
 #[cfg(feature = "auth-server")]
 pub(crate) fn client_address(head: &Parts, proxies: &[Network]) -> Option<IpAddr> {
     let is_proxy = |address: IpAddr| proxies.iter().any(|proxy| proxy.contains(address));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// The least time between two lines.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The longest reason that is logged, in characters. It repeats what the client has sent.
+/// The longest reason that is logged, in characters. It repeats text of the client.
 const MAX_REASON: usize = 200;
 
 /// The refusals of one endpoint.

@@ -1,4 +1,4 @@
-//! What the HTTP transports note in the extensions of a request, and what handlers read there.
+//! Notes of the HTTP transports in the extensions of a request, which handlers read.
 
 use crate::auth::Access;
 use crate::exact_arguments::ExactArguments;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Marks a request without a session: what it sets is forgotten with it.
+/// Marks a request without a session: its settings are forgotten with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatelessRequest;
 
@@ -49,7 +49,7 @@ pub(crate) fn hides_unscoped(request: &RequestContext<RoleServer>) -> bool {
     request.extensions.get::<Parts>().is_some_and(|head| head.extensions.get::<HideUnscopedTools>().is_some())
 }
 
-/// Returns whether the sender of a request has these scopes. Over other transports than HTTP there are none to have.
+/// Returns whether the sender of a request has these scopes. Transports other than HTTP have no scopes, and need none.
 pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) -> bool {
     let Some(head) = request.extensions.get::<Parts>() else { return true };
     scopes.is_empty() || head.extensions.get::<Arc<Access>>().is_some_and(|access| access.has_scopes(scopes))
@@ -97,7 +97,8 @@ impl fmt::Debug for RequestStream {
 }
 
 impl RequestStream {
-    /// Makes the stream of a session that `ended` says the end of; `release` ends the connection that reads the stream.
+    /// Makes the stream of a session. `ended` fires at the end of the session. `release` ends the connection that reads
+    /// the stream.
     pub(crate) fn new(ended: CancellationToken, release: impl Fn() + Send + Sync + 'static) -> Self {
         Self { ended, release: Arc::new(release) }
     }

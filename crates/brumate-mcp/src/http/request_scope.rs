@@ -32,7 +32,7 @@ impl SessionRefusal {
     }
 }
 
-/// What is known of the request that rmcp works on.
+/// The sender and the refusal of the request that rmcp works on.
 pub(crate) struct RequestScope {
     pub(crate) refused: Cell<Option<SessionRefusal>>,
     pub(crate) client: Option<Requester>,
@@ -62,8 +62,8 @@ impl RequestScope {
         Self::client().and_then(|client| client.principal)
     }
 
-    /// Returns whether the request at hand may see what belongs to `owner`. Without a request at hand it is the server
-    /// itself, which may see everything.
+    /// Returns whether the request at hand may see a session of `owner`. Without a request at hand it is the server
+    /// itself, which may see all sessions.
     pub(crate) fn admits(owner: Option<&Principal>) -> bool {
         let of = |scope: &Self| scope.client.as_ref().and_then(|client| client.principal.as_ref()) == owner;
         REQUEST_SCOPE.try_with(of).unwrap_or(true)

@@ -23,7 +23,7 @@ pub(crate) struct ProtectedMount {
 }
 
 /// Serves the metadata of protected servers, for each below its resource's path and below the path at which it is
-/// served. An app with one protected server has them also without a path. Every web page may read them.
+/// served. An app with one protected server serves it also without a path. Every web page may read them.
 pub(crate) fn router(protected: &[ProtectedMount]) -> Router {
     let mut places = BTreeMap::new();
     for server in protected {

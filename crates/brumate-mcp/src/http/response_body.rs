@@ -36,7 +36,7 @@ impl ResponseReservation {
         Self { account, charge: Arc::default() }
     }
 
-    /// Returns the reservation of a request: in its own extensions, or in those of its head over HTTP.
+    /// Returns the reservation of a request: in its own extensions, or over HTTP in the extensions of its head.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
         let head = context.extensions.get::<http::request::Parts>();
         context.extensions.get().or_else(|| head?.extensions.get())
@@ -191,7 +191,7 @@ impl http_body::Body for ResponseBody {
     }
 }
 
-/// What belongs to a response besides its bytes.
+/// The parts of a response besides its bytes.
 pub(crate) struct ResponseContext {
     pub(crate) account: Account,
     pub(crate) reservation: Option<ResponseReservation>,
@@ -225,7 +225,7 @@ impl ResponseBodies {
         })
     }
 
-    /// Gives up the bodies of which no connection has asked for more for `limit`. Returns their number.
+    /// Gives up each body if its connection has not asked for more within `limit`. Returns the number of such bodies.
     pub(crate) fn give_up(&self, limit: Duration) -> usize {
         let bodies: Vec<Arc<Mutex<PendingBody>>> = lock(&self.0).bodies.values().filter_map(Weak::upgrade).collect();
         let mut given_up = 0;

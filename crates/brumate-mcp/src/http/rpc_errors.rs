@@ -8,7 +8,7 @@ fn error(id: &RequestId, code: ErrorCode, text: String) -> ServerJsonRpcMessage 
     JsonRpcMessage::error(ErrorData::new(code, text, None), Some(id.clone()))
 }
 
-/// Makes the answer to a request whose id is that of an unanswered request.
+/// Makes the answer to a request whose id an unanswered request has.
 pub(crate) fn duplicate_id_error(id: &RequestId) -> ServerJsonRpcMessage {
     let text = "the id of this request is in use: an earlier request with it is not answered yet";
     error(id, ErrorCode::INVALID_REQUEST, text.to_owned())

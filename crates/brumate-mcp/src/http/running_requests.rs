@@ -14,8 +14,9 @@ pub(crate) struct RunningRequests {
     draining: DrainSignal,
 }
 
-/// Fires when requests should end that would not end by themselves: over HTTP when the server begins to stop, over streams when
-/// requests are interrupted. It is in the extensions of each request, over HTTP in those of its head.
+/// Fires when requests should end that would not end by themselves: over HTTP when the server begins to stop, over
+/// streams when requests are interrupted. It is in the extensions of each request. Over HTTP it is in the extensions of
+/// the request's head.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DrainSignal(CancellationToken);
 

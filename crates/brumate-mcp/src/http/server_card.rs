@@ -41,7 +41,8 @@ const MAX_VERSION_CHARS: usize = 255;
 /// let options = HttpOptions::new().allow_host("mcp.example.com").server_card(card);
 /// ```
 ///
-/// Version, title and description come from the [`Server`] unless the card sets them. Web page and icons always do.
+/// Version, title and description come from the [`Server`] unless the card sets them. Web page and icons always come
+/// from it.
 #[derive(Clone, Debug)]
 pub struct ServerCard {
     name: String,
@@ -178,7 +179,7 @@ pub(crate) fn catalog_router(entries: &[Value], guard: Guard) -> Router {
     document(&json!({"specVersion": "1.0", "entries": entries}), CATALOG, CATALOG_TYPE, guard)
 }
 
-/// Returns the route of a document for everyone, web pages too. Clients that have the newest one get 304 in place of it.
+/// Returns the route of a document for everyone, web pages too. Clients that have the newest version get 304 instead.
 fn document(document: &Value, path: &str, media_type: &'static str, guard: Guard) -> Router {
     let text = document.to_string();
     let tag = format!("\"{}\"", sha256_digest(text.as_bytes()).trim_start_matches("sha256:"));

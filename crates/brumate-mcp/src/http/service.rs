@@ -73,7 +73,7 @@ struct Endpoint {
     shared: Arc<EndpointInner>,
 }
 
-/// What all clones of an endpoint share.
+/// The parts that all clones of an endpoint share.
 struct EndpointInner {
     guard: Guard,
     json: bool,
@@ -317,8 +317,8 @@ fn acknowledging(followed: &SubscribedTasks, frame: Frame<Bytes>) -> Frame<Bytes
     }
 }
 
-/// Sets `Accept` to what the protocol requires if the client's `Accept` covers it: `*/*`, `text/*` and such, or no
-/// `Accept`. Where answers are JSON, JSON is enough.
+/// Sets `Accept` to the types that the protocol requires if the client's `Accept` covers them: `*/*`, `text/*` and
+/// such, or no `Accept`. Where answers are JSON, JSON is enough.
 fn accept(headers: &mut HeaderMap, method: &Method, json: bool) {
     let accepted: Vec<String> = headers
         .get_all(ACCEPT)

@@ -99,7 +99,7 @@ impl Session {
         if streams.running() > 0 || streams.is_read() { Duration::ZERO } else { lock(&self.client).last_used.elapsed() }
     }
 
-    /// Ends it, and forgets what is stored of it.
+    /// Ends the session, and removes it from the event store.
     fn end(&self) {
         self.ended.cancel();
         if let Some(journal) = &self.journal {

@@ -79,8 +79,8 @@ impl SqliteEventStore {
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be used or other users can enter it, if another process has the store
-    /// open, or if another version has made it.
+    /// Returns an error if the directory cannot be used, or if other users can enter it. Returns it also if another
+    /// process has the store open, or if another version has made it.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let connection =
             database::open(directory, FILE, Layout { version: LAYOUT, tables: TABLES }, Durability::Process)?;
@@ -113,7 +113,7 @@ impl SqliteEventStore {
                 )?
                 .execute([session])?;
             if forgotten == 0 {
-                // What one session keeps is bounded by the server.
+                // The server bounds the messages of one session.
                 return Ok(());
             }
             tracing::warn!("the event store is full: the session that was used least recently was forgotten");

@@ -51,8 +51,8 @@ impl StoredStream {
 /// The methods are called from asynchronous code, before a message is sent to the client. They may wait for memory and
 /// for the system's file cache, but not for a disk or a network. When a store fails, the failure is logged, and the
 /// session goes on without it. The server decides which messages are kept
-/// ([`ResumptionLimits`](crate::ResumptionLimits)). A store bounds all sessions together, and removes those that were
-/// used least recently. One store serves one endpoint of one process at a time.
+/// ([`ResumptionLimits`](crate::ResumptionLimits)). A store bounds all sessions together, and removes the sessions that
+/// were used least recently. One store serves one endpoint of one process at a time.
 pub trait EventStore: fmt::Debug + Send + Sync + 'static {
     /// Stores a session, or replaces it. Ids cannot be guessed.
     ///

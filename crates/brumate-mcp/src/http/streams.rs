@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 pub(crate) const STANDALONE: u64 = 0;
 /// The most bytes of the message that replaces an answer that is not kept.
 const NOT_KEPT_BYTES: usize = 512;
-/// What a reader gets next.
+/// The next event of a reader.
 #[derive(Debug)]
 pub(crate) enum NextEvent {
     /// The next message.

@@ -13,7 +13,7 @@ pub struct McpAnswer {
     inner: Box<dyn Any + Send>,
 }
 
-/// What an answer is.
+/// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerKind {
@@ -47,7 +47,7 @@ impl McpAnswer {
         inner.map_err(|_| ErrorData::internal_error("a layer gave the answer of another request", None))
     }
 
-    /// Returns what the answer is.
+    /// Returns the kind of the answer.
     pub fn kind(&self) -> AnswerKind {
         self.kind
     }
@@ -75,7 +75,7 @@ impl McpAnswer {
     }
 }
 
-/// Returns what the answer of a method is.
+/// Returns the kind of a method's answer.
 fn kind_of(answer: &(dyn Any + Send)) -> AnswerKind {
     let asks = matches!(answer.downcast_ref(), Some(CallToolResponse::InputRequired(_)))
         || matches!(answer.downcast_ref(), Some(ReadResourceResponse::InputRequired(_)))

@@ -24,13 +24,13 @@ impl fmt::Debug for AddedProvider {
 impl Server {
     /// Adds a provider of resources that are not known beforehand.
     ///
-    /// A URI is read by the resource or template that is registered for it, else by the first provider that has it. `resources/list` has the
-    /// pages of registered resources first, then the pages of each provider, in the order in which they were added; a page never has
-    /// resources of two of them, and [`Server::page_size`] does not change the pages of a provider. `resources/templates/list` has the
-    /// templates of the providers at the end of its last page. The pages of a provider are cached by their client alone, whatever
-    /// [`Server::cache_lists`] says.
+    /// A URI is read by the resource or template that is registered for it, else by the first provider that has it.
+    /// `resources/list` has the pages of registered resources first, then the pages of each provider, in the order in
+    /// which they were added. A page never has resources of two of them, and [`Server::page_size`] does not change the
+    /// pages of a provider. `resources/templates/list` has the templates of the providers at the end of its last page.
+    /// The pages of a provider are cached by their client alone, whatever [`Server::cache_lists`] says.
     ///
-    /// [`Server::start`] reports a template that is none.
+    /// [`Server::start`] reports an invalid template.
     #[must_use]
     pub fn resource_provider(self, provider: impl ResourceProvider) -> Self {
         let templates: Arc<[Resource]> = provider.templates().into();

@@ -31,7 +31,7 @@ impl InFlight {
     ///
     /// # Errors
     ///
-    /// The id is in use, or there are too many requests.
+    /// Returns the reason why the request is rejected.
     pub(super) fn begin(&self, id: RequestId, room: ResponseRoom) -> Result<(), RejectReason> {
         let mut ids = lock(&self.ids);
         if ids.contains_key(&id) {

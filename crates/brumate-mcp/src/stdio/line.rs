@@ -116,7 +116,7 @@ fn parse_message(text: &str, value: Value, exact: Option<ExactArguments>) -> Opt
         Ok(message) => Some(message_with(message, exact)),
         // JSON-RPC forbids answers to notifications, also to malformed ones.
         Err(_) if is_notification => None,
-        // Its id is one of the server's: whoever asked the client is told, and the client is not.
+        // Its id is an id of the server: the code that asked the client is told, and the client is not.
         Err(_) if is_answer => {
             let failed = serde_json::from_str(&failed_answer(text)?).ok()?;
             Some(ParsedLine::Message(Box::new(failed)))

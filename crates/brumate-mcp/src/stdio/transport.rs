@@ -61,7 +61,7 @@ struct OutputStream<W> {
     broken: CancellationToken,
 }
 
-/// What the connection waits for after the end of the input.
+/// The phase of a connection after the end of the input.
 #[derive(Clone, Copy)]
 enum DrainPhase {
     /// Running requests may end by themselves until this time.
@@ -154,7 +154,7 @@ where
     ///
     /// # Errors
     ///
-    /// The error answer to a request that is rejected.
+    /// Returns the error answer to a request that is rejected.
     fn accept(&mut self, message: &mut ClientJsonRpcMessage) -> Result<bool, Box<ServerJsonRpcMessage>> {
         match message {
             JsonRpcMessage::Request(request) => {

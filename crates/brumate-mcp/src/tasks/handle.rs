@@ -15,8 +15,8 @@ pub(crate) struct TaskHandle {
 }
 
 impl TaskHandle {
-    /// Returns the token that fires when the work should end: the client has cancelled the task, the task has run for
-    /// too long, or the server stops.
+    /// Returns the token that fires when the work should end. Then the client has cancelled the task, the task has run
+    /// for too long, or the server stops.
     pub(crate) fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }

@@ -172,7 +172,7 @@ impl Tasks {
         }
     }
 
-    /// Begins the drain: [`Tasks::drained`] waits for the tasks that run now and for those that still begin.
+    /// Begins the drain: [`Tasks::drained`] waits for the tasks that run now and for tasks that still begin.
     pub(crate) fn begin_drain(&self) {
         let mut entries = self.lock();
         entries.draining = true;
@@ -207,7 +207,7 @@ impl Tasks {
         Some((entry.version, entry.detailed(id, &limits)))
     }
 
-    /// Wakes those who watch tasks.
+    /// Wakes the watchers of tasks.
     pub(super) fn notify_watchers(&self) {
         self.shared.changes.send_modify(|change| *change = change.wrapping_add(1));
     }

@@ -32,8 +32,9 @@ impl Arguments {
         self.values.remove(name)
     }
 
-    /// Returns the JSON of an argument that a [`Value`] does not hold as it is: it has an integer of more than 64 bits, a number that
-    /// is too large for a double, or a lone surrogate. `None`: the value is exact. [`Arguments::remove`] does not remove this text.
+    /// Returns the JSON of an argument that a [`Value`] does not hold as it is. Such an argument has an integer of more
+    /// than 64 bits, a number that is too large for a double, or a lone surrogate. `None`: the value is exact.
+    /// [`Arguments::remove`] does not remove this text.
     pub fn exact_json(&self, name: &str) -> Option<&str> {
         self.exact.get(name).map(AsRef::as_ref)
     }
@@ -57,8 +58,9 @@ impl From<Map<String, Value>> for Arguments {
 }
 
 impl Tool {
-    /// Sets a handler that gets the arguments as they are, for tools that check them themselves: to explain to the model what is wrong in
-    /// words of their own, or to accept more than the schema says. Arguments that are null or missing are empty.
+    /// Sets a handler that gets the arguments as they are, for tools that check them themselves. Such a tool can
+    /// explain faults to the model in its own words, or accept more than the schema says. Arguments that are null or
+    /// missing are empty.
     ///
     /// The schemas of [`Tool::input_schema`] and [`Tool::output_schema`] are shown in `tools/list`. Neither arguments nor results are checked
     /// against them.

@@ -16,7 +16,7 @@ fn lines(log: &Lines) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// Notes requests and what they come to.
+/// Notes requests and their answers.
 #[derive(Clone)]
 struct Notes(&'static str, Lines);
 

@@ -49,8 +49,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Returns the message and the schema of an input request's form. The message begins with who asks: the code chooses the prompt, and could pretend to be
-/// somebody else.
+/// Returns the message and the schema of an input request's form. The message first says that code asks: the code
+/// chooses the prompt, and could pretend to be somebody else.
 fn form(question: &InputRequest) -> (String, Value) {
     let prompt: String = question.prompt.trim().chars().take(MAX_SHOWN).collect();
     let asks = if question.password { "Python code asks for a password" } else { "Python code asks for input" };

@@ -49,7 +49,7 @@ pub struct HttpSettings {
     pub path: Option<String>,
     /// Further values of the `Host` header that are accepted, with or without a port, besides this machine's own names. `*`: any.
     pub allow_hosts: Vec<String>,
-    /// Further values of the `Origin` header that are accepted, besides those of this machine.
+    /// Further values of the `Origin` header that are accepted, besides the origins of this machine.
     pub allow_origins: Vec<String>,
     /// The URL under which clients reach the server through a proxy.
     pub public_url: Option<String>,
@@ -98,7 +98,7 @@ impl HttpSettings {
     ///
     /// # Errors
     ///
-    /// A text: a URL, a proxy address or a setting of OAuth is invalid.
+    /// Returns a text if a URL, a proxy address or a setting of OAuth is invalid.
     pub fn options(&self) -> Result<HttpOptions, String> {
         let mut options = HttpOptions::new()
             .max_body(MAX_BODY)
@@ -136,7 +136,7 @@ impl HttpSettings {
 ///
 /// # Errors
 ///
-/// [`ServeError`] when the service cannot be set up.
+/// Returns [`ServeError`] if the service cannot be set up.
 pub async fn serve_http(
     server: PythonServer,
     settings: HttpSettings,

@@ -1,4 +1,4 @@
-//! Parses tool arguments. A model wrote them, so an error names all that is wrong and what is expected.
+//! Parses tool arguments. A model wrote them, so an error names all faults and the expected values.
 
 use brumate_mcp::{Arguments, Error};
 use brumate_session::Globals;
@@ -79,7 +79,7 @@ impl ArgumentReader {
     ///
     /// # Errors
     ///
-    /// The errors of [`ArgumentReader::finish`].
+    /// Returns the errors of [`ArgumentReader::finish`].
     pub(super) fn only_session(mut self) -> Result<String, Error> {
         let id = self.required("session_id", "the session");
         self.finish(id)
@@ -132,7 +132,7 @@ impl ArgumentReader {
     ///
     /// # Errors
     ///
-    /// A text for the model with all problems.
+    /// Returns a text for the model with all problems.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, Error> {
         for name in self.arguments.values().keys().take(8) {
             self.problems.push(format!("`{}` is not an argument", name.chars().take(64).collect::<String>()));

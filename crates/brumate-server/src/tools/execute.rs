@@ -1,5 +1,5 @@
-//! The tool `execute_code`. Its names, arguments and results are those of the server "Python Code Interpreter", whose clients depend
-//! on them.
+//! The tool `execute_code`. The server "Python Code Interpreter" has the same names, arguments and results, and its
+//! clients depend on them.
 
 use std::sync::Arc;
 

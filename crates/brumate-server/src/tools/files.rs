@@ -129,7 +129,7 @@ fn read_content(arguments: &mut ArgumentReader, given: Option<String>) -> Option
     Some(Uploaded::Content(Upload { name, offset, bytes, last }))
 }
 
-/// Reads the arguments of an upload from an input directory. Default name: that of the file there.
+/// Reads the arguments of an upload from an input directory. The default name is the name of the file there.
 fn read_from(arguments: &mut ArgumentReader, given: Option<String>, from: String) -> Option<Uploaded> {
     if arguments.optional("content").is_some() {
         arguments.problem("`content` and `from` exclude each other".to_owned());

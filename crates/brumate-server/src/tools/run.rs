@@ -1,4 +1,4 @@
-//! The tool `run_python_code`. Its names and texts are those of mcp-run-python, whose clients depend on them.
+//! The tool `run_python_code`. mcp-run-python has the same names and texts, and its clients depend on them.
 
 use std::sync::Arc;
 

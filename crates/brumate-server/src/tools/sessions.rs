@@ -67,7 +67,7 @@ async fn fork(state: Arc<ServerState>, mut arguments: ArgumentReader, context: C
 ///
 /// # Errors
 ///
-/// The error of the first copy that fails. The copies before it are cleared.
+/// Returns the error of the first copy that fails. The copies before it are cleared.
 async fn copies(
     sessions: &Sessions,
     principal: &str,

@@ -5,9 +5,10 @@
 //! file's data is compared with the directory when the archive is opened ([`Archive::new`]) or, for archives that were
 //! checked before ([`Archive::listed`]), when the file is read: opening then touches only the pages of the directory.
 //!
-//! `brumate-packages` has a second reader (`wheel/archive`), which decides whether a stranger's wheel is accepted. It streams a file,
-//! reads every local header, and refuses comments, unknown flags and bytes between entries. This reader mounts archives, those of
-//! the bundle too: it works on mapped bytes, accepts all of these, and keeps modes and times.
+//! `brumate-packages` has a second reader (`wheel/archive`), which decides whether a stranger's wheel is accepted. It
+//! streams a file, reads every local header, and refuses comments, unknown flags and bytes between entries. This reader
+//! mounts archives, including the archives of the bundle. It works on mapped bytes, accepts all of these, and keeps
+//! modes and times.
 
 mod parse;
 

@@ -36,7 +36,7 @@ pub struct SandboxBuilder {
 /// Idle time after which sessions are removed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum SessionTimeout {
-    /// That of [`SessionSettings`](brumate_session::sessions::SessionSettings).
+    /// The timeout of [`SessionSettings`](brumate_session::sessions::SessionSettings).
     #[default]
     Default,
     Never,

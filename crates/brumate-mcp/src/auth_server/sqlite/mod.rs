@@ -51,9 +51,9 @@ const REFRESH_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 ///
 /// Codes and tokens are random and stored as hashes. Each use replaces a refresh token. The second use of a refresh
 /// token or of a code revokes all tokens that came of it. Access tokens live an hour, refresh tokens thirty days. There
-/// are at most 100,000 clients with 64 MiB of metadata, 10,000 authorizations under way and a million tokens; beyond,
-/// clients that have registered themselves and have no tokens are removed, oldest first, and the authorizations and
-/// tokens that end first.
+/// are at most 100,000 clients with 64 MiB of metadata, 10,000 authorizations under way and a million tokens. Beyond,
+/// the authorizations and tokens that end first are removed. Clients that have registered themselves and have no tokens
+/// are removed, oldest first.
 pub struct SqliteAuth {
     connection: Arc<Mutex<Connection>>,
     sign_in: Option<SignIn>,
@@ -73,8 +73,8 @@ impl SqliteAuth {
     ///
     /// # Errors
     ///
-    /// Returns [`ServeError::Setup`] if the directory cannot be used or other users can enter it, if another process
-    /// has the database open, or if another version has made it.
+    /// Returns [`ServeError::Setup`] if the directory cannot be used, or if other users can enter it. Returns it also
+    /// if another process has the database open, or if another version has made it.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, ServeError> {
         let connection = database::open(directory.as_ref(), FILE, tables::LAYOUT, Durability::Power);
         let connection = connection.map_err(|error| ServeError::Setup(error.to_string()))?;

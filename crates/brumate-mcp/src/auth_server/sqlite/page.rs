@@ -24,7 +24,7 @@ impl ConsentForm<'_> {
         let request = &self.waiting.request;
         let destination = Destination::of(&request.redirect_uri);
         let client = self.waiting.client_name.as_deref().unwrap_or(&request.client_id);
-        // In elements that keep the direction of a name's letters from changing what stands beside them.
+        // In elements that keep the direction of a name's letters from changing the text beside them.
         let mut body = format!(
             "<h1><bdi>{}</bdi> asks for access</h1><p><b><bdi>{}</bdi></b> wants to use <b><bdi>{}</bdi></b> at <code>{}</code>",
             escape(client),

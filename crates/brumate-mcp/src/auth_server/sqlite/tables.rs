@@ -8,17 +8,17 @@ use brumate_mcp_oauth::internal::sha256_hex;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-/// The most clients. Beyond, those that have registered themselves and have no tokens are removed, oldest first. Without such ones no
-/// further client can register.
+/// The most clients. Beyond, clients that have registered themselves and have no tokens are removed, oldest first.
+/// Without such ones no further client can register.
 const MAX_CLIENTS: u64 = 100_000;
 
-/// The most bytes of all clients' metadata. Beyond, as for [`MAX_CLIENTS`].
+/// The most bytes of all clients' metadata. Beyond, clients are removed as for [`MAX_CLIENTS`].
 const MAX_CLIENTS_BYTES: u64 = 64 << 20;
 
 /// The most authorizations under way. Beyond, the oldest are removed.
 const MAX_REQUESTS: u64 = 10_000;
 
-/// The most tokens and codes. Beyond, those that expire first are removed.
+/// The most tokens and codes. Beyond, the ones that expire first are removed.
 const MAX_TOKENS: u64 = 1_000_000;
 
 /// How long an authorization may take a person, in seconds.
@@ -110,7 +110,7 @@ impl<'a> Tables<'a> {
     ///
     /// # Errors
     ///
-    /// There are no clients that could be removed for it.
+    /// Returns an error if no client can be removed for it.
     pub(super) fn keep_registration(
         &mut self,
         client: &OAuthClient,
@@ -251,7 +251,7 @@ impl<'a> Tables<'a> {
         Ok(found.optional()?)
     }
 
-    /// Returns what a code or a refresh token grants. The second use of one revokes all that came of it.
+    /// Returns the grant of a code or a refresh token. Its second use revokes all tokens that came of it.
     fn load<T: DeserializeOwned>(&mut self, kind: &str, client: &str, token: &str) -> Result<Option<T>, OAuthError> {
         match self.find(kind, Some(client), token)? {
             Some(found) if found.used => {
@@ -292,7 +292,7 @@ impl<'a> Tables<'a> {
         self.take(REFRESH, client, token)
     }
 
-    /// Returns what an access token grants, its scopes, and when it ends.
+    /// Returns the grant of an access token, its scopes, and its end in seconds since 1970.
     pub(super) fn load_access_token(
         &mut self,
         token: &str,
@@ -327,7 +327,7 @@ mod tests {
         OAuthClient::public(format!("c{id:04}"), ["https://a.example/"]).with_name(name)
     }
 
-    /// A flood of registrations removes what nobody uses, and nothing else.
+    /// A flood of registrations removes the clients that nobody uses, and nothing else.
     #[test]
     fn registrations_without_tokens_are_removed_first() {
         let mut connection = Connection::open_in_memory().unwrap();

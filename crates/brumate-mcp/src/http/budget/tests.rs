@@ -20,7 +20,7 @@ fn an_account_is_bounded_and_leaves_others_their_share() {
     let first = a.try_charge(3 << 20).expect("room");
     assert_eq!(a.try_charge(2 << 20).err(), Some(BudgetExceeded::Full { bytes: 3 << 20 }));
     let second = b.try_charge(3 << 20).expect("room");
-    // All of it is taken, but for what everybody has.
+    // All of it is taken, apart from the guaranteed share.
     assert!(c.try_charge((1 << 20) + 1).is_err());
     assert!(c.try_charge(1 << 20).is_ok());
     assert!(a.try_charge(1).is_err());
@@ -90,7 +90,7 @@ fn what_is_kept_for_resumption_goes_first_and_the_oldest_of_it() {
     let charge = account.try_charge(25).expect("three of them go");
     assert_eq!((streams.held.lock().expect("no panic").len(), streams.last.load(Ordering::Relaxed)), (7, 3));
     drop(streams);
-    // Those that are gone are passed over.
+    // Streams that are gone are passed over.
     assert!(account.try_charge(75).is_ok());
     assert!(account.try_charge(76).is_err());
     drop(charge);

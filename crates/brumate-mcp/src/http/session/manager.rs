@@ -1,7 +1,7 @@
 //! The session manager for rmcp: all sessions over HTTP, before 2026-07-28.
 //!
-//! It differs from the manager of rmcp: log messages go to the stream of their request, a session is idle only while
-//! none of its requests runs, slow readers hold up nobody, and the number of sessions is bounded.
+//! It differs from the manager of rmcp. Log messages go to the stream of their request. A session is idle only while
+//! none of its requests runs. Slow readers hold up nobody, and the number of sessions is bounded.
 
 use super::super::clients::{Requester, SWEEP_EVERY};
 use super::super::limits::SessionLimits;
@@ -153,8 +153,8 @@ impl Sessions {
         lock(&self.sessions).keys().cloned().collect()
     }
 
-    /// Ends the session of a principal that is idle longest, if it has many: clients that never end theirs would fill the
-    /// memory until the idle timeout.
+    /// Ends the session of a principal that is idle longest, if it has many. Clients that never end their sessions
+    /// would fill the memory until the idle timeout.
     fn make_room(&self, principal: Option<&Principal>) {
         let oldest = {
             let mut sessions = lock(&self.sessions);

@@ -1,4 +1,4 @@
-//! Streams: what is kept, for whom, and for how long.
+//! Streams: the messages that are kept, their readers, and the time for which they are kept.
 
 use super::super::budget::Budget;
 use super::stream::KEEP_READ;
@@ -71,7 +71,7 @@ fn a_large_answer_goes_to_its_reader_and_is_not_kept() {
     streams.push(id, message(1));
     streams.end(&request(1));
     assert_eq!(error_of(&event(&mut streams, id, reader, 0)), None);
-    // Who comes back for it is told to ask again.
+    // A client that comes back for it is told to ask again.
     let second = streams.attach(id, true).expect("a stream");
     let text = error_of(&event(&mut streams, id, second, 0)).expect("an error");
     assert!(text.contains("send the request again"), "{text}");

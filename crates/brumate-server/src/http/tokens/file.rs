@@ -16,7 +16,7 @@ pub(super) const HASH: &str = "sha256:";
 const MAX_NAME: usize = 64;
 /// Most principals and subjects of a file.
 const MAX_PRINCIPALS: usize = 10_000;
-/// Most tokens of a principal: the old one, the new one, and those of a few machines.
+/// Most tokens of a principal: the old one, the new one, and tokens of a few machines.
 const MAX_TOKENS: usize = 32;
 /// Largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -84,7 +84,7 @@ struct LimitsEntry {
 }
 
 impl LimitsEntry {
-    /// Returns the allowance. Missing limits are those of `defaults`.
+    /// Returns the allowance. Missing limits come from `defaults`.
     fn allowance(&self, defaults: Allowance) -> Result<Allowance, String> {
         let disk = self.disk.as_deref().map(parse_size).transpose().map_err(|error| format!("`disk`: {error}"))?;
         let cpu = self.cpu_per_hour.as_deref().map(parse_duration).transpose();
@@ -170,7 +170,7 @@ fn parse(text: &str) -> Result<TokenTable, String> {
 ///
 /// # Errors
 ///
-/// A text with the reason.
+/// Returns a text with the reason.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'@' | b'+');
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {

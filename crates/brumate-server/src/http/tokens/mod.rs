@@ -42,7 +42,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// [`TokensError`] when the file cannot be read, is writable by other users, or is invalid.
+    /// Returns [`TokensError`] if the file cannot be read, is writable by other users, or is invalid.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TokensError> {
         let path = path.into();
         let table = file::load(&path).map_err(|reason| TokensError { path: path.clone(), reason })?;
@@ -54,7 +54,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// The errors of [`Tokens::open`]. The tokens and limits stay as they were.
+    /// Returns the errors of [`Tokens::open`]. The tokens and limits stay as they were.
     pub fn reload(&self, force: bool) -> Result<Option<Vec<String>>, TokensError> {
         let modified = std::fs::metadata(&self.path).and_then(|metadata| metadata.modified()).ok();
         if !force && modified == self.table().modified {
@@ -146,7 +146,7 @@ impl NewToken {
     ///
     /// # Errors
     ///
-    /// A text: the name is invalid, or the system has no randomness.
+    /// Returns a text if the name is invalid, or if the system has no randomness.
     pub fn make(name: &str) -> Result<Self, String> {
         check_name(name)?;
         let mut bytes = [0; TOKEN_BYTES];
