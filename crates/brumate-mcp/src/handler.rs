@@ -4,7 +4,6 @@
 
 mod call;
 mod info;
-mod kept;
 mod layered;
 mod lists;
 mod methods;
@@ -18,18 +17,15 @@ use crate::connection::Connection;
 use crate::contents::ResourceContents;
 use crate::context::is_stateless_protocol;
 use crate::error::Error;
+use crate::http::DrainSignal;
 use crate::http::request_extensions::{hides_unscoped, may_call, principal, require_session_for_log_level};
-use crate::http::{DrainSignal, without_charge};
 use crate::log_level::LogLevel;
 use crate::principal::Principal;
 use crate::run::run;
 use crate::server::Server;
-use crate::suspended_calls::CallDigest;
 use crate::tasks::{EXTENSION, follow};
 use crate::tool::ServedTool;
-use call::CallKind;
 use lists::cache_hints;
-use methods::short_name;
 use outcome::HandlerOutcome;
 use rmcp::model::{self as wire, ErrorCode};
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -134,35 +130,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<wire::CallToolResponse, ErrorData> {
         self.require::<wire::CallToolRequestMethod>()?;
-        // The state says which call it is, whatever tool the request names.
-        if let Some(state) = &request.request_state
-            && self.server.shared.kept_calls.of(principal(&context)).has(state)
-        {
-            let tool = self.server.shared.tools.get(&request.name);
-            let suspension = tool.and_then(|served| served.tool.suspension.clone()).unwrap_or_default();
-            return self.resume_kept(&suspension, (&request, state), context).await;
-        }
-        let Some(served) = self.server.shared.tools.get(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(&request.name)), None));
-        };
-        if !may_call(&context, &served.tool.scopes) {
-            let needed = served.tool.scopes.join(" ");
-            let text = format!("tool `{}` needs an access token with the scope `{needed}`", request.name);
-            return Err(ErrorData::invalid_request(text, None));
-        }
-        if let Some(suspension) = &served.tool.suspension {
-            if let Some(state) = &request.request_state {
-                return self.resume_kept(suspension, (&request, state), context).await;
-            }
-            let digest = CallDigest::of(&request);
-            let kept = self.context(without_charge(&context), (None, None), "").await?;
-            let arguments = request.arguments.unwrap_or_default();
-            return self.call(served, arguments, kept, CallKind::Kept(digest, context)).await;
-        }
-        let arguments = request.arguments.unwrap_or_default();
-        let identity = identity(&context, json!(["tools/call", request.name, arguments]));
-        let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
-        self.call(served, arguments, context, CallKind::Rounds(identity)).await
+        self.answer_call(request, context).await
     }
 
     async fn get_task(

@@ -1,27 +1,31 @@
-//! Calls of tools: answered in their request or by a task.
+//! Calls of tools: answered in their request, over several requests, or by a task.
 
-use super::Handler;
+use super::methods::short_name;
 use super::outcome::HandlerOutcome;
+use super::{Handler, identity};
 use crate::context::{Context, supports_tasks};
 use crate::error::Error;
-use crate::http::request_extensions::principal;
+use crate::http::request_extensions::{may_call, principal};
+use crate::http::without_charge;
+use crate::kept_call::KeptCall;
 use crate::result::ToolResult;
 use crate::run::{RunOutcome, run};
-use crate::suspended_calls::CallDigest;
+use crate::suspended_calls::{CallDigest, ResumeResult};
+use crate::suspension::Suspension;
 use crate::tasks::{TaskHandle, TaskOutcome, TaskReservation, TaskSupport, TooManyTasks};
 use crate::tool::{ServedTool, TaskTiming};
 use futures::future::BoxFuture;
-use rmcp::model::{self as wire, CallToolResponse, CallToolResult, ClientCapabilities};
+use rmcp::model::{self as wire, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// The work of a handler.
-pub(super) type Work = BoxFuture<'static, Result<ToolResult, Error>>;
+type Work = BoxFuture<'static, Result<ToolResult, Error>>;
 
 /// How a call goes on after its handler has requested input, since 2026-07-28.
-pub(super) enum CallKind {
+enum CallKind {
     /// The handler runs again. A retry must repeat this identity.
     Rounds(String),
     /// The handler runs on. A retry must have this digest; the request is the first one.
@@ -29,8 +33,45 @@ pub(super) enum CallKind {
 }
 
 impl Handler {
-    /// Answers `tools/call`: checks the arguments, and runs the handler in the request or in a task.
-    pub(super) async fn call(
+    /// Answers `tools/call`: begins a call, or goes on with one whose input the request brings.
+    pub(super) async fn answer_call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        // The state says which call it is, whatever tool the request names.
+        if let Some(state) = &request.request_state
+            && self.server.shared.kept_calls.of(principal(&context)).has(state)
+        {
+            let tool = self.server.shared.tools.get(&request.name);
+            let suspension = tool.and_then(|served| served.tool.suspension.clone()).unwrap_or_default();
+            return self.resume_kept(&suspension, (&request, state), context).await;
+        }
+        let Some(served) = self.server.shared.tools.get(&request.name) else {
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", short_name(&request.name)), None));
+        };
+        if !may_call(&context, &served.tool.scopes) {
+            let needed = served.tool.scopes.join(" ");
+            let text = format!("tool `{}` needs an access token with the scope `{needed}`", request.name);
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        if let Some(suspension) = &served.tool.suspension {
+            if let Some(state) = &request.request_state {
+                return self.resume_kept(suspension, (&request, state), context).await;
+            }
+            let digest = CallDigest::of(&request);
+            let kept = self.context(without_charge(&context), (None, None), "").await?;
+            let arguments = request.arguments.unwrap_or_default();
+            return self.call(served, arguments, kept, CallKind::Kept(digest, context)).await;
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let identity = identity(&context, json!(["tools/call", request.name, arguments]));
+        let context = self.context(context, (request.input_responses, request.request_state), &identity).await?;
+        self.call(served, arguments, context, CallKind::Rounds(identity)).await
+    }
+
+    /// Begins a call: checks the arguments, and runs the handler in the request or in a task.
+    async fn call(
         &self,
         served: Arc<ServedTool>,
         arguments: Map<String, Value>,
@@ -113,12 +154,7 @@ impl Handler {
     }
 
     /// Returns the outcome of a task for the outcome of its call.
-    pub(super) fn task_outcome(
-        &self,
-        handle: &TaskHandle,
-        served: &ServedTool,
-        outcome: RunOutcome<ToolResult>,
-    ) -> TaskOutcome {
+    fn task_outcome(&self, handle: &TaskHandle, served: &ServedTool, outcome: RunOutcome<ToolResult>) -> TaskOutcome {
         // A handler that watches its cancellation may return before it is dropped. The end is the same.
         if handle.is_cancelled_by_client() && !matches!(outcome, RunOutcome::Panicked(_)) {
             return TaskOutcome::Cancelled(served.tool.suspension.as_ref().and_then(|_| last_words(&outcome)));
@@ -131,7 +167,7 @@ impl Handler {
     }
 
     /// Turns the outcome of a call into its answer.
-    pub(super) fn outcome(
+    fn outcome(
         &self,
         served: &ServedTool,
         outcome: RunOutcome<ToolResult>,
@@ -158,10 +194,114 @@ impl Handler {
             HandlerOutcome::Returned(Err(error)) => Ok(ToolResult::from_error(&error)?.into_wire().into()),
         }
     }
+
+    /// Starts a call, and answers its first request. `timing`: when the call becomes a task, if it can.
+    async fn begin_kept(
+        &self,
+        served: Arc<ServedTool>,
+        suspension: &Suspension,
+        (context, digest): (Context, CallDigest),
+        timing: Option<TaskTiming>,
+        (work, request): (Work, &RequestContext<RoleServer>),
+    ) -> Result<CallToolResponse, ErrorData> {
+        context.set_detachable(timing.is_some());
+        let mut reserved = None;
+        if timing == Some(TaskTiming::Immediately) {
+            match self.server.shared.tasks.reserve(principal(request)) {
+                Ok(task) => reserved = Some(task),
+                Err(full) if served.tool.tasks == TaskSupport::Required => return Ok(failed(full.to_string())),
+                Err(_) => context.set_detachable(false),
+            }
+        }
+        let call = KeptCall::start(served, context, digest, suspension, work);
+        if let Some(task) = reserved {
+            return Ok(wire::CreateTaskResult::new(self.kept_task(task, call)).into());
+        }
+        let timing = timing.filter(|timing| *timing != TaskTiming::Immediately);
+        self.drive_kept(call, timing, request).await
+    }
+
+    /// Answers a request that brings the input of a call.
+    async fn resume_kept(
+        &self,
+        suspension: &Suspension,
+        (params, state): (&CallToolRequestParams, &str),
+        request: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let calls = self.server.shared.kept_calls.of(principal(&request));
+        match calls.resume(state, params)? {
+            ResumeResult::Call(call, input) => {
+                call.context.enter_request(without_charge(&request));
+                call.context.input_requests().answer(input);
+                self.drive_kept(call, None, &request).await
+            }
+            ResumeResult::InputMissing(required) => Ok(required.into()),
+            ResumeResult::Unknown => Ok(failed(suspension.too_late.clone())),
+            ResumeResult::OtherProcess => Ok(failed(suspension.other_process.clone())),
+        }
+    }
+
+    /// Waits until the request of a call has an answer: the result, a task, or input requests.
+    async fn drive_kept(
+        &self,
+        mut call: KeptCall,
+        timing: Option<TaskTiming>,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let context = call.context.clone();
+        let becomes_task = async {
+            let time = async {
+                match timing {
+                    Some(TaskTiming::After(time)) => tokio::time::sleep(time).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = context.detach_requested() => {}
+                () = time => {}
+            }
+        };
+        tokio::pin!(becomes_task);
+        let mut may_become_task = timing.is_some();
+        loop {
+            tokio::select! {
+                biased;
+                outcome = call.outcome() => return self.outcome(&call.served, outcome, ""),
+                () = context.input_requests().asked() => {
+                    match self.server.shared.kept_calls.of(principal(request)).keep(call) {
+                        Ok(required) => return Ok(required.into()),
+                        Err(running) => call = running,
+                    }
+                }
+                () = &mut becomes_task, if may_become_task => {
+                    may_become_task = false;
+                    if let Ok(task) = self.server.shared.tasks.reserve(principal(request)) {
+                        return Ok(wire::CreateTaskResult::new(self.kept_task(task, call)).into());
+                    }
+                    context.set_detachable(false);
+                }
+            }
+        }
+    }
+
+    /// Continues a call as a task.
+    fn kept_task(&self, task: TaskReservation, mut call: KeptCall) -> wire::Task {
+        let (handle, handler) = (task.handle().clone(), self.clone());
+        let context = call.context.clone();
+        // The answer shows the status. Questions come after it.
+        drop(context.show_status(&handle));
+        let entered = handle.clone();
+        let task = task.run(async move {
+            let outcome = call.outcome().await;
+            handler.task_outcome(&handle, &call.served, outcome)
+        });
+        context.enter_task(entered);
+        task
+    }
 }
 
 /// Returns the answer to a call that failed, with a text for the model.
-pub(super) fn failed(text: String) -> CallToolResponse {
+fn failed(text: String) -> CallToolResponse {
     CallToolResult::error(vec![wire::ContentBlock::text(text)]).into()
 }
 

@@ -73,8 +73,8 @@ fn the_newest_that_is_whole_is_taken() {
         (None, [&machine, none], Some("machine")),
         (None, [none, &checkpoint], Some("checkpoint")),
         // An incomplete snapshot is ignored: a full disk, or a machine that took too long.
-        (Some(old), [&truncate_bytes(machine.clone()), none], Some("asleep")),
-        (Some(old), [&truncate_bytes(machine.clone()), &checkpoint], Some("checkpoint")),
+        (Some(old), [&cut(machine.clone()), none], Some("asleep")),
+        (Some(old), [&cut(machine.clone()), &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, &checkpoint], Some("checkpoint")),
         (Some(old), [&damaged, b"short"], Some("asleep")),
         // The session was hibernated after that state, or in it.

@@ -97,7 +97,8 @@ fn to_machine() -> Vec<MachineRequest> {
     ]);
     let info = LayerInfo { id: LayerId { name: text(), sha256: [0xa5; 32] }, bytecode: true };
     messages.extend(
-        [None, Some(u64::MAX)].map(|guest_request| MachineRequest::Layers { guest_request, layers: vec![info.clone(); 3] }),
+        [None, Some(u64::MAX)]
+            .map(|guest_request| MachineRequest::Layers { guest_request, layers: vec![info.clone(); 3] }),
     );
     let named = vec![(text(), text()); 3];
     messages.extend(
@@ -315,7 +316,10 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ),
         (
             "layers",
-            TooLong::of(&MachineRequest::Layers { guest_request: None, layers: vec![info.clone(); LAYERS_AT_ONCE + 1] }),
+            TooLong::of(&MachineRequest::Layers {
+                guest_request: None,
+                layers: vec![info.clone(); LAYERS_AT_ONCE + 1],
+            }),
         ),
         ("layers to remove", TooLong::of(&MachineRequest::Remount { remove: layers(MAX_LAYERS + 1) })),
         ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
