@@ -1,8 +1,9 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
-The host keeps references to the functions of this module ([`boot`], [`preload`], [`freeze_heap`], [`object_addresses`], [`seed_addresses`],
-[`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on, so that guest code cannot put others in their
-place. Strings in both directions are JSON in the shapes of the crate `brumate-engine-api`.
+The host keeps references to the functions of this module ([`boot`], [`preload`], [`freeze_heap`],
+[`object_addresses`], [`seed_addresses`], [`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on,
+so that guest code cannot put others in their place. Strings in both directions are JSON in the shapes of the crate
+`brumate-engine-api`.
 """
 
 from .pristine import __builtins__
@@ -38,7 +39,17 @@ from .packages import packages_changed
 from .preloading import object_addresses
 from .reseeding import seed_addresses, reseed
 
-__all__ = ["analyze", "boot", "execute", "object_addresses", "packages_changed", "seed_addresses", "preload", "reseed", "freeze_heap"]
+__all__ = [
+    "analyze",
+    "boot",
+    "execute",
+    "freeze_heap",
+    "object_addresses",
+    "packages_changed",
+    "preload",
+    "reseed",
+    "seed_addresses",
+]
 
 # Imported at boot, so that a forked guest finds them loaded: the standard library's archive holds sources only, and
 # compiling one of these takes longer than a whole run. None of them has side effects; their randomness is re-seeded.
