@@ -198,8 +198,7 @@ impl Sessions {
             // The machine is lost; the record has the session's state.
             Ok(MachineAfterCell::Lost) => self.record_unchanged(entry).await,
             Err(error) => {
-                let lost = self.roll_back_change(entry, &*live.session, before).await;
-                if lost.is_none() {
+                if self.roll_back_change(entry, &*live.session, before).await.lost.is_none() {
                     *guard = MachineState::Live(live);
                 }
                 return Err(error);

@@ -31,6 +31,14 @@ impl Savepoint {
     }
 }
 
+/// Result of a roll-back.
+pub(super) struct RolledBack {
+    /// Reason why the machine ended as well; `None` if it goes on in the state before the change.
+    pub(super) lost: Option<String>,
+    /// Whether the registry has the state before the change.
+    is_recorded: bool,
+}
+
 /// Error when a change was rolled back.
 pub(super) struct RolledBackChange {
     pub(super) error: SessionError,
@@ -52,34 +60,33 @@ impl Sessions {
         before: Savepoint,
         parts: RecordParts,
     ) -> Result<(), RolledBackChange> {
-        let error = match self.store_change(entry, session, parts).await {
-            Err(error) => error,
+        let (error, stored) = match self.store_change(entry, session, parts).await {
+            Err(error) => (error, None),
             Ok(file) => match session.commit().await {
                 Ok(()) => {
                     let outdated = std::mem::replace(&mut entry.record().file, file);
                     self.remove_replaced(entry, outdated);
                     return Ok(());
                 }
-                Err(error) => {
-                    if let Some(file) = file {
-                        self.inner.files.remove(&file.name);
-                    }
-                    error.into()
-                }
+                Err(error) => (error.into(), file),
             },
         };
         tracing::warn!(session = ?entry.record().id, %error, "a change was rolled back: it could not be stored");
-        let lost = self.roll_back_change(entry, session, before).await;
+        let RolledBack { lost, is_recorded } = self.roll_back_change(entry, session, before).await;
+        // The registry names the file of the change until it has the record of the state before.
+        if is_recorded && let Some(file) = stored {
+            self.inner.files.remove(&file.name);
+        }
         Err(RolledBackChange { error, lost })
     }
 
-    /// Rolls a change back. Returns the reason if the machine has ended.
+    /// Rolls a change back: the session, its record, and the registry.
     pub(super) async fn roll_back_change(
         &self,
         entry: &SessionEntry,
         session: &dyn Session,
         before: Savepoint,
-    ) -> Option<String> {
+    ) -> RolledBack {
         let back = session.roll_back().await;
         {
             let mut record = entry.record();
@@ -102,12 +109,14 @@ impl Sessions {
                 Some(reason)
             }
         };
-        // The stored record is still right, unless the machine was lost.
+        // The registry has the change already if only the engine could not commit it.
         let record = entry.record().clone();
-        if let Err(error) = self.inner.registry.put(record, RecordParts::All, CommitSync::Process).await {
-            tracing::warn!(session = ?entry.record().id, %error, "the registry could not be written");
+        let put = || self.inner.registry.put(record.clone(), RecordParts::All, CommitSync::Disk);
+        let recorded = self.with_reserve(put).await;
+        if let Err(error) = &recorded {
+            tracing::warn!(session = ?record.id, %error, "the registry could not be written");
         }
-        lost
+        RolledBack { lost, is_recorded: recorded.is_ok() }
     }
 
     /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is

@@ -151,7 +151,9 @@ impl Sessions {
                 self.commit_change(entry, session, before, RecordParts::All).await
             }
             // A partial write is undone.
-            Err(error) => Err(RolledBackChange { error, lost: self.roll_back_change(entry, session, before).await }),
+            Err(error) => {
+                Err(RolledBackChange { error, lost: self.roll_back_change(entry, session, before).await.lost })
+            }
         };
         if let Err(RolledBackChange { error, lost }) = concluded {
             if lost.is_some() {

@@ -13,6 +13,8 @@ pub struct Script {
     pub(super) end: Result<Outcome, EngineError>,
     /// Whether the session is lost when the machine ends.
     pub(super) loses_session: bool,
+    /// Whether the change of the session cannot be committed.
+    pub(super) fails_to_commit: bool,
     pub(super) analysis: Analysis,
 }
 
@@ -68,7 +70,7 @@ impl Script {
 
     /// Ends with any result of the engine.
     pub fn ending_with(end: Result<Outcome, EngineError>) -> Self {
-        Self { steps: Vec::new(), end, loses_session: false, analysis: Analysis::default() }
+        Self { steps: Vec::new(), end, loses_session: false, fails_to_commit: false, analysis: Analysis::default() }
     }
 
     /// Ends the machine. A session is rolled back.
@@ -157,6 +159,13 @@ impl Script {
     #[must_use]
     pub fn losing_session(mut self) -> Self {
         self.loses_session = true;
+        self
+    }
+
+    /// Ends the machine when the change of the session is committed.
+    #[must_use]
+    pub fn failing_to_commit(mut self) -> Self {
+        self.fails_to_commit = true;
         self
     }
 

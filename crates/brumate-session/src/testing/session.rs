@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Event, Execute, FileChunk, FileError, FileInfo, InterruptHandle, Layer, Outcome,
-    Session, SessionFiles, SessionTransaction,
+    CellAndFiles, EngineError, Event, Execute, ExitReason, FileChunk, FileError, FileInfo, InterruptHandle, Layer,
+    Outcome, Session, SessionFiles, SessionTransaction,
 };
 use tokio::sync::{Mutex, mpsc};
 
@@ -26,6 +26,8 @@ pub(super) struct FakeSession {
     before: parking_lot::Mutex<Option<FakeSessionState>>,
     crash_snapshot: parking_lot::Mutex<Option<PathBuf>>,
     layers: parking_lot::Mutex<Vec<Layer>>,
+    /// Whether the next commit fails.
+    fails_to_commit: AtomicBool,
 }
 
 impl Drop for FakeSession {
@@ -42,7 +44,8 @@ impl Drop for FakeSession {
 impl FakeSession {
     pub(super) fn new(machine: FakeMachine, state: FakeSessionState) -> Self {
         let (crash_snapshot, layers) = (parking_lot::Mutex::new(None), parking_lot::Mutex::default());
-        Self { machine, state: Mutex::new(state), before: parking_lot::Mutex::default(), crash_snapshot, layers }
+        let (before, fails_to_commit) = (parking_lot::Mutex::default(), AtomicBool::new(false));
+        Self { machine, state: Mutex::new(state), before, crash_snapshot, layers, fails_to_commit }
     }
 
     /// Writes the crash snapshot, if there is to be one. A real session does so when its server has ended.
@@ -65,7 +68,9 @@ fn relative(path: &str) -> Result<&str, EngineError> {
 impl Session for FakeSession {
     async fn execute(&self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
         let mut state = self.state.lock().await;
-        let loses = self.machine.script(&request.code)?.loses_session;
+        let script = self.machine.script(&request.code)?;
+        let loses = script.loses_session;
+        self.fails_to_commit.store(script.fails_to_commit, Ordering::SeqCst);
         let before = state.clone();
         match self.machine.play(request, events, &mut state).await {
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) if !loses => {
@@ -157,6 +162,10 @@ impl SessionTransaction for FakeSession {
     }
 
     async fn commit(&self) -> Result<(), EngineError> {
+        if self.fails_to_commit.swap(false, Ordering::SeqCst) {
+            let reason = ExitReason::Signal(ExitReason::SIGKILL);
+            return Err(EngineError::MachineExited { reason, output_dropped: 0, peak_memory_bytes: None });
+        }
         *self.before.lock() = None;
         Ok(())
     }

@@ -17,6 +17,8 @@ use crate::testing::{FakeEngine, Script};
 struct Elsewhere {
     local: PathBuf,
     stored: PathBuf,
+    /// Data directory, for a look at the registry.
+    data: PathBuf,
 }
 
 #[async_trait]
@@ -44,6 +46,9 @@ impl FileStore for Elsewhere {
     }
 
     fn remove(&self, name: &str) {
+        // A server that ended now must not leave a record that names no file.
+        let records = Sessions::read_records(&self.data).unwrap();
+        assert!(records.iter().all(|record| record.current_file().is_none_or(|file| file.name != name)), "{name}");
         let _ = (fs::remove_file(self.path(name)), fs::remove_file(self.stored.join(name)));
     }
 
@@ -61,12 +66,13 @@ async fn server(data: &Path, stored: &Path) -> Sessions {
     let engine = FakeEngine::default()
         .on("x = 1", Script::silent().sets("x", "1"))
         .on("x = 2", Script::silent().sets("x", "2"))
+        .on("x = 3", Script::silent().sets("x", "3").failing_to_commit())
         .on("x", Script::silent().gets("x"));
     let mut settings = SessionSettings::new(data);
     settings.durability = Durability::Cell;
-    let stored = stored.to_owned();
+    let (stored, data) = (stored.to_owned(), data.to_owned());
     let store = |directory: &super::super::DataDir| -> Box<dyn FileStore> {
-        Box::new(Elsewhere { local: directory.file(""), stored })
+        Box::new(Elsewhere { local: directory.file(""), stored, data })
     };
     Sessions::open_with(Arc::new(engine), settings, store).await.unwrap()
 }
@@ -83,7 +89,10 @@ async fn sessions_live_from_a_store_that_is_no_directory_of_theirs() {
     let id = cell(&sessions, None, "x = 1").await.unwrap().id.to_string();
     assert_eq!(names(stored.path()).unwrap().len(), 1);
 
-    // What cannot be stored is undone.
+    // A change that cannot be stored is undone, and one that the machine cannot commit.
+    let undone = cell(&sessions, Some(&id), "x = 3").await.unwrap();
+    assert!(undone.rolled_back, "{undone:?}");
+    assert_eq!(names(stored.path()).unwrap().len(), 1);
     fs::write(stored.path().join("full"), "").unwrap();
     let undone = cell(&sessions, Some(&id), "x = 2").await.unwrap();
     assert!(undone.rolled_back, "{undone:?}");
