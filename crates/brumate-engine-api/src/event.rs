@@ -1,7 +1,7 @@
 //! Events of a running machine.
 //!
-//! They carry Jupyter's names (`stream`, `display_data`, `execute_result`, `error`, `status`; source: the Jupyter messaging
-//! specification 5.4).
+//! Output has Jupyter's names (`stream`, `display_data`, `execute_result`; source: the Jupyter messaging specification 5.4).
+//! An exception is part of the [outcome](crate::Outcome).
 
 use std::collections::BTreeMap;
 
@@ -53,16 +53,6 @@ pub enum Event {
         #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
     },
-    /// An uncaught exception.
-    Error {
-        /// Class name.
-        ename: String,
-        /// `str(exception)`.
-        evalue: String,
-        /// CPython's own traceback text (IPython's with [`ExecuteMode::NotebookCell`](crate::ExecuteMode::NotebookCell)), without frames of our
-        /// prelude.
-        traceback: String,
-    },
     /// Output beyond [`Limits::output_bytes`](crate::Limits::output_bytes) is being dropped. Sent now and then;
     /// [`Outcome::output_dropped`](crate::Outcome::output_dropped) is exact.
     OutputDropped {
@@ -78,9 +68,4 @@ pub enum Event {
     },
     /// The guest waits for packages; see [`InterruptHandle::install`](crate::InterruptHandle::install).
     Install(InstallRequest),
-    /// Busy or idle.
-    Status {
-        /// True while code runs.
-        busy: bool,
-    },
 }

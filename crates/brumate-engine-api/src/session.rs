@@ -37,14 +37,14 @@ pub trait Session: SessionTransaction + SessionFiles {
         directory: &str,
     ) -> Result<CellAndFiles, EngineError>;
 
-    /// Estimates how many bytes [`Session::hibernate`] would write, rather too many. `None` when that cannot be known.
+    /// Estimates how many bytes [`Session::write_to`] would write, rather too many. `None` when that cannot be known.
     async fn estimated_bytes(&self) -> Option<u64>;
 
-    /// Returns how many bytes [`Session::hibernate`] would write. Takes about as long.
+    /// Returns how many bytes [`Session::write_to`] would write. Takes about as long.
     ///
     /// # Errors
     ///
-    /// Fails as [`Session::hibernate`] does.
+    /// Fails as [`Session::write_to`] does.
     async fn measured_bytes(&self) -> Result<u64, EngineError>;
 
     /// Mounts layers, and keeps the session like that.
@@ -71,7 +71,7 @@ pub trait Session: SessionTransaction + SessionFiles {
     ///
     /// [`EngineError::Image`] when it holds something that cannot be kept, [`EngineError::Io`] when the disk refuses;
     /// the errors of [`Session::execute`].
-    async fn hibernate(&self, path: &Path) -> Result<u64, EngineError>;
+    async fn write_to(&self, path: &Path) -> Result<u64, EngineError>;
 
     /// Makes the session survive the end of its server. When the server vanishes, however it ends, the last acknowledged state,
     /// the crash snapshot, is written to files whose names begin with `path`. [`Engine::resume`](crate::Engine::resume) of `path` finds

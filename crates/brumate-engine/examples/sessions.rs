@@ -98,7 +98,7 @@ async fn sleep(sandbox: &Sandbox, directory: &Path) -> Result<(), EngineError> {
         cell(&session, TABLE).await?;
         tokio::time::sleep(PAUSE).await;
         let start = Instant::now();
-        size = session.hibernate(&path).await?;
+        size = session.write_to(&path).await?;
         hibernate.push(start.elapsed());
         drop(session);
         tokio::time::sleep(PAUSE).await;

@@ -161,13 +161,10 @@ pub(crate) fn output_of(event: Event) -> Option<OutputChunk> {
     match event {
         Event::Stream { name, text } => Some(OutputChunk { name, text }),
         Event::DisplayData { data } => shown_text(&data).map(|text| OutputChunk { name: StreamName::Stdout, text }),
-        // The value, the error and the status come with the outcome.
-        Event::ExecuteResult { .. }
-        | Event::Error { .. }
-        | Event::InputRequest { .. }
-        | Event::Install(_)
-        | Event::OutputDropped { .. }
-        | Event::Status { .. } => None,
+        // The value comes with the outcome.
+        Event::ExecuteResult { .. } | Event::InputRequest { .. } | Event::Install(_) | Event::OutputDropped { .. } => {
+            None
+        }
     }
 }
 

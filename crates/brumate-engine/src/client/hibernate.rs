@@ -41,7 +41,7 @@ impl Machine {
     /// # Errors
     /// [`EngineError::Image`] if it has something that no image can hold, [`EngineError::Io`] if the disk refuses; `path` is
     /// unchanged then and this machine continues. Others if the machine has ended.
-    pub async fn hibernate(&mut self, path: &Path) -> Result<u64, EngineError> {
+    pub async fn write_to(&mut self, path: &Path) -> Result<u64, EngineError> {
         let payload = File::from(memory_file("session")?);
         let generation = self.snapshot(&payload).await?;
         let (header, path) = (self.header(), path.to_owned());
@@ -53,10 +53,10 @@ impl Machine {
         Ok(stored.await.map_err(io::Error::other)??)
     }
 
-    /// Returns the bytes of the file that [`Machine::hibernate`] would write. Writes nothing to the disk.
+    /// Returns the bytes of the file that [`Machine::write_to`] would write. Writes nothing to the disk.
     ///
     /// # Errors
-    /// Fails as [`Machine::hibernate`] does.
+    /// Fails as [`Machine::write_to`] does.
     pub(super) async fn measure(&mut self) -> Result<u64, EngineError> {
         let payload = File::from(memory_file("session")?);
         self.snapshot(&payload).await?;

@@ -82,7 +82,7 @@ impl Machine {
         // A cell interrupt does not apply to the checkpoint: it is kept for the cell.
         let no_interrupt = InterruptHandle::new();
         // An idle machine drops its update file.
-        self.followed &= !idle;
+        self.has_checkpoint_updates &= !idle;
         let request = MachineRequest::Fork { checkpoint, idle };
         let (reply, _) = self.converse_until(&no_interrupt, &request, &[theirs.as_fd()], None, limit).await?;
         drop(theirs);
@@ -98,7 +98,7 @@ impl Machine {
     ///
     /// # Errors
     /// As there.
-    pub(super) async fn execute_and_keep(
+    pub(super) async fn execute_and_update_checkpoint(
         &mut self,
         request: Execute,
         events: mpsc::Sender<Event>,
@@ -109,12 +109,12 @@ impl Machine {
         self.execute_and(request, events, directory, checkpoint).await
     }
 
-    /// Makes the machine update its checkpoint, as after [`Machine::execute_and_keep`]: the report must be
+    /// Makes the machine update its checkpoint, as after [`Machine::execute_and_update_checkpoint`]: the report must be
     /// [received](Machine::receive_checkpoint_report).
     ///
     /// # Errors
     /// When the machine has ended.
-    pub(super) async fn keep_checkpoint(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn update_checkpoint(&mut self) -> Result<(), EngineError> {
         let theirs = self.spare_socket()?;
         let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
         self.tell(&MachineRequest::UpdateCheckpoint, &fds).await
@@ -143,7 +143,7 @@ impl Machine {
         let message = tokio::time::timeout(self.shared.startup_timeouts.hello, self.receive()).await;
         *report_pending = false;
         match message {
-            Ok(Ok(MachineMessage::Followed)) => Ok(None),
+            Ok(Ok(MachineMessage::CheckpointUpdated)) => Ok(None),
             Ok(Ok(MachineMessage::Forked(None))) => match self.spare.take() {
                 Some(channel) => Ok(Some(self.greet(channel, true).await?)),
                 None => Err(self.protocol_violation("a checkpoint that nobody asked for").await),
@@ -161,12 +161,12 @@ impl Machine {
     /// # Errors
     /// When this machine has ended.
     pub(super) async fn enable_incremental_checkpoints(&mut self) -> Result<(), EngineError> {
-        if std::mem::replace(&mut self.followed, true) {
+        if std::mem::replace(&mut self.has_checkpoint_updates, true) {
             return Ok(());
         }
         // Without them each cell forks a checkpoint.
         let (Ok(file), Some(page_map)) = (increments(), self.page_map()) else { return Ok(()) };
-        self.tell(&MachineRequest::Follow, &[file.as_fd(), page_map.as_fd()]).await
+        self.tell(&MachineRequest::EnableCheckpointUpdates, &[file.as_fd(), page_map.as_fd()]).await
     }
 
     /// Waits for the hello of a process that this machine has forked, or is about to fork; a checkpoint has this

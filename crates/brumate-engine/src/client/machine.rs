@@ -58,7 +58,7 @@ pub struct Machine {
     /// Channel of the next checkpoint that the machine forks by itself; the machine has the other end.
     pub(super) spare: Option<AsyncChannel>,
     /// Whether incremental updates of its checkpoints are enabled.
-    pub(super) followed: bool,
+    pub(super) has_checkpoint_updates: bool,
     /// Limits for the modules that the guest brings.
     pub(super) compiling: Compiling,
 }
@@ -66,7 +66,7 @@ pub struct Machine {
 /// Says what a machine does with its checkpoint after an execution.
 pub(super) enum AfterExecution<'a> {
     /// Keeps it as it is.
-    KeepCheckpoint,
+    LeaveCheckpoint,
     /// Updates it after the answer.
     UpdateCheckpoint {
         /// Socket of the next checkpoint, which the machine may fork by itself.
@@ -121,7 +121,7 @@ impl Machine {
             mounted,
             crash_snapshot: None,
             spare: None,
-            followed: false,
+            has_checkpoint_updates: false,
             compiling: Compiling {
                 principal: Arc::default(),
                 memory: limits.memory_bytes,
@@ -152,7 +152,7 @@ impl Machine {
         let number = self.interrupt_handle().number();
         let wall = request.wall.unwrap_or(self.limits.wall);
         let (checkpoint, socket) = match checkpoint {
-            AfterExecution::KeepCheckpoint => (false, None),
+            AfterExecution::LeaveCheckpoint => (false, None),
             AfterExecution::UpdateCheckpoint { next } => (true, next),
         };
         let request = MachineRequest::Execute { number, request: Box::new(request), list, checkpoint };
@@ -368,7 +368,7 @@ impl api::Machine for Machine {
     }
 
     async fn execute(&mut self, request: Execute, events: mpsc::Sender<Event>) -> Result<Outcome, EngineError> {
-        Ok(self.execute_and(request, events, None, AfterExecution::KeepCheckpoint).await?.0)
+        Ok(self.execute_and(request, events, None, AfterExecution::LeaveCheckpoint).await?.0)
     }
 
     async fn read_file(&mut self, path: &str, offset: u64, length: usize) -> Result<FileChunk, EngineError> {

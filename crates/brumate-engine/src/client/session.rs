@@ -171,8 +171,8 @@ impl Session {
         let mut state = self.ready().await?;
         let in_transaction = state.transaction.is_some();
         let ran = match in_transaction {
-            true => state.machine.execute_and(request, events, directory, AfterExecution::KeepCheckpoint).await,
-            false => state.machine.execute_and_keep(request, events, directory).await,
+            true => state.machine.execute_and(request, events, directory, AfterExecution::LeaveCheckpoint).await,
+            false => state.machine.execute_and_update_checkpoint(request, events, directory).await,
         };
         match ran {
             Ok((outcome, listed)) => {
@@ -377,11 +377,11 @@ impl api::Session for Session {
         Ok(Box::new(self.fork().await?))
     }
 
-    async fn hibernate(&self, path: &Path) -> Result<u64, EngineError> {
+    async fn write_to(&self, path: &Path) -> Result<u64, EngineError> {
         let mut state = self.state.lock().await;
         state.check_transaction()?;
         state.await_checkpoint().await;
-        let size = state.machine.hibernate(path).await;
+        let size = state.machine.write_to(path).await;
         self.roll_back_if_ended(&mut state, size).await
     }
 

@@ -84,7 +84,7 @@ impl SessionTransaction for Session {
             Some(Transaction { progress: Progress::Failed(reason), .. }) => Err(rolled_back(reason)),
             Some(Transaction { progress: Progress::Changed, .. }) => {
                 // If the message cannot be sent, the machine has ended; the next request reports that.
-                state.report_pending = state.machine.keep_checkpoint().await.is_ok();
+                state.report_pending = state.machine.update_checkpoint().await.is_ok();
                 self.state_changed(state);
                 Ok(())
             }

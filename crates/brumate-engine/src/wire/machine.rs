@@ -53,7 +53,7 @@ pub enum MachineRequest {
     Resume,
     /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
     /// the machine's own page map (proc_pid_pagemap(5)).
-    Follow,
+    EnableCheckpointUpdates,
     /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`MachineRequest::Execute`] with a
     /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
     UpdateCheckpoint,
@@ -79,7 +79,7 @@ pub enum MachineRequest {
         /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
         list: Option<String>,
         /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`MachineRequest::Fork`]; then say which
-        /// ([`MachineMessage::Followed`], [`MachineMessage::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
+        /// ([`MachineMessage::CheckpointUpdated`], [`MachineMessage::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
         /// forked so: the machine keeps it until then.
         checkpoint: bool,
     },
@@ -119,7 +119,7 @@ pub enum MachineMessage {
     /// Answer to [`MachineRequest::Fork`]; the reason, if it failed. Also comes after a [`MachineRequest::Execute`] with a checkpoint.
     Forked(Option<String>),
     /// After a [`MachineRequest::Execute`]: the checkpoint is still good.
-    Followed,
+    CheckpointUpdated,
     /// Answer to [`MachineRequest::Snapshot`]: changes of the session so far, or why it cannot be kept.
     SnapshotWritten(Result<u64, String>),
     /// Answer to [`MachineRequest::Restore`].

@@ -64,9 +64,9 @@ impl CheckpointBase {
 
 impl Worker {
     /// Updates the checkpoint after a cell, or forks it again.
-    pub(super) fn keep_checkpoint(&mut self) -> Result<(), WireError> {
-        if self.update_checkpoint() {
-            return self.channel.send(&MachineMessage::Followed);
+    pub(super) fn update_checkpoint(&mut self) -> Result<(), WireError> {
+        if self.write_increment() {
+            return self.channel.send(&MachineMessage::CheckpointUpdated);
         }
         self.learn();
         match self.next_checkpoint_socket.take() {
@@ -76,7 +76,7 @@ impl Worker {
     }
 
     /// Tries an incremental update. Returns `false` if a new fork is needed.
-    fn update_checkpoint(&mut self) -> bool {
+    fn write_increment(&mut self) -> bool {
         let (Some(base), Some(updates)) = (&mut self.checkpoint_base, &mut self.checkpoint_updates) else {
             return false;
         };

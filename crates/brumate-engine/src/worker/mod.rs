@@ -277,7 +277,7 @@ impl Worker {
                 if checkpoint {
                     // Yield: the server may be waiting for this CPU to handle `Done`.
                     std::thread::yield_now();
-                    self.keep_checkpoint()?;
+                    self.update_checkpoint()?;
                 }
             }
             MachineRequest::Files(request) => {
@@ -319,14 +319,14 @@ impl Worker {
                 files.set_phase(Phase::Idle);
                 self.crash_snapshot = Some(files);
             }
-            MachineRequest::Follow => {
+            MachineRequest::EnableCheckpointUpdates => {
                 self.checkpoint_updates = Some(CheckpointUpdates::new(fds).ok_or(WireError::MissingDescriptor)?);
                 // The current checkpoint was forked without this file.
                 self.checkpoint_base = None;
             }
             MachineRequest::UpdateCheckpoint => {
                 self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
-                self.keep_checkpoint()?;
+                self.update_checkpoint()?;
             }
             MachineRequest::Snapshot => {
                 let to = File::from(fds.next().ok_or(WireError::MissingDescriptor)?);

@@ -96,17 +96,27 @@ impl Handler {
             (TaskSupport::Never, _) | (TaskSupport::Optional, false) => None,
             (TaskSupport::Optional | TaskSupport::Required, true) => Some(served.tool.task_timing),
         };
-        let mut work: Work = {
+        let work: Work = {
             let (server, served, context) = (self.server.clone(), served.clone(), context.clone());
             Box::pin(async move { server.call(&served.tool, handler, arguments, context).await })
         };
-        let identity = match &kind {
-            CallKind::Rounds(identity) => identity,
+        match kind {
+            CallKind::Rounds(identity) => self.call_in_rounds(served, (context, &identity), task_timing, work).await,
             CallKind::Kept(digest, request) => {
                 let suspension = served.tool.suspension.clone().unwrap_or_default();
-                return self.begin_kept(served, &suspension, (context, *digest), task_timing, (work, request)).await;
+                self.begin_kept(served, &suspension, (context, digest), task_timing, (work, &request)).await
             }
-        };
+        }
+    }
+
+    /// Answers a request of a call whose handler runs again for each request, or lets it go on as a task.
+    async fn call_in_rounds(
+        &self,
+        served: Arc<ServedTool>,
+        (context, identity): (Context, &str),
+        task_timing: Option<TaskTiming>,
+        mut work: Work,
+    ) -> Result<CallToolResponse, ErrorData> {
         context.set_detachable(task_timing == Some(TaskTiming::OnDetach));
         if let Some(task_timing) = task_timing {
             let time = async || match task_timing {

@@ -180,7 +180,7 @@ impl Sessions {
             let record = entry.record();
             (DataDir::state_file_name(&record.id, record.generation), record.generation)
         };
-        let written = session.hibernate(&self.inner.files.path(&name)).await;
+        let written = session.write_to(&self.inner.files.path(&name)).await;
         let bytes = written.map_err(|error| match error {
             EngineError::Io(error) => SessionError::Storage(error.to_string()),
             EngineError::Image(reason) => SessionError::NotStorable { reason },

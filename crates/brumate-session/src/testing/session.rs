@@ -121,7 +121,7 @@ impl Session for FakeSession {
         Ok(Box::new(FakeSession::new(self.machine.fork(), state)) as Box<dyn Session>)
     }
 
-    async fn hibernate(&self, path: &Path) -> Result<u64, EngineError> {
+    async fn write_to(&self, path: &Path) -> Result<u64, EngineError> {
         let state = self.state.lock().await;
         if state.variables.contains_key(NOT_STORABLE) {
             return Err(EngineError::Image("it holds an open connection".to_owned()));

@@ -302,7 +302,7 @@ print(own.run())
 ";
     assert_eq!(say(&session, code).await, "0\n");
     let file = directory.path().join("asleep");
-    session.hibernate(&file).await.expect("it sleeps");
+    session.write_to(&file).await.expect("it sleeps");
     drop(session);
     let mounts = vec![Mount { host: directory.path().to_owned(), guest: "/bombs".to_owned(), read_only: true }];
     let spec = MachineSpec { limits, mounts, ..MachineSpec::default() };

@@ -44,7 +44,7 @@ async fn no_two_machines_agree_on_anything_random() {
         let (child, other) = (first.fork().await.unwrap(), first.fork().await.unwrap());
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("session");
-        first.hibernate(&file).await.unwrap();
+        first.write_to(&file).await.unwrap();
         let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
         let (again, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
         let mut drawn = Vec::new();
@@ -68,7 +68,7 @@ async fn a_seed_given_on_purpose_stays() {
         .await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("session");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     let draw = "print(random.random(), numpy.random.rand())";
     assert_eq!(say(&session, draw).await, say(&resumed, draw).await);
@@ -159,7 +159,7 @@ async fn a_sleeping_session_wakes_in_another_process() {
         first.build_image(&Image::data()).await.unwrap();
         let session = first.session(MachineSpec { image: Image::data(), ..MachineSpec::default() }).await.unwrap();
         say(&session, code).await;
-        session.hibernate(&file).await.unwrap()
+        session.write_to(&file).await.unwrap()
     };
     assert!(size < 5 << 20, "{size}");
     let second = sandbox().await;
@@ -175,7 +175,7 @@ async fn what_is_no_session_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("session");
     let session = sandbox.session(MachineSpec::default()).await.unwrap();
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     let whole = std::fs::read(&file).unwrap();
     let mut changed = whole.clone();
     let last = changed.len() - 1;
@@ -226,7 +226,7 @@ async fn local_time_locks_and_links_stay_and_are_rolled_back() {
     assert_eq!(say(&session, PLACE).await, berlin);
     let file = tempfile::tempdir().unwrap();
     let file = file.path().join("session");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     let fork = session.fork().await.unwrap();
     for other in [&resumed, &fork] {

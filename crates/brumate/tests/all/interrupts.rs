@@ -245,7 +245,7 @@ async fn questions_are_answered() {
     // After sleep, too, and in a checkpoint that took over.
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("session");
-    session.hibernate(&file).await.expect("it sleeps");
+    session.write_to(&file).await.expect("it sleeps");
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.expect("it resumes");
     for session in [&resumed, &session] {
         cell(session, "import os; os._exit(1)").await.0.expect_err("rolled back");

@@ -278,7 +278,7 @@ async fn a_hostile_session_with_a_right_checksum_harms_its_own_machine_only() {
     let file = directory.path().join("session");
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
     say(&session, "x = 1").await;
-    session.hibernate(&file).await.expect("it sleeps");
+    session.write_to(&file).await.expect("it sleeps");
     let whole = fs::read(&file).expect("what was written");
     assert_eq!(forged(&whole, |_| ()), whole, "the trailer is where this test thinks");
     let (mut refused, mut ended) = (0, 0);

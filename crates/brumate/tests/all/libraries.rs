@@ -99,13 +99,13 @@ print(later.count(), linked.far.total(), linked.shared.shared_add(1, 2), later.a
         say(&session, "import linked").await;
         let fork = session.fork().await.unwrap();
         let file = here.join("session");
-        session.hibernate(&file).await.unwrap();
+        session.write_to(&file).await.unwrap();
         let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
         for session in [&fork, &resumed, &session] {
             assert_eq!(say(session, check).await, "2 2 3 7 True\n");
         }
         // Once more, with what was loaded after the first sleep.
-        resumed.hibernate(&file).await.unwrap();
+        resumed.write_to(&file).await.unwrap();
         let (again, _) = sandbox.resume_session(&file, spec()).await.unwrap();
         assert_eq!(say(&again, "print(later.count(), linked.far.add(1, 1))").await, "3 2\n");
     }
@@ -140,7 +140,7 @@ print(host.address() != 0, host.call(1, 2))
     assert_eq!(say(&session, code).await, expected);
     // And after sleeping: functions are found again by their names.
     let file = directory.path().join("asleep");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     assert_eq!(say(&resumed, "print(host.address() != 0, host.call(1, 2))").await, "True 0\n");
 }

@@ -365,7 +365,7 @@ async fn a_shell_forks_sleeps_and_wakes() {
     good(&child, "x.append(2)").await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("session");
-    child.hibernate(&file).await.unwrap();
+    child.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     assert_eq!(good(&resumed, "x, In[2], open('kept').read()").await.value(), "([1, 2], 'x.append(2)', 'text')");
     assert_eq!(good(&parent, "x, len(In)").await.value(), "([1], 3)");

@@ -59,7 +59,7 @@ impl SandboxPair {
             Transition::Fork => session.fork().await.expect("a fork"),
             Transition::Sleep => {
                 let file = self.directory.path().join(format!("{:x}", random.next()));
-                session.hibernate(&file).await.expect("it sleeps");
+                session.write_to(&file).await.expect("it sleeps");
                 drop(session);
                 let (resumed, revoked) =
                     self.sandboxes[(number + 1) % 2].resume_session(&file, spec()).await.expect("it resumes");

@@ -73,7 +73,7 @@ async fn a_machine_that_ends_in_a_transaction_takes_all_of_it_along() {
     // Who goes on in it would work on the state before.
     let directory = tempfile::tempdir().unwrap();
     let written = session.write_file("/workspace/a", 0, b"a".to_vec(), true).await;
-    let slept = session.hibernate(&directory.path().join("session")).await;
+    let slept = session.write_to(&directory.path().join("session")).await;
     for refused in [written.err(), slept.err(), session.fork().await.err(), session.commit().await.err()] {
         assert!(matches!(refused, Some(EngineError::RolledBack { .. })), "{refused:?}");
     }
@@ -89,7 +89,7 @@ async fn estimates_are_rather_too_large() {
     for code in ["x = 1", "import os; kept = os.urandom(10 << 20)", "open('f', 'wb').write(os.urandom(10 << 20))"] {
         say(&session, code).await;
         let estimate = session.estimated_bytes().await.expect("/proc tells");
-        let size = session.hibernate(&directory.path().join("session")).await.unwrap();
+        let size = session.write_to(&directory.path().join("session")).await.unwrap();
         assert!(estimate >= size, "{code}: {estimate} {size}");
         assert!(size >= before, "{code}: {size} {before}");
         before = size + (9 << 20);

@@ -50,7 +50,7 @@ impl OldVersionFiles {
         )
         .await;
         let left = OldVersionFiles { place, image };
-        session.hibernate(&left.file()).await.unwrap();
+        session.write_to(&left.file()).await.unwrap();
         // Its version is another as well.
         let mut bytes = std::fs::read(left.file()).unwrap();
         let version = env!("CARGO_PKG_VERSION").as_bytes();
@@ -79,7 +79,7 @@ async fn a_session_of_another_version_wakes_from_its_image() {
     let own = sandbox.session(MachineSpec::default()).await.unwrap();
     say(&own, "x = 'own'").await;
     let again = left.place.path().join("again");
-    session.hibernate(&again).await.unwrap();
+    session.write_to(&again).await.unwrap();
     let (session, _) = sandbox.resume_session(&again, MachineSpec::default()).await.unwrap();
     assert_eq!(
         (say(&session, "print(x)").await, say(&own, "print(x)").await),

@@ -111,7 +111,7 @@ async fn sessions_and_cells_outlive_their_zygote() {
     let directory = tempfile::tempdir().expect("a directory");
     for (number, session) in sessions.iter().enumerate() {
         let file = directory.path().join(number.to_string());
-        session.hibernate(&file).await.expect("it sleeps");
+        session.write_to(&file).await.expect("it sleeps");
         works(&sandbox.resume_session(&file, spec()).await.expect("it resumes").0, number).await;
     }
 

@@ -169,10 +169,8 @@ fn from_machine() -> Vec<MachineMessage> {
             Event::Stream { name: StreamName::Stderr, text: "x".repeat(1000) },
             Event::DisplayData { data: bundle(MAX_MIME_TYPES) },
             Event::ExecuteResult { data: bundle(1) },
-            Event::Error { ename: text(), evalue: text(), traceback: text() },
             Event::OutputDropped { bytes: u64::MAX },
             Event::InputRequest { prompt: text(), password: true },
-            Event::Status { busy: true },
         ]
         .map(MachineMessage::Event),
     );

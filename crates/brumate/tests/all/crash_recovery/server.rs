@@ -126,7 +126,7 @@ async fn serve(file: &Path) {
             "little" => known.next(&session, LITTLE).await,
             "upload" => known.upload(&session).await,
             "sleep" => {
-                session.hibernate(file).await.expect("it sleeps");
+                session.write_to(file).await.expect("it sleeps");
                 known.tell();
             }
             // A cell that ends its machine: the checkpoint takes over.
@@ -161,7 +161,7 @@ async fn serve(file: &Path) {
                     known.next(&session, LITTLE).await;
                 }
                 if known.cells.is_multiple_of(5) {
-                    session.hibernate(file).await.expect("it sleeps");
+                    session.write_to(file).await.expect("it sleeps");
                 }
             },
             "end" => break,

@@ -197,7 +197,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
     if let Some(kind) = misbehaviour.strip_prefix("hello-") {
         match kind {
             "silent" => {}
-            "event" => say(peer, &MachineMessage::Event(Event::Status { busy: true })),
+            "event" => say(peer, &MachineMessage::Event(Event::OutputDropped { bytes: 1 })),
             "ends" => return,
             kind => drop(peer.write_all(&nonsense(kind).expect("a known nonsense"))),
         }
@@ -262,7 +262,7 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         },
         "descriptors-sent" => {
             for _ in 0..500 {
-                send_descriptors(peer, &MachineMessage::Event(Event::Status { busy: true }));
+                send_descriptors(peer, &MachineMessage::Event(Event::OutputDropped { bytes: 1 }));
             }
             say(peer, &MachineMessage::Done { outcome: Box::new(outcome()), listed: None });
         }

@@ -94,7 +94,7 @@ async fn serve(file: &Path) {
         };
         let number = number.trim();
         tell(&format!("begin {number}"));
-        match present.hibernate(file).await {
+        match present.write_to(file).await {
             Ok(_) => {
                 tell(&format!("kept {number}"));
                 session = Some(present);

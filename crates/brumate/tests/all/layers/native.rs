@@ -31,7 +31,7 @@ async fn native_modules_of_wheels_are_loaded_and_sleep() {
     let session = sandbox.session(spec()).await.unwrap();
     say(&session, "from layered import _cext\nv = _cext.Variable('x')").await;
     let file = here.join("session");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     let code = "print(v.name(), _cext.Variable('y').name(), _cext.__file__)";
     let expected = format!("x y {PACKAGES}/layered/_cext.cpython-314-wasm32-emscripten.so\n");
@@ -41,7 +41,7 @@ async fn native_modules_of_wheels_are_loaded_and_sleep() {
     // The wheel goes; what is loaded stays, awake and hibernated, and needs the wheel no more.
     resumed.unmount(&["layered".to_owned()]).await.unwrap();
     assert_eq!(say(&resumed, code).await, expected);
-    resumed.hibernate(&file).await.unwrap();
+    resumed.write_to(&file).await.unwrap();
     assert!(layers_of(&file).await.unwrap().is_empty());
     let (again, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
     assert_eq!(say(&again, code).await, expected);
@@ -79,7 +79,7 @@ print(coded.f7(1), coded.part.x, head[4:], coded.f7.__code__.co_filename == code
     assert_eq!(say(&session, code).await, "[8, 'text 7'] ok b'\\x01\\x00\\x00\\x00' True True\n");
     // It may be missing when the session resumes.
     let file = here.join("session");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     coded.bytecode = None;
     let (resumed, _) =
         sandbox.resume_session(&file, MachineSpec { layers: vec![coded], ..MachineSpec::default() }).await.unwrap();
@@ -103,7 +103,7 @@ async fn images_have_wheels() {
     session.mount(&[part(here, "b")]).await.unwrap();
     assert_eq!(say(&session, "import parts.b; print(parts.b.here)").await, "parts.b\n");
     let file = here.join("session");
-    session.hibernate(&file).await.unwrap();
+    session.write_to(&file).await.unwrap();
     assert_eq!(layers_of(&file).await.unwrap().len(), 3);
     assert!(matches!(
         sandbox.resume_session(&file, MachineSpec::default()).await,

@@ -29,7 +29,7 @@ print(large.n, small.__version__, md.version('small'), os.path.getsize(os.path.d
 ";
     let expected = "5 1.0 2.0 4194304\n";
     let file = here.join("session");
-    let size = session.hibernate(&file).await.unwrap();
+    let size = session.write_to(&file).await.unwrap();
     assert!(size < 2 << 20, "{size} bytes: the layers are not part of it");
     let wanted = layers_of(&file).await.unwrap();
     assert_eq!(
@@ -54,7 +54,7 @@ print(large.n, small.__version__, md.version('small'), os.path.getsize(os.path.d
         session.unmount(&["sibling".to_owned()]).await.unwrap();
     }
     // What was hibernated again wakes again.
-    resumed.hibernate(&file).await.unwrap();
+    resumed.write_to(&file).await.unwrap();
     let (again, _) = sandbox.resume_session(&file, spec()).await.unwrap();
     assert_eq!(say(&again, check).await, expected);
     assert_eq!(again.layers(), layers);
