@@ -1,7 +1,7 @@
 """LlamaIndex: a `CodeActAgent` whose code runs in a session of Brumate.
 
-The model is a script, so that this runs without a key. For a real one write `llm=Anthropic("claude-sonnet-4-5")`
-(package `llama-index-llms-anthropic`), and remove `script`.
+The model is the function `script`, so the example runs without an API key. To use a real model, write
+`llm=Anthropic("claude-sonnet-4-5")` (package `llama-index-llms-anthropic`) and remove `script`.
 
     pip install brumate llama-index-core
 """
@@ -21,7 +21,8 @@ STEPS = [
 
 
 def script(messages: list[ChatMessage], **options: object) -> ChatMessage:
-    """Writes two steps of code, then says what the second one printed."""
+    """Returns the next message of the model: first two steps of code, then an answer with the output of the second
+    step."""
     written = sum(message.role == "assistant" for message in messages)
     if written < len(STEPS):
         return ChatMessage(STEPS[written], role="assistant")
@@ -30,7 +31,7 @@ def script(messages: list[ChatMessage], **options: object) -> ChatMessage:
 
 
 def runner(session: AsyncSession):
-    """Returns what runs the agent's code."""
+    """Returns the function that runs the agent's code in the session."""
 
     async def execute(code: str) -> str:
         result = await session.run(code)

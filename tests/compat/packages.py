@@ -42,7 +42,8 @@ TIME_IS_UP = 'not ready after'
 
 # What Brumate says where no wheel fits: of what, and by what it is required.
 NO_WHEEL = re.compile(
-    r'`([^`]+)` (?:\S+ )?(?:has no wheel for th(?:is|e) sandbox|comes as source code and has compiled parts)'
+    r'`([^`]+)` (?:\S+ )?(?:has no wheel for th(?:is|e) sandbox'
+    r'|comes as source code and has parts that the sandbox cannot compile)'
     r'.*?(?:; (required by .*))?\.$'
 )
 SOURCE_ONLY = re.compile(r'`([^`]+)` comes as source code only.*?(?:; (required by .*))?\.$')

@@ -184,7 +184,7 @@ FAILING = [
     # It starts. The sandbox has no network.
     Failure('mcp-server-fetch', 'Failed to fetch', call('fetch', url='https://example.com/')),
     # It requires a pydantic whose `pydantic-core` has no wheel for the sandbox.
-    Failure('mcp-server-qdrant', 'has compiled parts (its build backend is `maturin`)'),
+    Failure('mcp-server-qdrant', 'has parts that the sandbox cannot compile (its build backend is `maturin`)'),
 ]
 
 

@@ -21,7 +21,7 @@
 //!
 //! **Not here:** MCP, HTTP, sessions, resolving packages. See `ARCHITECTURE.md` in the repository.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod account;
 mod allocator;

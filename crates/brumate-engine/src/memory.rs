@@ -1,4 +1,4 @@
-//! Linear memory laid over by an image's file.
+//! Maps an image's file over linear memory.
 
 #![expect(unsafe_code, reason = "maps files as memory of the guest")]
 
@@ -7,11 +7,11 @@ use std::fs::File;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use wasmtime::{AsContextMut, Memory};
 
-/// Size of a page of the system, and the unit in which memory is written and compared, in bytes.
+/// Size of a page of the system, in bytes. Memory is written and compared in pages.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Replaces the content of `memory` by that of `file` from `offset` on. Pages are private: what the guest writes stays in
-/// its process, what it does not write is the page cache's, once for all processes.
+/// Maps the content of `file` from `offset` on over `memory`. The old content of the memory is gone. Pages are private:
+/// a page that the guest writes to is copied for its process. All processes share the other pages in the page cache.
 ///
 /// # Errors
 /// When the file is shorter than the memory, or the kernel refuses.
@@ -20,10 +20,10 @@ pub(crate) fn map(mut store: impl AsContextMut, memory: Memory, file: &File, off
     map_first(store.as_context_mut(), memory, file, offset, length)
 }
 
-/// As [`map`] for the first `length` bytes; the rest becomes zeros.
+/// Maps the first `length` bytes of `memory` as [`map`] does, and sets the rest to zeros.
 ///
 /// # Errors
-/// As [`map`], and when the memory is smaller than `length`.
+/// The errors of [`map`]. Also if the memory is smaller than `length`, or `length` is no multiple of 64 KiB.
 pub(crate) fn reset(
     mut store: impl AsContextMut,
     memory: Memory,
@@ -39,8 +39,8 @@ pub(crate) fn reset(
     map_first(store.as_context_mut(), memory, file, offset, length)?;
     if length < size {
         let rest = memory.data_mut(&mut store)[length..].as_mut_ptr();
-        // SAFETY: the range is the end of the accessible memory, private and anonymous (it was grown after the image's part),
-        // page aligned, and borrowed mutably. Its pages read as zeros afterwards.
+        // SAFETY: the range is the end of the accessible memory. It was grown after the image's part, so it is private
+        // and anonymous. It is page aligned and borrowed mutably. Its pages read as zeros afterwards.
         unsafe { madvise(rest.cast(), size - length, Advice::LinuxDontNeed)? };
     }
     Ok(())
@@ -52,10 +52,12 @@ fn map_first(store: impl AsContextMut, memory: Memory, file: &File, offset: u64,
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
     let address = memory.data_ptr(&store);
-    // SAFETY: the range is the beginning or all of the accessible part of the memory, which wasmtime has mapped readable and writable, page
-    // aligned, and keeps at this address for the store's life (`memory_may_move(false)`); no reference into it is alive,
-    // because `store` is borrowed mutably by the caller. The new mapping has the same protection and is released with the
-    // old one's range. The file is of the server's owner-only cache and is never changed or shortened after it got its name.
+    // SAFETY: the range is the beginning of the accessible memory, or all of it. Wasmtime has mapped this memory
+    // readable, writable and page aligned. It keeps the memory at this address for the store's life
+    // (`memory_may_move(false)`). No reference into the memory is alive, because the caller borrows `store` mutably.
+    // The new mapping has the same protection. It is released when wasmtime releases the range of the old mapping. The
+    // file is in the server's cache, which only the server's user can access. After the file has its name, nobody
+    // changes or shortens it.
     unsafe {
         mmap(
             address.cast(),
@@ -69,7 +71,7 @@ fn map_first(store: impl AsContextMut, memory: Memory, file: &File, offset: u64,
     Ok(())
 }
 
-/// A part of a file, mapped to be read.
+/// A part of a file that is mapped for reading.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     address: *mut std::ffi::c_void,
@@ -80,7 +82,7 @@ impl Mapped {
     /// Maps `length` bytes of `file` from `offset` on.
     ///
     /// # Errors
-    /// When the file is shorter, or the kernel refuses.
+    /// If the file ends before the part does, `length` is 0, or the kernel refuses.
     pub(crate) fn new(file: &File, offset: u64, length: u64) -> std::io::Result<Mapped> {
         let whole = offset.checked_add(length).is_some_and(|end| file.metadata().is_ok_and(|data| data.len() >= end));
         let length = usize::try_from(length).ok().filter(|&length| whole && length > 0);
@@ -90,10 +92,11 @@ impl Mapped {
         Ok(Mapped { address, length })
     }
 
-    /// Its bytes.
+    /// Returns the mapped bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is readable, of that length, and lives as long as `self`. The file is of the server's owner-only
-        // cache and is never changed or shortened after it got its name.
+        // SAFETY: the mapping is readable, has `self.length` bytes, and lives as long as `self`. The file is in the
+        // server's cache, which only the server's user can access. After the file has its name, nobody changes or
+        // shortens it.
         unsafe { std::slice::from_raw_parts(self.address.cast(), self.length) }
     }
 }
@@ -111,48 +114,51 @@ unsafe impl Sync for Mapped {}
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new`, and `bytes` lends it out for shorter than `self` lives.
+        // SAFETY: `new` mapped the range. A borrow from `bytes` ends before `self` is dropped.
         let _ = unsafe { munmap(self.address, self.length) };
     }
 }
 
-/// Copies the private pages `pages` of `memory`, by number, that are about to be written to. A page fault each is dearer.
+/// Copies pages of `memory` that will be written to soon. `pages` has their numbers. One call is cheaper than a page
+/// fault for each page.
 pub(crate) fn populate(memory: &mut [u8], pages: &[u32]) {
     for_runs(memory, pages, populate_write);
 }
 
-/// Gives back those of the pages `pages` of `memory`, by number, that hold what the file does which lies under it, `base`. They
-/// are the file's from then on.
+/// Drops the private copies of pages of `memory` that equal the mapped file. `pages` has the numbers of the pages, and
+/// `base` is the content of the file. After that these pages are the pages of the file again, which all processes
+/// share.
 pub(crate) fn release(memory: &mut [u8], base: &[u8], pages: &[u32]) {
     for &page in pages {
         let range = page as usize * PAGE_BYTES..(page as usize + 1) * PAGE_BYTES;
         if let (Some(own), Some(original)) = (memory.get_mut(range.clone()), base.get(range))
             && own == original
         {
-            // SAFETY: one page of a private mapping of the file, borrowed mutably. Reading it gives the file's bytes afterwards,
-            // which are those it has.
+            // SAFETY: the range is one page of a private mapping of the file, and is borrowed mutably. After the call
+            // the page has the bytes of the file. They equal its present bytes.
             let _ = unsafe { madvise(own.as_mut_ptr().cast(), PAGE_BYTES, Advice::LinuxDontNeed) };
         }
     }
 }
 
-/// Maps the pages `pages` of `memory`, by number, that are about to be read.
+/// Maps pages of `memory` that will be read soon. `pages` has their numbers.
 pub(crate) fn populate_for_reading(memory: &mut [u8], pages: &[u32]) {
     for_runs(memory, pages, |run| advise(run, Advice::LinuxPopulateRead));
 }
 
-/// Copies the private pages of a part of the linear memory, whole pages.
+/// Copies the private pages of `run`, which is a part of the linear memory and consists of whole pages.
 pub(crate) fn populate_write(run: &mut [u8]) {
     advise(run, Advice::LinuxPopulateWrite);
 }
 
 fn advise(run: &mut [u8], populate: Advice) {
-    // SAFETY: the range is mapped writable and borrowed mutably; either advice leaves its content. Where the kernel does not know
-    // it, or the range is not of whole pages, pages are mapped when they are used.
+    // SAFETY: the range is mapped writable and borrowed mutably. Neither advice changes its content. If the kernel does
+    // not know the advice, or the range has incomplete pages, the call fails. Then each page is mapped at its first
+    // use.
     let _ = unsafe { madvise(run.as_mut_ptr().cast(), run.len(), populate) };
 }
 
-/// Calls `with` for each run of neighbours among `pages`.
+/// Calls `with` for each run of consecutive pages in `pages`.
 fn for_runs(memory: &mut [u8], pages: &[u32], with: impl Fn(&mut [u8])) {
     let mut runs = pages.iter().map(|&page| page as usize).peekable();
     while let Some(first) = runs.next() {

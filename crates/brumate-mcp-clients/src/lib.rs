@@ -11,7 +11,7 @@
 //! Edits are pieces of text that are put in and cut out at the places which a syntax tree gives. Everything else keeps its bytes.
 //! [`parse_env_file`] reads files of variables.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod change;
 mod client;

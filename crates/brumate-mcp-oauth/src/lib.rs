@@ -17,7 +17,7 @@
 //! | `http-client` | what `auth` shares with the HTTP clients of brumate-mcp | with `auth` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 #![cfg_attr(not(feature = "auth"), allow(rustdoc::broken_intra_doc_links, reason = "they are of this feature"))]
 
 mod access;

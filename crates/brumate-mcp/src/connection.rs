@@ -1,4 +1,4 @@
-//! Connections of clients, and the notifications of changes that they get.
+//! Connections of clients, and notifications of changes to the clients.
 
 use crate::client_state::{ClientState, PrincipalStates, is_connectionless};
 use crate::http::request_extensions::principal;
@@ -70,7 +70,8 @@ impl Connection {
         }
     }
 
-    /// Notifies one client of a change: the listeners of `client`, and `peer`, for protocols without listeners.
+    /// Notifies one client of a change. The notification goes to the listeners of `client`. It also goes to `peer`,
+    /// which is set for protocols without listeners.
     pub(crate) async fn notify(
         &self,
         client: &Arc<ClientState>,
@@ -82,7 +83,8 @@ impl Connection {
         }
     }
 
-    /// Subscribes to a resource. Returns whether there was room.
+    /// Subscribes to a resource. Returns whether the session is subscribed now. It is not if it has too many
+    /// subscriptions.
     pub(crate) fn subscribe(&self, uri: String) -> bool {
         let mut subscriptions = lock(&self.subscriptions);
         subscriptions.contains(&uri) || (subscriptions.len() < MAX_SUBSCRIPTIONS && subscriptions.insert(uri))
@@ -127,8 +129,8 @@ impl ChangeNotification {
     }
 }
 
-/// All clients of a server that get notifications of changes: sessions, and since 2026-07-28 streams of
-/// `subscriptions/listen`.
+/// All clients of a server that get notifications of changes. They are sessions and, in protocol 2026-07-28 and later,
+/// streams of `subscriptions/listen`.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     next: AtomicU64,
@@ -202,7 +204,8 @@ impl Subscribers {
         self.send(&peers, |_| true, &change).await;
     }
 
-    /// Notifies one client: its listeners, and `peer`, for protocols without listeners.
+    /// Notifies one client of a change. The notification goes to the listeners of `client` and, for protocols without
+    /// listeners, to `peer`.
     async fn notify_client(
         &self,
         client: &Arc<ClientState>,
@@ -212,7 +215,8 @@ impl Subscribers {
         self.send(peer.as_slice(), |listener| Arc::ptr_eq(&listener.client, client), change).await;
     }
 
-    /// Sends a notification to peers and to the listeners for which `to` is true. Listeners that are gone or do not read are removed.
+    /// Sends a notification to peers and to the listeners for which `to` is true. Removes each listener whose stream is
+    /// closed, or that does not accept the notification within [`NOTIFY_TIMEOUT`].
     async fn send(&self, peers: &[Peer<RoleServer>], to: impl Fn(&Listener) -> bool, change: &ChangeNotification) {
         let sinks: Vec<(u64, SubscriptionSink)> = {
             let listeners = lock(&self.listeners);

@@ -117,7 +117,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(all(feature = "server", feature = "client")), allow(dead_code, reason = "each half needs its part"))]
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 #[cfg(feature = "server")]
 pub mod auth;

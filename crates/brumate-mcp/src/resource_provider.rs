@@ -8,8 +8,8 @@ use crate::resource::Resource;
 use futures::future::BoxFuture;
 use std::time::Duration;
 
-/// A source of resources that are not known beforehand, such as the rows of a database or the files of each principal.
-/// [`Server::resource_provider`](crate::Server::resource_provider) adds it.
+/// A source of resources that are not known when the server is set up. Examples are the rows of a database, or the
+/// files of each principal. [`Server::resource_provider`](crate::Server::resource_provider) adds it.
 ///
 /// ```
 /// use brumate_mcp::{Context, Error, ProvidedContents, Resource, ResourceContents, ResourcePage, ResourceProvider, Server};
@@ -38,17 +38,18 @@ use std::time::Duration;
 /// let server = Server::new("notes").resource_provider(Notes);
 /// ```
 pub trait ResourceProvider: Send + Sync + 'static {
-    /// Returns the templates that clients see in `resources/templates/list`. They need no handler: [`ResourceProvider::read`] gets URIs as they are.
-    /// It is called once, when the provider is added. Default: none.
+    /// Returns the templates that clients see in `resources/templates/list`. The templates need no handler:
+    /// [`ResourceProvider::read`] gets the whole URI. This method is called once, when the provider is added. By
+    /// default there are no templates.
     fn templates(&self) -> Vec<Resource> {
         Vec::new()
     }
 
-    /// Returns a page of the resources that the client sees in `resources/list`: the first page, or the page of a
-    /// cursor. In an `impl` this may be an `async fn`. Default: no resources. Resources that are not listed can be
-    /// read.
+    /// Returns one page of the resources in `resources/list` for this client. Without a cursor it is the first page. In
+    /// an `impl` this may be an `async fn`. Default: no resources. A client can also read resources that are not
+    /// listed.
     ///
-    /// Clients can make up cursors.
+    /// A client can send any text as a cursor, so check it.
     ///
     /// # Errors
     ///
@@ -58,8 +59,8 @@ pub trait ResourceProvider: Send + Sync + 'static {
         std::future::ready(Ok(ResourcePage::default()))
     }
 
-    /// Reads the resource of a URI, as the client has sent it. In an `impl` this may be an `async fn`. `None`: the provider has no resources
-    /// with such URIs.
+    /// Reads the resource with this URI. The URI is exactly as the client sent it. In an `impl` this may be an
+    /// `async fn`. Returns `None` if the provider has no resources with such URIs.
     ///
     /// # Errors
     ///
@@ -76,7 +77,8 @@ pub struct ResourcePage {
 }
 
 impl ResourcePage {
-    /// Makes the last page. The resources need no handler. Templates are left out.
+    /// Makes a page without a next cursor: the last page. The resources need no handler. Templates among them are not
+    /// listed.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> Self {
         Self { resources: resources.into_iter().collect(), next_cursor: None }
     }
@@ -97,8 +99,8 @@ pub struct ProvidedContents {
 }
 
 impl ProvidedContents {
-    /// Sets how long and by whom the contents may be cached. By default they may not be cached. Clients of protocols before 2026-07-28
-    /// get the hints too; they do not know them.
+    /// Sets how long and by whom the contents may be cached. By default they may not be cached. Clients with a protocol
+    /// before 2026-07-28 also get these hints, and ignore them.
     #[must_use]
     pub fn cache(mut self, ttl: Duration, scope: CacheScope) -> Self {
         self.cache = Some((ttl, scope));
@@ -118,7 +120,7 @@ impl From<ResourceContents> for ProvidedContents {
     }
 }
 
-/// A resource provider whose type is not known.
+/// A resource provider whose concrete type is erased.
 pub(crate) trait DynResourceProvider: Send + Sync {
     fn list<'a>(&'a self, cursor: Option<&'a str>, context: Context) -> BoxFuture<'a, Result<ResourcePage, Error>>;
 

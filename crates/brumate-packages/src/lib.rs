@@ -19,7 +19,7 @@
 //! Requirements come from strangers, so everything here has limits and no global state. Markers are evaluated while
 //! they are parsed instead of being interned, which is why this crate has its own PEP 508 parser.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod bundle;
 pub mod cache;

@@ -1,4 +1,4 @@
-//! Source distributions: which of them can be built, and why one was not.
+//! Source distributions: the archives that can be built, and the reasons why a build is impossible or fails.
 
 use brumate_setting::Setting;
 use thiserror::Error;
@@ -10,7 +10,7 @@ pub(crate) const BUILT_ENDINGS: &[&str] = &[".tar.gz", ".zip"];
 /// Largest source distribution that is fetched, in bytes.
 pub const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
-/// Error of a source distribution that does not become a wheel.
+/// Error if no wheel can be built from a source distribution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{package}` comes as source code {problem}")]
 pub struct BuildError {
@@ -20,21 +20,21 @@ pub struct BuildError {
     pub problem: BuildProblem,
 }
 
-/// Reason why a source distribution does not become a wheel.
+/// Reason why no wheel can be built from a source distribution.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BuildProblem {
-    /// It has parts that need a compiler.
+    /// The source distribution has parts that need a compiler.
     #[error(
-        "and has compiled parts ({0}), which the sandbox cannot build. Use another version or a package in pure Python, \
-         or have the operator add a wheel ({find_links}) or a Pyodide distribution ({pyodide}).",
+        "and has parts that the sandbox cannot compile ({0}). Use another version or a package in pure Python, or ask \
+         the operator to add a wheel ({find_links}) or a Pyodide distribution ({pyodide}).",
         find_links = Setting::FindLinks.brief(),
         pyodide = Setting::Pyodide.brief()
     )]
     Compiled(String),
     /// Its build ended with an error.
     #[error(
-        "and its build failed: {reason}. Use another version, or have the operator add a wheel ({}).{}",
+        "and its build failed: {reason}. Use another version, or ask the operator to add a wheel ({}).{}",
         Setting::FindLinks.brief(),
         last_lines(.output)
     )]
@@ -44,8 +44,8 @@ pub enum BuildProblem {
         /// Last lines that the build wrote; may be empty.
         output: String,
     },
-    /// Requirements of the build cannot be had, or are not allowed.
-    #[error("and what its build requires cannot be had: {0}")]
+    /// Requirements of the build are not available or not allowed.
+    #[error("and the requirements of its build are not available: {0}")]
     Requirements(String),
     /// The file itself is not allowed.
     #[error("that is not built: {0}")]
@@ -61,7 +61,8 @@ pub(crate) fn is_buildable(file_name: &str) -> bool {
     BUILT_ENDINGS.iter().any(|ending| file_name.ends_with(ending))
 }
 
-/// Returns the distribution that the name of a source distribution states: `name-version` and an ending.
+/// Returns the name of the distribution from a file name of the form `name-version` and an ending. `None` if the file
+/// name has another form.
 pub fn source_distribution_name(file_name: &str) -> Option<DistributionName> {
     let stem = BUILT_ENDINGS.iter().find_map(|ending| file_name.strip_suffix(ending))?;
     DistributionName::new(stem.rsplit_once('-')?.0)

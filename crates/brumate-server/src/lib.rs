@@ -19,7 +19,7 @@
 //! receives stdout as `info`, stderr as `warning`, and the loading of packages as `debug`. The final result has all output as
 //! well.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod client_sessions;
 mod code_call;

@@ -24,7 +24,7 @@
 //!
 //! The engine is a trait of `brumate-engine-api`; this crate does not know how machines are made.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod admission;
 mod allowance;

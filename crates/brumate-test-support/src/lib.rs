@@ -15,7 +15,7 @@
 //! assert!(rolls.iter().all(|roll| (1..=6).contains(roll)));
 //! ```
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 use std::path::{Path, PathBuf};
 

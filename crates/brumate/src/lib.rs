@@ -12,7 +12,7 @@
 //! }
 //!
 //! fn main() -> Result<(), brumate::Error> {
-//!     // The sandbox starts this program again as its jailed processes.
+//!     // The sandbox starts this program again for each of its jailed processes. There `init` does not return.
 //!     brumate::init();
 //!     run()
 //! }
@@ -20,17 +20,17 @@
 //!
 //! | type | what it is | example |
 //! |---|---|---|
-//! | [`Sandbox`] | runs code in fresh interpreters, which end with their run | `examples/run.rs` |
+//! | [`Sandbox`] | runs code: each run has a fresh interpreter, which ends after the run | `examples/run.rs` |
 //! | [`RunBuilder`] | a run: its variables, event handler and input | `examples/events.rs` |
 //! | [`RunResult`] | the result of a run: value, output, error, figures | `examples/figures.rs` |
 //! | [`Session`] | an interpreter that keeps variables and files, also across restarts | `examples/session.rs` |
 //! | [`Session::upload`], [`Session::download`] | files of a session | `examples/files.rs` |
 //! | [`Session::snapshot`], [`Sandbox::restore`] | a session in a file | `examples/snapshot.rs` |
 //!
-//! Code has no network, no threads and no subprocesses. It sees no file, variable or secret of the host. Each run is a process in a
-//! jail of the operating system. Linux only.
+//! Code has no network, no threads and no subprocesses. Code sees no file, variable or secret of the host. Each run is
+//! a process in a jail of the operating system. Brumate runs only on Linux.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 #[doc(hidden)]
 pub mod bundle;

@@ -7,7 +7,7 @@
 //! | `sandbox` | makes a runner and an engine from settings |
 //! | `commands` | one file for each command |
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
 
 mod bounded_file;
 mod cli;

@@ -1,6 +1,6 @@
 //! The properties of the fuzz targets, on the stored corpus and on mutations of it.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod mutation;
 

@@ -1,8 +1,9 @@
-"""Packages of modules that are missing: the host is asked for them when they are imported.
+"""Packages for missing modules. When code imports a missing module, the host is asked for its package.
 
-The user's own code gets any module. Code of a project that states its requirements gets only what a plain statement of
-its own imports. A library gets what it declares (its requirements and extras) and needs at that moment: not what it
-only tries, as `try: import cupy` does.
+The user's own code gets any module. In a project that states its requirements, code gets only the modules that a plain
+import statement of the project imports. A library gets a module only if two conditions hold: it declares the package
+(in its requirements or extras), and it needs the module at that moment. It does not need a module that it only tries to
+import, as in `try: import cupy`.
 """
 
 from .pristine import __builtins__
@@ -17,12 +18,13 @@ from . import packages, streams
 from .imports import STANDARD, catches_import_error, suppresses_import_error
 from .own_files import OWN
 
-# Modules that were looked for in vain in one run; later ones are not asked for.
+# Most modules that one run may look for in vain. After that the host is not asked any more.
 MAX_MISSING = 1000
-# Bytes of a library's source that are parsed; files, and directories, of which something is remembered.
+# Most bytes of a source file that are parsed.
 MAX_SOURCE = 4 << 20
+# Most files, and most directories, whose results are remembered.
 MAX_PARSED = 64
-# Extras for a library's developers.
+# Extras that are only for the developers of a library. They do not count as declared.
 _DEVELOPMENT = frozenset((
     "all", "benchmark", "build", "ci", "dev", "develop", "development", "doc", "docs", "lint", "mypy", "test",
     "testing", "tests", "typing",
@@ -32,14 +34,14 @@ _LIBRARY = "/usr/lib/python3.14/"
 _INSTALLED = (packages.BUNDLE, packages.DIRECTORY + "/")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-# Ends of the path of `importlib.util`.
+# Possible endings of the path of `importlib.util` in a frame.
 _ASKING = ("importlib/util.py", "importlib.util>")
-# Ends of the path of `runpy`.
+# Possible endings of the path of `runpy` in a frame.
 _RUNNING = ("/runpy.py", "<frozen runpy>")
 # Paths of the import system: its core, and the loaders of files.
 _BOOTSTRAP = "<frozen importlib._bootstrap>"
 _LOADERS = "<frozen importlib._bootstrap_external>"
-# Of pandas: how it imports what it may lack.
+# Function of pandas that imports its optional dependencies.
 _PANDAS_HELPER = "import_optional_dependency"
 
 _get_frame = sys._getframe
@@ -47,22 +49,23 @@ _find_spec = PathFinder.find_spec
 
 
 class _Imports:
-    # Code is running whose imports may ask.
+    # Whether imports may ask the host. They may while code of a run is running.
     active = False
-    # Whether the code belongs to a project that states its requirements, and the modules that it got beyond them.
+    # `stated`: whether the code belongs to a project that states its requirements. `beyond`: the modules that the
+    # project got in addition to its requirements.
     stated = False
     beyond = []
-    # (library or "", module) that was looked for in vain.
+    # Pairs of a library (or "") and a module that it looked for in vain.
     missing = set()
     # Requirements by library, and imports by file.
     declared = {}
     parsed = {}
-    # Whether packages are installed in a directory.
+    # For each directory that was checked, whether it has installed packages.
     places = {}
 
 
 def start_run(stated=False):
-    """From now on imports ask the host. `stated`: the code belongs to a project that states its requirements."""
+    """Makes imports ask the host from now on. `stated`: the code belongs to a project that states its requirements."""
     _Imports.active = True
     _Imports.stated = stated
     _Imports.beyond = []
@@ -71,19 +74,21 @@ def start_run(stated=False):
 
 
 def end_run():
-    """Imports do not ask any more."""
+    """Makes imports stop asking the host."""
     _Imports.active = False
 
 
 def tell_beyond():
-    """Writes to standard error which modules a project got beyond its requirements."""
+    """Writes to standard error the names of the modules that a project got in addition to its requirements."""
     if _Imports.beyond:
         names = ", ".join(sorted(set(_Imports.beyond)))
-        streams.write_error(f"brumate: fetched {names}: imported by the project, and in none of its requirements\n")
+        streams.write_error(
+            f"brumate: fetched {names}, which the project imports but does not have in its requirements\n"
+        )
 
 
 class Finder:
-    """Last on `sys.meta_path`: modules that nobody has found."""
+    """Finder for modules that no other finder has found. It is the last one on `sys.meta_path`."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -98,18 +103,19 @@ class Finder:
         library = _library_of(_file_of(frames[0])) if frames else ""
         if (library, name) in _Imports.missing or (_Imports.stated and not library and not _is_plain(own, name)):
             return None
-        # Imports meanwhile, of `importlib.metadata` for instance, do not ask.
+        # Imports during the installation do not ask the host, for example the import of `importlib.metadata`.
         _Imports.active = False
         try:
             installed = _install(name, library, frames)
         except packages.Nobody:
-            return None  # nor is anybody there for the rest of the run
+            return None  # no one installs packages in this run, so imports no longer ask the host
         except BaseException:
             _Imports.active = True
             raise
         _Imports.active = True
         found = _find_spec(name) if installed else None
-        # A module that is only tried may be needed later.
+        # If a library only tried the module, `installed` is None. The module may be needed later, so it is not noted as
+        # missing.
         if found is None and installed is not None:
             _Imports.missing.add((library, name))
         if found is not None and _Imports.stated and not library:
@@ -126,8 +132,8 @@ def _may_be_asked_for(name):
 
 
 def _importers():
-    """The frames of libraries between an import and the user's code, the innermost first, and the frame of that code
-    or None; None instead if nothing is asked."""
+    """Returns a pair: the frames of libraries between an import and the user's code, the innermost first, and the frame
+    of the user's code or None. Returns None instead of a pair if the host is not to be asked."""
     frames = []
     frame = _get_frame(2)
     while frame is not None:
@@ -143,8 +149,9 @@ def _importers():
 
 
 def _is_imported_by_extension(frame):
-    """Whether an extension module imports the module while it is initialized. Its source is not there, so nobody sees
-    whether it only tries. What it cannot do without came with it as a requirement."""
+    """Returns whether an extension module imports the module during its own initialization. An extension module has no
+    source here, so it is unknown whether it only tries the import. The packages that it needs were installed together
+    with it, as its requirements."""
     while frame is not None and frame.f_code.co_filename == _BOOTSTRAP:
         if frame.f_code.co_name == "_call_with_frames_removed":
             caller = frame.f_back
@@ -155,7 +162,8 @@ def _is_imported_by_extension(frame):
 
 
 def _file_of(frame):
-    """The file of a frame's code. Code that was made from a text has the file of the module that it runs in."""
+    """Returns the file of a frame's code. For code that was compiled from a string, it is the file of the module in
+    which the code runs."""
     file = frame.f_code.co_filename
     if file[:1] == "<" and not file.startswith("<frozen "):
         of_module = frame.f_globals.get("__file__")
@@ -165,17 +173,18 @@ def _file_of(frame):
 
 
 def _asks(frame):
-    """Whether a frame is that of `importlib.util.find_spec`: a question about what there is."""
+    """Returns whether a frame belongs to `importlib.util.find_spec`. Such code only asks whether a module exists."""
     return frame.f_code.co_name == "find_spec" and frame.f_code.co_filename.endswith(_ASKING)
 
 
 def runs_a_module(frame):
-    """Whether a frame is one of `runpy`, which looks for a module that the user has named, and runs it."""
+    """Returns whether a frame belongs to `runpy`, which finds a module by the name that the user gave, and runs it."""
     return frame is not None and frame.f_code.co_filename.endswith(_RUNNING)
 
 
 def asker(frame):
-    """The frame that asks whether a module is there; None when one imports it. `frame` is the import system's."""
+    """Returns the frame that asks with `find_spec` whether a module exists. Returns None if the module is imported
+    instead. `frame` is a frame of the import system."""
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
     return frame.f_back if frame is not None and _asks(frame) else None
@@ -186,8 +195,8 @@ def _library_of(file):
 
 
 def _install(name, library, frames):
-    """Has the package of a module mounted, if whoever imports it may have it. Returns whether it is mounted; None for a
-    module that is only tried."""
+    """Asks the host to mount the package of a module, if the importing code may have the package. Returns whether the
+    package was mounted. Returns None if a library only tries the module."""
     among = ()
     if library:
         try:
@@ -195,7 +204,7 @@ def _install(name, library, frames):
                 return None
             among = declared_by(library)
         except Exception:
-            pass  # a library that cannot be read
+            pass  # the library cannot be read, so it gets nothing
         if not among:
             return False
     try:
@@ -208,7 +217,8 @@ def _install(name, library, frames):
 
 
 def _root(file):
-    """The directory of installed packages that a file is in; "" for the user's own, and the standard library's."""
+    """Returns the directory of installed packages that contains a file. Returns "" for files of the user, of the
+    standard library and of Brumate."""
     for root in _INSTALLED:
         if file.startswith(root):
             return root
@@ -221,7 +231,7 @@ def _root(file):
 
 
 def _has_packages(place):
-    """Whether an installer has put packages into a directory."""
+    """Returns whether a directory has packages from an installer."""
     found = _Imports.places.get(place)
     if found is None:
         try:
@@ -234,7 +244,8 @@ def _has_packages(place):
 
 
 def declared_by(library):
-    """The requirements (PEP 508, without markers) of the package that has a module, its extras' among them."""
+    """Returns the requirements (PEP 508, without markers) of the package that contains a module. The requirements of
+    its extras are included, except extras for developers."""
     found = _Imports.declared.get(library)
     if found is None:
         found = _Imports.declared[library] = tuple(_requirements(library))
@@ -264,27 +275,28 @@ def _are_needed(frames):
 
 
 def _is_needed(frame):
-    """Whether the code at this line cannot do without what it imports there."""
+    """Returns whether the code of a frame needs the module that it imports at its current line."""
     if frame.f_code.co_name == _PANDAS_HELPER:
         return frame.f_locals.get("errors", "raise") == "raise"
     line, file = frame.f_lineno, frame.f_code.co_filename
-    # Code that was made from a text has no file that could be read.
+    # Code that was compiled from a string has no file to read, so the module counts as needed.
     return file[:1] == "<" or not _is_in(line, _imports_of(file)[0])
 
 
 def _is_plain(frame, name):
-    """Whether a statement of this frame's file imports the module, and the file does not do without it."""
+    """Returns whether a plain import statement in the frame's file imports the module. A statement in a part that
+    handles a missing module does not count. For `runpy` always returns True."""
     if runs_a_module(frame):
         return True
     try:
         return name in _imports_of(frame.f_code.co_filename)[1]
     except Exception:
-        return False  # no file that could be read
+        return False  # the file cannot be read or parsed
 
 
 def _imports_of(file):
-    """The lines of a file in which a missing module is taken for an answer: (first, last) of each part; and the modules
-    that its other lines import."""
+    """Returns a pair: the parts of a file that handle a missing module, each as (first line, last line), and the
+    modules that the other lines import."""
     found = _Imports.parsed.get(file)
     if found is None:
         if len(_Imports.parsed) >= MAX_PARSED:
@@ -318,5 +330,6 @@ def _is_in(line, parts):
 
 
 def _raises(handler):
-    """Whether it ends in an exception, as far as one statement tells."""
+    """Returns whether an exception handler contains a `raise` statement anywhere. Then it is assumed to end with an
+    exception."""
     return any([isinstance(node, ast.Raise) for node in ast.walk(handler)])

@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-/// Errors of this interface, and reasons why a machine has ended.
+/// The errors of this interface, and the reasons for the end of a machine.
 pub use crate::api::{EngineError, ExitReason};
 pub use config::{DEFAULT_READY, SandboxConfig, StartMode};
 pub use hibernate::{ResumedMachine, check_session_file};
@@ -84,19 +84,19 @@ use oom_kills::OomKills;
 use pool::Pool;
 use unoptimized::Unoptimized;
 
-/// Attempts to start a machine if zygotes end.
+/// Most attempts to start a machine. An attempt fails if the zygote or the new machine ends, or does not answer.
 const ATTEMPTS: usize = 3;
 
-/// Error text for a machine that says nothing.
+/// Error text for a new machine that does not answer.
 const NO_ANSWER: &str = "a new machine did not answer";
 
 /// The zygote of one image, if it runs.
 type PoolEntry = Arc<Mutex<Option<Arc<Pool>>>>;
 
-/// Names a zygote: by an image that this Brumate makes, or by the id of one that another Brumate has made.
+/// Key of a zygote: its image. If another version of Brumate made the image, the key also has the image's id.
 type PoolKey = (Image, Option<[u8; 32]>);
 
-/// What all machines of a sandbox share.
+/// State that all machines of a sandbox share.
 pub(crate) struct SandboxShared {
     pub(crate) cache: Arc<ModuleCache>,
     pub(crate) compilers: Arc<Compilers>,
@@ -110,7 +110,7 @@ pub(crate) struct SandboxShared {
     pub(crate) startup_timeouts: StartupTimeouts,
     /// Set while an image is being built in the background, and afterwards.
     building: AtomicBool,
-    /// Set once missing walls are logged.
+    /// Set after the missing walls of the jail have been logged.
     walls_reported: AtomicBool,
     oom_kills: OomKills,
     /// Zygotes by image. The first caller that needs one starts it, and the others wait.
@@ -130,12 +130,12 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Opens the cache. Unless [`SandboxConfig::lazy`], compiles the modules of the interpreter that the cache lacks, builds its image if
-    /// there is none, and starts a zygote.
+    /// Opens the cache. Unless [`SandboxConfig::lazy`] is set, also compiles the interpreter's modules that are not in
+    /// the cache, builds the interpreter's image if there is none, and starts a zygote.
     ///
     /// # Errors
     /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
-    /// The first machine of a lazy sandbox reports the last three.
+    /// In a lazy sandbox, the first machine reports the errors of the interpreter and of the isolation layers.
     pub async fn start(config: SandboxConfig) -> Result<Sandbox, EngineError> {
         let program = match config.program {
             Some(program) => program,
@@ -194,7 +194,7 @@ impl Sandbox {
         self.machine_of(&Image::plain(), MachineSpec { layers, ..spec }).await
     }
 
-    /// A new machine of exactly that image.
+    /// Starts a new machine of exactly this image.
     pub(crate) async fn machine_of(&self, image: &Image, spec: MachineSpec) -> Result<Machine, EngineError> {
         self.machine_of_pool(&(image.clone(), None), spec).await
     }
@@ -217,7 +217,7 @@ impl Sandbox {
         Err(last)
     }
 
-    /// A new machine of the image that came with one session, which no other session uses.
+    /// Starts a new machine of a private image. Such an image came with one session, and no other session uses it.
     async fn machine_of_private(
         &self,
         image: &Image,
@@ -234,7 +234,7 @@ impl Sandbox {
         tokio::time::timeout(self.shared.startup_timeouts.hello, started).await.ok()
     }
 
-    /// Whether an image is built; starting its zygote takes milliseconds then.
+    /// Returns whether an image is built. If it is, its zygote starts in milliseconds.
     pub fn has_image(&self, image: &Image) -> bool {
         *image == Image::plain() || self.shared.images.exists(image)
     }
@@ -242,12 +242,13 @@ impl Sandbox {
     /// Builds an image if there is none, and starts its zygote.
     ///
     /// # Errors
-    /// Mainly if a module cannot be imported.
+    /// Usually because a module cannot be imported.
     pub async fn build_image(&self, image: &Image) -> Result<(), EngineError> {
         self.shared.pool(image, Urgency::Needed).await.map(drop)
     }
 
-    /// As [`Sandbox::build_image`], before a run needs it: work that runs wait for goes first.
+    /// Builds an image as [`Sandbox::build_image`] does, but before a run needs it. Runs that wait for the compiler
+    /// have priority over this work.
     ///
     /// # Errors
     /// The errors of [`Sandbox::build_image`].
@@ -267,8 +268,8 @@ impl Sandbox {
         self.shared.images.remove(image);
     }
 
-    /// Starts the zygote of an image that is built. A failure is not reported here; the next caller that needs the
-    /// zygote gets it.
+    /// Starts the zygote of an image that is built. A failure is only logged. The next caller that needs the zygote
+    /// gets the error.
     pub async fn start_zygote(&self, image: &Image) {
         if self.has_image(image)
             && let Err(error) = self.shared.pool(image, Urgency::Ahead).await
@@ -277,7 +278,7 @@ impl Sandbox {
         }
     }
 
-    /// Names of the walls that could not be raised around machines, with reasons.
+    /// Returns the names of the walls (isolation layers) of the jail that machines do not have, with the reasons.
     ///
     /// # Errors
     /// When no zygote can be started.
@@ -293,9 +294,9 @@ impl Sandbox {
         prepare::everything(&self.shared).await
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of the wheels they require, if imports usually
-    /// load them. If a wheel belongs to [`Image::data`] and this image is not built yet, its build is started in the
-    /// background.
+    /// Compiles native modules of these wheels of the bundle, and of the wheels that they require. Skips modules that
+    /// imports do not usually load. If one of `wheels` belongs to [`Image::data`], and that image is not built yet,
+    /// starts to build the image in the background.
     ///
     /// # Errors
     /// When one does not compile.
@@ -304,7 +305,7 @@ impl Sandbox {
         let image = Image::data();
         let wanted = wheels.iter().any(|wheel| Image::DATA.contains(wheel)) && !self.has_image(&image);
         if wanted && !self.shared.building.swap(true, Ordering::AcqRel) {
-            // The next run that uses these packages finds them imported.
+            // In the next run that uses these packages, they are imported already.
             let sandbox = self.clone();
             tokio::spawn(async move {
                 if let Err(error) = sandbox.build_image_ahead(&image).await {
@@ -315,8 +316,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Compiles the native modules of these wheels of the bundle and of the wheels they require, before a run needs
-    /// them: work that runs wait for goes first.
+    /// Compiles the same modules as [`Sandbox::compile_wheels`], but before a run needs them. Runs that wait for the
+    /// compiler have priority over this work. Builds no image.
     ///
     /// # Errors
     /// When one does not compile.

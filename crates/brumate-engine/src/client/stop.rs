@@ -14,11 +14,12 @@ use super::mounted::Mounted;
 use super::{footprint, page_map};
 use crate::api::{self, InstallAnswer, Layer, MAX_INPUT, StopReason};
 
-/// Delay after which a KeyboardInterrupt is sent again, repeatedly, because guest code may have swallowed it. Before
-/// the second one it is at least half of the grace time, because guest code may be busy handling the first.
+/// Time after which a KeyboardInterrupt is sent again. It is sent repeatedly, because guest code may have caught the
+/// exception and continued. The pause before the second KeyboardInterrupt is at least half of the grace time, because
+/// guest code may still be handling the first one.
 const INTERRUPT_AGAIN: Duration = Duration::from_millis(500);
 
-/// The machine's process, by a handle that never refers to another process. Dropping it kills the process.
+/// Handle of the machine's process. It never refers to another process. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: Pid,
@@ -39,32 +40,34 @@ impl Process {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// Opens the page map of the process, for it to read; `None` if that is not available.
+    /// Opens the page map of the process. The machine itself reads it. Returns `None` if the page map is not available.
     pub(super) fn page_map(&self) -> Option<File> {
-        // It is alive, so `pid` was its number when the file was opened.
+        // The process is still alive, so `pid` was its number when the file was opened.
         page_map::open(self.pid).filter(|_| self.is_alive())
     }
 
-    /// Returns its bytes of memory except files; `None` if that is not available.
+    /// Returns how many bytes of memory the process has, without mapped files. Returns `None` if the number is not
+    /// available.
     pub(super) fn anonymous_bytes(&self) -> Option<u64> {
-        // As above.
+        // As in `page_map`, `pid` was its number when it was read.
         footprint::anonymous_bytes(self.pid).filter(|_| self.is_alive())
     }
 
-    /// Returns `false` once it has ended.
+    /// Returns `false` after the process has ended.
     pub(super) fn is_alive(&self) -> bool {
         let mut entry = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(rustix::event::poll(&mut entry, Some(&now)), Ok(0))
     }
 
-    /// Queues the signal that stops one of its executions. If the process has too many queued signals, this one is lost
-    /// and the next one is sent later.
+    /// Queues the signal that stops the execution with this number. If too many signals are queued for the process, the
+    /// signal is lost. The caller sends it again later.
     fn stop(&self, execution: u64) {
         let _ = crate::signals::queue(self.pidfd.as_fd(), execution);
     }
 
-    /// Queues the signal that stops the busy task of one of its executions. It may be lost, as above.
+    /// Queues the signal that stops the busy task of the execution with this number. If too many signals are queued, it
+    /// is lost.
     fn interrupt_busy_task(&self, execution: u64) {
         let _ = crate::signals::queue_busy_task(self.pidfd.as_fd(), execution);
     }
@@ -84,7 +87,7 @@ enum Request {
     Kill,
 }
 
-/// What the guest waits for.
+/// The request of the guest that has no answer yet, or the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PendingRequest {
     Nothing,
@@ -102,7 +105,7 @@ pub(super) enum GuestAnswer {
     Install(Result<InstallAnswer, String>),
 }
 
-/// Requests and answers of the handles for one execution, or for the next one.
+/// Requests and answers of the handles for one execution. It is the running execution or, if none runs, the next one.
 #[derive(Debug)]
 struct HandleState {
     /// Number of the execution, counted from 0.
@@ -114,7 +117,7 @@ struct HandleState {
 }
 
 impl HandleState {
-    /// Returns the state before anything is asked of an execution.
+    /// Returns the first state of an execution: no request and no answer.
     fn of_execution(execution: u64) -> HandleState {
         HandleState { execution, request: Request::None, task_interrupts: 0, pending: PendingRequest::Nothing }
     }
@@ -130,7 +133,7 @@ pub struct InterruptHandle {
 }
 
 impl InterruptHandle {
-    /// Returns a handle of a machine with these layers.
+    /// Returns a handle for a machine. `mounted` has the layers of the machine.
     pub(super) fn of(mounted: Mounted) -> InterruptHandle {
         InterruptHandle { state: watch::Sender::new(HandleState::of_execution(0)), execution: 0, mounted }
     }
@@ -168,18 +171,18 @@ impl InterruptHandle {
         });
     }
 
-    /// Returns the number of its execution, as the machine counts: from 1.
+    /// Returns the number of the handle's execution. Machines count executions from 1.
     pub(super) fn number(&self) -> u64 {
         self.execution + 1
     }
 
-    /// Marks that the guest waits for an answer: for packages, or else for a line.
+    /// Notes that the guest waits for an answer. With `install` it waits for packages, otherwise for a line of input.
     pub(super) fn ask(&self, install: bool) {
         let pending = if install { PendingRequest::Install } else { PendingRequest::Input };
         self.state.send_modify(|state| state.pending = pending);
     }
 
-    /// Clears the current request; it gets no answer.
+    /// Clears the guest's current request. The request then gets no answer through a handle.
     pub(super) fn clear_question(&self) {
         self.state.send_modify(|state| state.pending = PendingRequest::Nothing);
     }
@@ -248,7 +251,8 @@ impl api::InterruptHandle for InterruptHandle {
     }
 
     fn clear(&self) {
-        // A handle belongs to one execution: an interrupt never means a later one.
+        // A handle belongs to one execution, so an interrupt cannot affect a later execution. There is nothing to
+        // clear.
     }
 }
 
@@ -273,12 +277,12 @@ impl Clock {
         Clock { deadline: watch::Sender::new(Instant::now().checked_add(wall)), stopped: OnceLock::new() }
     }
 
-    /// Returns why the guest was interrupted, if it was.
+    /// Returns the reason why the guest was interrupted; `None` if it was not.
     pub(super) fn stopped(&self) -> Option<StopReason> {
         self.stopped.get().copied()
     }
 
-    /// Does `work`. Its time does not count as the guest's.
+    /// Runs `work`. The clock is paused meanwhile, so this time does not count as the guest's time.
     pub(super) async fn paused<T>(&self, work: impl Future<Output = T>) -> T {
         let paused = self.pause();
         let done = work.await;
@@ -296,10 +300,11 @@ impl Clock {
         self.deadline.send_replace(paused.deadline.and_then(|at| at.checked_add(paused.since.elapsed())));
     }
 
-    /// Interrupts the guest at the deadline or, in an execution, on request. Returns the reason when the process has to
-    /// be killed.
+    /// Interrupts the guest at the deadline. During an execution it also interrupts on request. Returns when the
+    /// process has to be killed, with the reason.
     ///
-    /// Must be polled before the execution request is sent, so that an earlier interrupt is sent first.
+    /// The caller must poll this future before it sends the execution request. Then an interrupt from before the
+    /// request reaches the machine first.
     pub(super) async fn guard(
         &self,
         process: &Process,
@@ -310,7 +315,8 @@ impl Clock {
         let mut requests = interrupt_handle.state.subscribe();
         // Requests from before this conversation count as well.
         requests.mark_changed();
-        // Only executions can be interrupted. During other requests an interrupt is kept for its execution.
+        // Only executions can be interrupted. An interrupt that comes during another request is kept until its
+        // execution runs.
         let least = if execution.is_some() { Request::Interrupt } else { Request::Kill };
         let task_interrupts = pass_task_interrupts(process, interrupt_handle, execution);
         let reason = tokio::select! {
@@ -359,7 +365,7 @@ impl Clock {
     }
 }
 
-/// Passes interrupts of the busy task of a server on to its machine, and never returns.
+/// Sends a signal to the machine for each request to interrupt a server's busy task. Never returns.
 async fn pass_task_interrupts(process: &Process, handle: &InterruptHandle, execution: Option<u64>) -> StopReason {
     let mut states = handle.state.subscribe();
     let Some(execution) = execution else { return std::future::pending().await };
@@ -372,7 +378,7 @@ async fn pass_task_interrupts(process: &Process, handle: &InterruptHandle, execu
     }
 }
 
-/// Waits for the request `least`, or [`Request::Kill`].
+/// Waits until the request is `least` or [`Request::Kill`]. Returns it.
 async fn requested(requests: &mut watch::Receiver<HandleState>, least: Request) -> Request {
     loop {
         // The guard borrows the handle and with it the sender, so the channel stays open.

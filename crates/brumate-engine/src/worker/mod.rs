@@ -1,4 +1,4 @@
-//! A forked machine: serves the requests on its socket, executions above all.
+//! A forked machine. It serves the requests on its socket. Most of them are executions.
 
 mod checkpoint;
 mod crash_snapshot;
@@ -37,7 +37,7 @@ use crash_snapshot::{CrashSnapshot, Phase};
 use hot_pages::HotPages;
 use increment::TornIncrement;
 
-/// Serves one machine until its server disconnects.
+/// Serves the requests to one machine until the server disconnects or the interpreter ends.
 ///
 /// # Errors
 /// If the connection breaks.
@@ -71,7 +71,8 @@ pub(crate) fn main(machine: Interpreter, base: Arc<Base>, channel: Arc<Channel>,
         checkpoint_updates: None,
         checkpoint_base: None,
     };
-    // Before the first request: a ready machine has done this long before it is taken.
+    // This work comes before the first request. Machines are kept ready, so it is usually done long before a run takes
+    // the machine.
     worker.machine.prefault(&worker.base.pages.written);
     let mut next = worker.machine.refresh_fork().map_err(Failure::from).and_then(|()| Ok(worker.touch_pages()?));
     loop {
@@ -93,7 +94,7 @@ fn hello() -> MachineMessage {
     MachineMessage::Hello { pid: rustix::process::getpid().as_raw_nonzero().get() }
 }
 
-/// Why the loop has ended.
+/// Reason for the end of the loop.
 enum Failure {
     Wire(WireError),
     Interpreter(InterpreterError),
@@ -136,14 +137,14 @@ struct Worker {
     mounts: Vec<(String, bool)>,
     /// Write quota of `mounts`.
     quota: Arc<Quota>,
-    /// Whether `mounts` are mounted. This waits for the first request: a machine that restores a session gets the
-    /// session's files.
+    /// Whether `mounts` are mounted. This happens at the first request that is no `Start`, `Layers` or `Restore`,
+    /// because `Restore` replaces the file system by the files of the session.
     mounted: bool,
-    /// Layers that are to be mounted or joined.
+    /// Layers that the next request mounts, or attaches to the files of a restored session.
     given: Vec<GivenLayer>,
     /// Forked from another machine and not resumed yet.
     paused: bool,
-    /// Whether pages were given back, so that the next cell prefaults them.
+    /// Whether private pages were dropped at the last fork. The next cell must prefault them.
     needs_prefault: bool,
     hot: HotPages,
     /// Whether a request that changes the state is being handled.
@@ -181,7 +182,7 @@ impl Worker {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
         if let Some((input, output)) = messages {
-            // Without the descriptor, the program finds out and ends with an error.
+            // If this fails, the program has no descriptor for messages. It notices that and ends with an error.
             let _ = crate::files::install_messages(&mut host.vfs, input, output);
         }
         crate::files::connect_events(&mut host.vfs, &output, &self.channel);
@@ -292,7 +293,8 @@ impl Worker {
                 }
             }
             MachineRequest::Layers { layers, .. } => {
-                // Twice the maximum: a crash snapshot may name the layers before and after a change.
+                // The limit is twice the maximum, because a crash snapshot may name both the layers before a change and
+                // the layers after it.
                 if self.given.len() + layers.len() > 2 * MAX_LAYERS {
                     return Err(WireError::TooLarge(layers.len()).into());
                 }
@@ -384,7 +386,7 @@ struct ExecuteReply {
     printed: bool,
 }
 
-/// Returns the arguments that a program is started with, as its `sys.orig_argv` has them.
+/// Returns the command line of a program, as in `sys.orig_argv`.
 fn command_line(request: &Execute) -> Vec<&str> {
     let mut line = vec!["python"];
     let option = match request.mode {
@@ -394,7 +396,7 @@ fn command_line(request: &Execute) -> Vec<&str> {
         ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => return line,
     };
     match option {
-        // In the place of the first argument.
+        // The option and the code take the place of the first argument.
         Some(option) => line.extend([option, &request.code]),
         None => line.push(request.argv.first().unwrap_or(&request.file_name)),
     }
@@ -403,20 +405,21 @@ fn command_line(request: &Execute) -> Vec<&str> {
 }
 
 impl Worker {
-    /// Runs the request code path once so that its pages are resident.
+    /// Runs the code that handles requests once. Then its pages are in memory before the first request.
     fn touch_pages(&mut self) -> Result<(), WireError> {
         self.start(self.limits, None, None, Vec::new());
         self.touch_message_pages()
     }
 
-    /// The part of [`Worker::touch_pages`] that is repeated after each checkpoint.
+    /// Encodes and decodes sample messages. [`Worker::touch_pages`] calls it once, and it is repeated after each
+    /// checkpoint.
     fn touch_message_pages(&self) -> Result<(), WireError> {
         let start = MachineRequest::Start { limits: self.limits, stdin: false, messages: false, mounts: Vec::new() };
         decode::<MachineRequest>(&encode(&start, 0)?[HEADER..])?;
         let request = Box::new(Execute { code: "1+1".to_owned(), ..Execute::default() });
         let request = MachineRequest::Execute { number: 1, request, list: None, checkpoint: false };
         if let MachineRequest::Execute { request, .. } = decode(&encode(&request, 0)?[HEADER..])? {
-            // Cannot fail: it was decoded from a request.
+            // This cannot fail, because the value was decoded from a request.
             drop(serde_json::to_string(&*request));
         }
         let answer = r#"{"ended":{"Returned":{"json":"2","is_str":false}},"printed":false}"#;
@@ -441,7 +444,8 @@ impl Worker {
         self.meter.begin(self.limits.cpu, self.limits.grace);
         let answer = self.machine.call_driver("execute", &text);
         if answer.is_ok() && request.ends_program {
-            // Files of the C library's; a failure is the program's, and nobody is left to hear it.
+            // Writes the buffers of open files of the C library. A failure would be an error of the program, but the
+            // program has ended, so the failure is ignored.
             let _ = self.machine.call_export("fflush", &[0]);
         }
         self.meter.end();

@@ -1,11 +1,12 @@
-//! The zygote: a process that holds an interpreter out of an image and forks machines from it.
+//! The zygote: a process that loads an interpreter from an image and forks machines from it.
 //!
-//! `brumate internal zygote`, started by the server with one socket. It is single-threaded, jails itself before any guest
-//! code runs, and does nothing but fork on request. Its machines are not its children but those of the jail's first process
-//! ([`init`]), and outlive it. The same command builds images: then it boots an interpreter, writes it down, and ends.
+//! The server starts it as `brumate internal zygote` and gives it one socket. It has one thread. It enters the jail
+//! before any guest code runs. After that it only forks machines on request. The parent of its machines is the jail's
+//! first process ([`init`]), so they continue when the zygote ends. The same command also builds images. For that it
+//! boots an interpreter, writes its state to a file, and ends.
 //!
-//! Of the guest's memory a zygote touches the pages that its machines will read, and no others: a fork copies their page
-//! tables, and maps the rest from the page cache when it is used.
+//! Of the guest's memory, a zygote touches only the pages that its machines will read. A fork copies the page table
+//! entries of these pages. It maps each other page from the page cache at the first use.
 
 mod init;
 mod pages;
@@ -59,7 +60,7 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                 Ok(Loaded { mut machine, base, init, missing_walls }) => {
                     channel.send(&FromZygote::Ready { missing_walls })?;
                     if !brief {
-                        // A machine that needs them looks again.
+                        // An error is ignored, because a machine that needs the globals searches for them again.
                         let _ = machine.find_globals();
                     }
                     if let Some(heap) = heap {
@@ -80,14 +81,14 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
     }
 }
 
-/// What the server gives with the first message.
+/// Files that the server sends with the first message.
 struct ZygoteFiles {
     main: OwnedFd,
     trampoline: OwnedFd,
     image: File,
 }
 
-/// An image that machines can be forked from.
+/// A loaded image, ready for forks of machines.
 struct Loaded {
     machine: Interpreter,
     base: Arc<Base>,
@@ -96,14 +97,14 @@ struct Loaded {
     missing_walls: Vec<String>,
 }
 
-/// Enters the jail; returns the walls that are missing. A builder has no `reports`.
+/// Enters the jail. Returns the walls (isolation layers) that are missing. The builder of an image has no `reports`.
 fn enter(given: &ZygoteFiles, reports: Option<&OwnedFd>, require_jail: bool) -> Result<Vec<String>, String> {
     let mut keep = vec![given.main.as_raw_fd(), given.trampoline.as_raw_fd(), given.image.as_raw_fd()];
     keep.extend(reports.map(AsRawFd::as_raw_fd));
     crate::jail::enter_zygote(require_jail, &keep, reports.is_none())
 }
 
-/// The layers of the image, in the jail: what they hold is read here.
+/// Receives the layers of the image. This runs inside the jail, because it reads the content of the layers.
 fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::GivenLayer>, String> {
     let mut given = Vec::new();
     while given.len() < count as usize {
@@ -120,7 +121,7 @@ fn receive_layers(channel: &Channel, count: u32) -> Result<Vec<files::layers::Gi
     Ok(given)
 }
 
-/// The engine and the modules every machine needs, inside the jail.
+/// Loads the engine and the modules that every machine needs. Runs inside the jail.
 fn prepare(given: ZygoteFiles, brief: bool) -> Result<(Engine, Prelude, File), String> {
     crate::signals::install();
     let engine = engine(Purpose::Run).map_err(|error| format!("{error:#}"))?;
@@ -154,7 +155,8 @@ fn load_image(
     Ok(Loaded { machine, base, init, missing_walls })
 }
 
-/// Boots an interpreter without chance, and writes it down.
+/// Boots an interpreter without randomness, and writes it to the image file. The same bundle then always gives the same
+/// image.
 fn build_image(
     channel: &Arc<Channel>,
     given: ZygoteFiles,
@@ -178,10 +180,11 @@ fn build_image(
     trace(machine, &file, preload.iter().any(|module| module == SHELL))
 }
 
-/// The module of images whose usual run is a notebook's cell.
+/// The module that marks images for notebooks. The usual run of an image that preloads it is a notebook cell.
 const SHELL: &str = "IPython";
 
-/// Finds out, in a fork, what a run touches, and adds it to the image. `shell`: the run is a notebook's cell.
+/// Runs code in a fork, finds the pages that the run touches, and adds their numbers to the image. With `shell` the run
+/// is a notebook cell.
 fn trace(mut machine: Interpreter, file: &File, shell: bool) -> Result<(), String> {
     match crate::process::fork() {
         Ok(Some(child)) => {
@@ -209,7 +212,7 @@ fn modules_over_zygote(channel: Arc<Channel>) -> RemoteModules {
             _ => Err(WireError::UnexpectedMessage),
         }
     };
-    // No execution runs here.
+    // No execution runs in a zygote, so its meter stays empty.
     RemoteModules::new(Box::new(ask), Arc::default())
 }
 
@@ -222,7 +225,7 @@ fn fork_on_request(channel: &Arc<Channel>, machine: Interpreter, base: Arc<Base>
         match crate::process::fork_sibling() {
             Ok(Some(_)) => {}
             Ok(None) => {
-                // The machine: of the zygote's connection nothing stays.
+                // This is the new machine. Its own socket replaces the zygote's connection.
                 channel.replace(socket);
                 let ended = crate::worker::main(machine, base, channel.clone(), init);
                 crate::process::exit_now(i32::from(ended.is_err()))

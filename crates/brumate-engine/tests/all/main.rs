@@ -1,7 +1,7 @@
 //! Tests of what the engine offers without a running interpreter: translated modules, and messages between processes.
 //! One program: each would be linked with wasmtime and the bundle.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod exceptions;
 mod exceptions_differential;

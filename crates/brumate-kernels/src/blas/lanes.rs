@@ -1,15 +1,17 @@
-//! Products of a matrix and a vector, with the processor's own vectors.
+//! Products of a matrix and a vector. They use the vector instructions of the processor.
 //!
-//! What counts is how often the matrix is read: some columns at a time, so that both vectors are read once for all of them, and a symmetric
-//! matrix once for both its halves.
+//! Reads from memory decide the speed. Some columns are processed together, so that both vectors are read only once for
+//! all of them. Of a symmetric matrix, each stored element is read once and used for both halves.
 //!
-//! There are no closures in the loops: one that is not inlined is compiled for any processor.
+//! The loops contain no closures. A closure that is not inlined is compiled without the special instructions of this
+//! processor.
 
 use std::ops::{AddAssign, Div, Mul, Neg};
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Columns that are gone through at a time: one sum each, and as many registers hold what comes from memory.
+/// Number of columns that are processed together. Each column needs registers for its sum and for the elements from
+/// memory.
 const COLUMNS: usize = 4;
 
 /// A real number, and vectors of it.
@@ -24,22 +26,23 @@ pub(super) trait Real:
     + pulp::bytemuck::Pod
 {
     const ONE: Self;
-    /// The smallest number whose reciprocal is one.
+    /// The smallest positive normal number. Its reciprocal is finite.
     const SAFE: Self;
 
-    /// A vector of the processor's.
+    /// A vector of the processor, with elements of this type.
     type Lanes<S: Simd>: Copy;
 
-    /// `slice` as vectors, and what is left of it.
+    /// Splits `slice` into vectors and the remaining elements, which are fewer than lanes.
     fn split<S: Simd>(slice: &[Self]) -> (&[Self::Lanes<S>], &[Self]);
 
-    /// As above, to be written to.
+    /// Splits `slice` as [`Real::split`] does, for writing.
     fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Lanes<S>], &mut [Self]);
 
-    /// The elements of `rest`, of which there are fewer than lanes, and zeros.
+    /// Returns a vector with the elements of `rest`, and zeros in the other lanes. `rest` has fewer elements than there
+    /// are lanes.
     fn load<S: Simd>(simd: S, rest: &[Self]) -> Self::Lanes<S>;
 
-    /// As many elements as `rest` has.
+    /// Writes the first lanes to `rest`, as many as it has elements.
     fn store<S: Simd>(simd: S, rest: &mut [Self], lanes: Self::Lanes<S>);
 
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Lanes<S>;
@@ -48,7 +51,7 @@ pub(super) trait Real:
 
     fn times<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
 
-    /// `a × b + c`, rounded once where the processor can.
+    /// Returns `a × b + c`. It is rounded only once if the processor supports that.
     fn multiply_add<S: Simd>(simd: S, a: Self::Lanes<S>, b: Self::Lanes<S>, c: Self::Lanes<S>) -> Self::Lanes<S>;
 
     /// The sum of all lanes.
@@ -142,40 +145,41 @@ real!(
     reduce_sum_f64s
 );
 
-/// What is done with the matrix.
+/// The kind of product.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum How {
     /// `A x`
     Plain,
     /// `Aᵀ x`
     Transposed,
-    /// `A x`, of whose symmetric A only the lower half is looked at.
+    /// `A x` for a symmetric A. Only its lower half is read.
     Lower,
-    /// `A x`, of whose symmetric A only the upper half is looked at.
+    /// `A x` for a symmetric A. Only its upper half is read.
     Upper,
 }
 
-/// Parts of `N` columns.
+/// The same rows of `N` columns.
 type Slices<'a, T, const N: usize> = [&'a [T]; N];
 
-/// A matrix by column.
+/// A matrix that is stored by column.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a, T> {
     pub elements: &'a [T],
     pub rows: usize,
     pub columns: usize,
     pub stride: usize,
-    /// What its elements are multiplied by.
+    /// Factor of all elements.
     pub alpha: T,
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// With the guest's numbers of rows and columns, and of elements between columns.
+    /// Makes a matrix with the guest's sizes: the number of rows, the number of columns, and the number of elements
+    /// from one column to the next.
     pub(super) fn new(elements: &'a [T], (rows, columns, stride): (u32, u32, u32), alpha: T) -> Matrix<'a, T> {
         Matrix { elements, rows: rows as usize, columns: columns as usize, stride: stride as usize, alpha }
     }
 
-    /// The rows from `from` to before `to` of `N` columns.
+    /// Returns the rows `from..to` of the `N` columns from `first` on.
     #[inline(always)]
     fn part<const N: usize>(&self, first: usize, (from, to): (usize, usize)) -> Slices<'a, T, N> {
         let mut columns = [&self.elements[..0]; N];
@@ -195,7 +199,7 @@ pub(super) struct Add<'a, T> {
 }
 
 impl<T: Real> Add<'_, T> {
-    /// With the best instructions that there are.
+    /// Adds the product, with the best instructions of this processor.
     pub(super) fn run(self) {
         Arch::new().dispatch(self);
     }
@@ -217,7 +221,7 @@ impl<T: Real> WithSimd for Add<'_, T> {
     }
 }
 
-/// What `N` columns add to `y`.
+/// Adds to `y` the part of the product that comes from the `N` columns from `first` on.
 #[inline(always)]
 fn add<S: Simd, T: Real, const N: usize>(
     simd: S,
@@ -234,7 +238,7 @@ fn add<S: Simd, T: Real, const N: usize>(
     }
 }
 
-/// Vectors that are `alpha` times the first `N` factors each.
+/// Returns a vector for each of the first `N` factors. All lanes of the vector are `alpha` times the factor.
 #[inline(always)]
 fn splat<S: Simd, T: Real, const N: usize>(simd: S, alpha: T, factors: &[T]) -> [T::Lanes<S>; N] {
     let mut all = [T::splat(simd, T::default()); N];
@@ -244,7 +248,7 @@ fn splat<S: Simd, T: Real, const N: usize>(simd: S, alpha: T, factors: &[T]) -> 
     all
 }
 
-/// Columns as `count` vectors each, and what is left of them.
+/// Splits each column into `count` vectors and the remaining elements.
 #[inline(always)]
 fn split<S: Simd, T: Real, const N: usize>(
     columns: Slices<'_, T, N>,
@@ -289,7 +293,7 @@ fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>,
     let columns = matrix.part(first, (0, x.len()));
     let (x, x_rest) = T::split::<S>(x);
     let (lanes, rests) = split::<S, T, N>(columns, x.len());
-    // Two sums of each column, since a sum waits for the one before.
+    // Each column has two sums, because each addition waits for the addition before it to the same sum.
     let zero = T::splat(simd, T::default());
     let (mut even, mut odd) = ([zero; N], [zero; N]);
     let mut row = 0;
@@ -316,7 +320,8 @@ fn transposed<S: Simd, T: Real, const N: usize>(simd: S, matrix: &Matrix<'_, T>,
     }
 }
 
-/// What `N` columns of one half of a symmetric matrix, and as rows of the other, add to all of `y`.
+/// Adds to `y` the part of the product that comes from `N` columns of one half of a symmetric matrix. These columns are
+/// also rows of the other half, and that part is added too.
 #[inline(always)]
 fn symmetric<S: Simd, T: Real, const N: usize>(
     simd: S,
@@ -328,7 +333,7 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
 ) {
     let end = first + N;
     add_block::<T, N>(matrix.alpha, matrix.part(first, (first, end)), lower, &x[first..end], &mut y[first..end]);
-    // What is beside the diagonal block stands for itself and for its mirror image.
+    // Each element outside the diagonal block is used for itself and for its mirror image.
     let (from, to) = if lower { (end, matrix.rows) } else { (0, first) };
     let columns = matrix.part(first, (from, to));
     let factors = splat::<S, T, N>(simd, matrix.alpha, &x[first..]);
@@ -360,7 +365,7 @@ fn symmetric<S: Simd, T: Real, const N: usize>(
     }
 }
 
-/// As [`symmetric`], of the rows on the diagonal.
+/// Does the work of [`symmetric`] for the block on the diagonal.
 #[inline(always)]
 fn add_block<T: Real, const N: usize>(alpha: T, columns: Slices<'_, T, N>, lower: bool, x: &[T], y: &mut [T]) {
     let (x, y) = (&x[..N], &mut y[..N]);

@@ -1,4 +1,5 @@
-//! Small triangles: all of their numbers at hand, applied to some columns at a time that are turned into rows of vectors.
+//! Small triangles. All elements of a triangle are first copied to one array. The triangle is then applied to some
+//! columns at a time. These columns are copied to a buffer, where each row is a row of vectors.
 //!
 //! As in `lanes`, there are no closures in the loops.
 
@@ -9,19 +10,22 @@ use pulp::{Arch, Simd, WithSimd};
 use super::lanes::Real;
 use super::triangle::{Rows, Triangle, Work};
 
-/// Rows of a small triangle at most.
+/// Most rows of a small triangle.
 pub(super) const LEAF: usize = 32;
-/// Vectors of columns at a time.
+/// Number of vectors in each row of the buffer. Together they hold one element of each column that is processed at a
+/// time.
 const VECTORS: usize = 4;
-/// Rows that are worked out at a time: with the vectors of each as many sums as it takes to have no waiting for the one before.
+/// Number of rows that are computed at a time. This gives `ROWS * VECTORS` independent sums, which are enough that no
+/// addition waits for the addition before it.
 const ROWS: usize = 2;
-/// Elements of the vectors of columns at most: sixteen numbers have 512 bits.
+/// Most elements in a row of the buffer. The widest vectors have 512 bits: sixteen numbers of single precision.
 const WIDTH: usize = VECTORS * 16;
 
-/// Applies a triangle of up to [`LEAF`] rows to as many rows.
+/// Applies a triangle of up to [`LEAF`] rows to `rows`, which has the same number of rows.
 ///
 /// # Safety
-/// All elements of the triangle can be read and those of the rows read and written, properly aligned.
+/// All elements of the triangle can be read. All elements of the rows can be read and written. All of them are properly
+/// aligned.
 pub(super) unsafe fn apply<T: Real>(triangle: &Triangle<T>, rows: &Rows<T>, work: Work) {
     let mut factors = [T::default(); LEAF * LEAF];
     for row in 0..triangle.side {
@@ -43,7 +47,8 @@ pub(super) unsafe fn apply<T: Real>(triangle: &Triangle<T>, rows: &Rows<T>, work
 }
 
 struct Leaf<'a, T> {
-    /// In the order of elimination, by row: what is below the diagonal, negated for solutions, and for these the diagonal's reciprocals.
+    /// The triangle by row, in the order of elimination: the elements below the diagonal, and the diagonal. For
+    /// [`Work::Solve`] the elements below the diagonal are negated, and the diagonal has reciprocals.
     factors: &'a [T; LEAF * LEAF],
     triangle: &'a Triangle<T>,
     rows: &'a Rows<T>,
@@ -63,7 +68,7 @@ impl<T: Real> WithSimd for Leaf<'_, T> {
         let mut first = 0;
         while first < rows.columns {
             let count = width.min(rows.columns - first);
-            // SAFETY: the constructor's contract says that the rows can be read and written.
+            // SAFETY: by the contract of `apply`, which makes this value, the rows can be read and written.
             unsafe { rows.copy(triangle, first, count, turned, width, false) };
             let (lanes, _) = T::split_mut::<S>(turned);
             match work {
@@ -77,7 +82,8 @@ impl<T: Real> WithSimd for Leaf<'_, T> {
     }
 }
 
-/// From the first row: each without what those before have of it.
+/// Solves the rows, from the first to the last. From each row it subtracts multiples of the rows before it, which are
+/// solved already. Then it divides the row by its diagonal element.
 #[inline(always)]
 fn solve<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lanes: &mut [T::Lanes<S>]) {
     let mut row = 0;
@@ -91,7 +97,8 @@ fn solve<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lan
     }
 }
 
-/// From the last row: each from those up to it, which still are as they were.
+/// Computes the rows of the product, from the last to the first. Each row is a sum of multiples of itself and of the
+/// rows before it, which still have their old values.
 #[inline(always)]
 fn multiply<S: Simd, T: Real>(simd: S, factors: &[T; LEAF * LEAF], side: usize, lanes: &mut [T::Lanes<S>]) {
     let mut row = side;
@@ -156,7 +163,7 @@ fn multiply_rows<S: Simd, T: Real, const N: usize>(simd: S, rows: FactorRows<'_,
     }
 }
 
-/// Adds `factor` times a row to another.
+/// Adds `factor` times the row `source` to `sum`.
 #[inline(always)]
 fn add<S: Simd, T: Real>(simd: S, factor: T, source: &[T::Lanes<S>], sum: &mut [T::Lanes<S>; VECTORS]) {
     let (factor, source) = (T::splat(simd, factor), &source[..VECTORS]);
@@ -165,7 +172,7 @@ fn add<S: Simd, T: Real>(simd: S, factor: T, source: &[T::Lanes<S>], sum: &mut [
     }
 }
 
-/// Adds to `N` rows what the rows before them make of it.
+/// Adds the multiples of all rows before `first` to the sums of `N` rows.
 #[inline(always)]
 fn add_before<S: Simd, T: Real, const N: usize>(
     simd: S,

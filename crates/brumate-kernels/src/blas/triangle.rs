@@ -1,7 +1,9 @@
-//! Triangles: `B ← α op(A) B`, and the solutions of `op(A) X = α B` in its place, also with A from the right.
+//! Triangular matrices: computes `B ← α op(A) B`, or replaces B by the solution X of `op(A) X = α B`. A can also be on
+//! the right side.
 //!
-//! A is always taken as it is for a lower triangle that comes from the left: strides say what is transposed. By halves, what is beside the
-//! triangles is a product of matrices; small triangles are worked on with all of their numbers at hand, for some columns of B at a time.
+//! All cases use the algorithm for a lower triangle on the left side. If a matrix is transposed, its strides are
+//! exchanged. A large triangle is divided into two smaller triangles and a rectangle beside them. The rectangle is
+//! applied as a product of matrices. Small triangles are applied to some columns of B at a time (see `leaf`).
 
 #![expect(unsafe_code, reason = "reads and writes checked parts of the guest's memory by pointer")]
 
@@ -11,19 +13,20 @@ use super::matrix::{Element, MAX_SIDE, Stored, number};
 use super::{Arguments, Refused};
 use brumate_abi::memory::GuestMemory;
 
-/// A triangle: all that is looked at of a matrix.
+/// A triangular matrix. Only its triangle is read.
 pub(super) struct Triangle<T> {
     pub first: *const T,
     /// Elements between rows, and between columns.
     pub strides: (isize, isize),
-    /// Which half; the order of elimination is from the first row, or from the last.
+    /// Whether this is the lower half. Then the order of elimination goes from the first row to the last. For the upper
+    /// half it goes from the last row to the first.
     pub lower: bool,
-    /// The diagonal is all ones, and not looked at.
+    /// Whether all diagonal elements are one. The diagonal is then not read.
     pub unit: bool,
     pub side: usize,
 }
 
-/// What a triangle is applied to.
+/// The matrix that a triangle is applied to.
 pub(super) struct Rows<T> {
     pub first: *mut T,
     /// Elements between rows, and between columns.
@@ -41,7 +44,8 @@ pub(super) enum Work {
 /// The kernels `brumate_?trmm`.
 ///
 /// # Errors
-/// When a matrix is too large, not aligned, not wholly inside memory, or one of its columns runs into the next.
+/// If a matrix is too large or empty, not aligned, not completely inside memory, or its columns overlap. Also if α is
+/// zero, or a flag is neither 0 nor 1.
 pub(super) fn product<T: Element + Real>(memory: GuestMemory<'_>, block: u32) -> Result<(), Refused> {
     run::<T>(memory, block, Work::Multiply)
 }
@@ -65,7 +69,7 @@ fn run<T: Element + Real>(memory: GuestMemory<'_>, block: u32, work: Work) -> Re
     Stored { address: b, rows: m, columns: n, stride: b_stride }.check::<T>(&memory)?;
     let alpha: T = number(&memory, alpha)?;
     if alpha == T::ZERO {
-        // By definition A is not looked at then.
+        // If α is zero, A must not be read. The guest does this case.
         return Err(Refused);
     }
     // X op(A) is (op(A)ᵀ Xᵀ)ᵀ.
@@ -84,9 +88,10 @@ fn run<T: Element + Real>(memory: GuestMemory<'_>, block: u32, work: Work) -> Re
         strides: strides(right == 1, b_stride),
         columns: columns as usize,
     };
-    // SAFETY: `check` has found both matrices inside of the memory, aligned (the memory begins at a page) and their columns apart. `memory`
-    // is borrowed mutably, and all access goes through pointers: where the guest has put one over the other, numbers are wrong
-    // and nothing else is.
+    // SAFETY: `check` has made sure that both matrices are inside the memory and aligned (the memory begins at a page).
+    // It has also made sure that their columns do not overlap. `memory` is borrowed mutably, and all access goes
+    // through pointers. If the guest has placed one matrix over the other, the numbers are wrong, but nothing else is
+    // affected.
     unsafe {
         if alpha != T::ONE {
             scale(&rows, triangle.side, alpha);
@@ -110,12 +115,13 @@ unsafe fn scale<T: Real>(rows: &Rows<T>, count: usize, factor: T) {
     }
 }
 
-/// Applies the triangle to as many rows as it has.
+/// Applies the triangle to `rows`, which has the same number of rows.
 ///
 /// # Safety
-/// All elements of the triangle's matrix can be read and those of the rows read and written, properly aligned; those of the rows are distinct.
+/// All elements of the triangle's matrix can be read. All elements of the rows can be read and written, and no two of
+/// them overlap. All elements are properly aligned.
 pub(super) unsafe fn apply<T: Element + Real>(triangle: &Triangle<T>, rows: &Rows<T>, work: Work) {
-    // SAFETY: by this function's contract; parts of both are inside of them.
+    // SAFETY: by this function's contract. The parts of the triangle and of the rows are inside the whole ones.
     unsafe {
         let side = triangle.side;
         if side <= LEAF {
@@ -143,7 +149,7 @@ pub(super) unsafe fn apply<T: Element + Real>(triangle: &Triangle<T>, rows: &Row
             if stride_row == 1 {
                 T::multiply([count, rows.columns, inner], [factor, T::ONE], a, b, c);
             } else {
-                // The same, transposed: columns of C lie together.
+                // Computes the same product transposed, so that the columns of C are contiguous.
                 let turn = |(first, row, column)| (first, column, row);
                 T::multiply([rows.columns, count, inner], [factor, T::ONE], turn(b), turn(a), (c.0, c.2, c.1));
             }
@@ -164,16 +170,16 @@ pub(super) unsafe fn apply<T: Element + Real>(triangle: &Triangle<T>, rows: &Row
 }
 
 impl<T: Copy> Triangle<T> {
-    /// The row that is number `index` in the order of elimination.
+    /// Returns the row at position `index` in the order of elimination.
     #[inline(always)]
     fn place(&self, index: usize) -> isize {
         (if self.lower { index } else { self.side - 1 - index }) as isize
     }
 
-    /// An element, by the numbers of its row and its column in the order of elimination.
+    /// Returns an element. `row` and `column` are positions in the order of elimination.
     ///
     /// # Safety
-    /// It can be read, and is aligned.
+    /// The element can be read and is aligned.
     pub(super) unsafe fn get(&self, row: usize, column: usize) -> T {
         let offset = self.place(row) * self.strides.0 + self.place(column) * self.strides.1;
         // SAFETY: by this function's contract.
@@ -182,10 +188,12 @@ impl<T: Copy> Triangle<T> {
 }
 
 impl<T: Copy> Rows<T> {
-    /// Copies some columns to `turned`, where rows of `width` elements are in the order of elimination, or back.
+    /// Copies `count` columns, from `first` on, to `turned`. With `back`, copies them from `turned` instead. In
+    /// `turned`, the rows are in the order of elimination and have `width` elements each.
     ///
     /// # Safety
-    /// As many rows as the triangle has can be read and written, aligned, in the columns from `first` on.
+    /// The `count` columns from `first` on have as many rows as the triangle. Their elements can be read and written,
+    /// and are aligned.
     #[inline(always)]
     pub(super) unsafe fn copy(
         &self,
@@ -198,7 +206,7 @@ impl<T: Copy> Rows<T> {
     ) {
         let (stride_row, stride_column) = self.strides;
         let step = if triangle.lower { stride_row } else { -stride_row };
-        // SAFETY: by this function's contract; `turned` is asserted to be as long.
+        // SAFETY: by this function's contract. The assertion makes sure that `turned` is long enough.
         unsafe {
             assert!(count <= width && turned.len() >= triangle.side * width);
             let inside = turned.as_mut_ptr();

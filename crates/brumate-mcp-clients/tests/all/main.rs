@@ -1,6 +1,6 @@
 //! Tests of the crate through its interface.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod concurrent;
 mod env_file;

@@ -1,4 +1,4 @@
-//! Requests to the endpoints: their parameters, and the credentials of the client that sends them.
+//! Requests to the endpoints: the parameters, and the credentials of the client that sends the request.
 
 use super::AuthServerInner;
 use super::client::ClientAuthMethod;
@@ -22,8 +22,8 @@ const MAX_BODY: usize = 64 << 10;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl AuthServerInner {
-    /// Returns the address that a request counts for: the address of a customer's network, since one customer has many
-    /// addresses of IPv6.
+    /// Returns the address for the rate limits of a request. It is the address of the client's network, because one
+    /// customer has many IPv6 addresses.
     pub(super) fn address(&self, head: &Parts) -> Option<IpAddr> {
         client_address(head, &self.proxies).map(network)
     }
@@ -47,7 +47,7 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// Returns an error if a parameter is there twice.
+    /// Returns an error if a parameter occurs more than once.
     pub(super) fn parse(text: &[u8]) -> Result<Self, OAuthError> {
         let mut all = HashMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {
@@ -56,7 +56,7 @@ impl Parameters {
             }
             let shown: String = name.chars().take(50).collect();
             if all.insert(name.into_owned(), value.into_owned()).is_some() {
-                return Err(OAuthError::invalid_request(format!("the parameter `{shown}` is there more than once")));
+                return Err(OAuthError::invalid_request(format!("the parameter `{shown}` occurs more than once")));
             }
         }
         Ok(Self(all))
@@ -109,9 +109,9 @@ impl PresentedCredentials {
     ///
     /// # Errors
     ///
-    /// Returns an error if there are none, or if they are presented in two ways.
+    /// Returns an error if the client presents no credentials, or presents them in two ways.
     pub(super) fn read(head: &Parts, form: &Parameters) -> Result<Self, OAuthError> {
-        let two = || OAuthError::invalid_request("the client shows who it is in two ways");
+        let two = || OAuthError::invalid_request("the client presents credentials in two ways");
         let mut headers = head.headers.get_all(AUTHORIZATION).iter();
         let header = headers.next();
         if headers.next().is_some() {
@@ -131,7 +131,8 @@ impl PresentedCredentials {
     }
 }
 
-/// Reads `Basic BASE64`, with both halves encoded as in a form.
+/// Reads the header `Basic BASE64`. Returns the id and the secret, which are both encoded as in a form. `None` if the
+/// header is invalid.
 fn basic(header: &str) -> Option<(String, String)> {
     let (scheme, encoded) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {

@@ -28,7 +28,7 @@ pub(super) fn router(shared: &Arc<AuthServerInner>) -> Router {
     let base = &shared.base;
     let host = shared.url.host_str().unwrap_or_default().to_owned();
     let guard = Guard::new(&HttpOptions::new().allow_host(host));
-    // Scripts in web pages are clients too.
+    // Scripts in web pages are clients too, so any origin may call these endpoints.
     let pages = CorsLayer::new().allow_origin(Any).allow_methods([Method::GET, Method::POST]).allow_headers(Any);
     let mut programs = Router::new()
         .route(&format!("/.well-known/oauth-authorization-server{base}"), get(with(shared, metadata)))
@@ -50,7 +50,7 @@ pub(super) fn router(shared: &Arc<AuthServerInner>) -> Router {
     }))
 }
 
-/// Makes a handler that shares the server.
+/// Makes a handler that calls `answer` with the shared server state.
 fn with<F, Fut>(
     shared: &Arc<AuthServerInner>,
     answer: F,
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// Checks the host, and how often the address has asked.
+/// Checks the host of a request. Then checks the rate limit of the client's address.
 async fn admit(guard: &Guard, shared: &AuthServerInner, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     if let Err((status, reason)) = guard.admit_host(&head) {
@@ -84,7 +84,7 @@ fn too_many(text: &'static str) -> Response {
     response
 }
 
-/// Answers with JSON that nobody keeps.
+/// Returns a JSON response with `Cache-Control: no-store`. The metadata endpoint replaces this header.
 fn answer(status: StatusCode, body: &Value) -> Response {
     let mut response = (status, body.to_string()).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -107,7 +107,7 @@ fn answered(result: Result<Value, OAuthError>) -> Response {
     }
 }
 
-/// The metadata (RFC 8414, section 2).
+/// Returns the metadata (RFC 8414, section 2).
 async fn metadata(shared: Arc<AuthServerInner>, _: Parts, _: Body) -> Response {
     let at = |path: &str| format!("{}{path}", shared.endpoint);
     let mut metadata = json!({
@@ -166,10 +166,11 @@ async fn authorize(shared: Arc<AuthServerInner>, head: Parts, body: Body) -> Res
     }
 }
 
-/// Sends a browser elsewhere, with a GET.
+/// Returns a redirect to `url`. The browser follows it with a GET request.
 pub(super) fn see(url: &str) -> Response {
     let Ok(place) = HeaderValue::from_str(url) else {
-        return (StatusCode::INTERNAL_SERVER_ERROR, "the next address is no header").into_response();
+        return (StatusCode::INTERNAL_SERVER_ERROR, "the address of the redirect is not a valid header value")
+            .into_response();
     };
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-/// The most sessions of one principal, or of all clients without one. A new one beyond ends the session that is idle longest, if it is
-/// idle for [`IDLE_SESSION_KEPT_FOR`] or more.
+/// Number of sessions of one principal; clients without a principal count as one. Once a principal has this many, each
+/// new session ends the session that has been idle longest. That session must have been idle for at least
+/// [`IDLE_SESSION_KEPT_FOR`].
 pub(crate) const MAX_IDLE_SESSIONS: usize = 512;
 
-/// How long a session is kept though its principal has more than [`MAX_IDLE_SESSIONS`].
+/// Minimum idle time of a session that a new session may end (see [`MAX_IDLE_SESSIONS`]).
 pub(crate) const IDLE_SESSION_KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Limits of the sessions of one endpoint.
@@ -14,16 +15,17 @@ pub(crate) const IDLE_SESSION_KEPT_FOR: Duration = Duration::from_secs(60);
 pub(crate) struct SessionLimits {
     pub(crate) sessions: usize,
     pub(crate) sessions_per_principal: usize,
-    /// The sessions of a principal beyond which a new one ends the one that is idle longest.
+    /// Number of sessions of one principal. Once a principal has this many, each new session ends the session that has
+    /// been idle longest.
     pub(crate) idle_sessions: usize,
-    /// How long a session must be idle to end for a new one.
+    /// Minimum idle time of a session that a new session may end.
     pub(crate) kept_for: Duration,
     pub(crate) idle: Duration,
     pub(crate) retry: Duration,
     pub(crate) resumption: ResumptionLimits,
 }
 
-/// Limits of the messages that a session keeps in memory for clients that reconnect with `Last-Event-ID`.
+/// Limits of the messages that a session keeps in memory. A client that reconnects with `Last-Event-ID` gets them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResumptionLimits {

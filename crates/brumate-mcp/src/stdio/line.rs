@@ -1,4 +1,4 @@
-//! Parses a line of the stdio transport: JSON text to messages, or to the error answer.
+//! Parses a line of the stdio transport. JSON text becomes messages or error answers.
 
 use crate::exact_arguments::ExactArguments;
 use crate::incoming::{InvalidMessage, NO_MESSAGE, failed_answer, parse_error, prepare, refuse_all, unreadable};
@@ -23,7 +23,8 @@ pub(super) enum ParsedLine {
     Invalid(InvalidMessage),
 }
 
-/// Parses a line: one message, or a batch. Empty lines, unknown notifications and broken ones give nothing.
+/// Parses a line: one message, or a batch. Empty lines, unknown notifications and invalid notifications give an empty
+/// list.
 pub(super) fn parse_line(line: &[u8]) -> Vec<ParsedLine> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     // Bytes that are not UTF-8 become U+FFFD.
@@ -106,7 +107,7 @@ fn plain_call(line: &str) -> Option<ClientJsonRpcMessage> {
     Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(call)), id))
 }
 
-/// Makes a message of its `text` and its `value`.
+/// Makes a message from `value`. `text` is the same message as JSON text. Returns `None` for an invalid notification.
 fn parse_message(text: &str, value: Value, exact: Option<ExactArguments>) -> Option<ParsedLine> {
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).map(Value::to_string);
     let has_method = value.get("method").is_some_and(Value::is_string);
@@ -114,9 +115,10 @@ fn parse_message(text: &str, value: Value, exact: Option<ExactArguments>) -> Opt
     let is_answer = value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some());
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(message) => Some(message_with(message, exact)),
-        // JSON-RPC forbids answers to notifications, also to malformed ones.
+        // JSON-RPC forbids answers to notifications, even if a notification is invalid.
         Err(_) if is_notification => None,
-        // Its id is an id of the server: the code that asked the client is told, and the client is not.
+        // The id of an answer is the id of a request of the server. The code that sent this request gets an error. The
+        // client gets no answer.
         Err(_) if is_answer => {
             let failed = serde_json::from_str(&failed_answer(text)?).ok()?;
             Some(ParsedLine::Message(Box::new(failed)))
@@ -129,7 +131,7 @@ fn parse_message(text: &str, value: Value, exact: Option<ExactArguments>) -> Opt
 mod tests {
     use super::*;
 
-    /// `ok` for a message, the answer otherwise.
+    /// Returns `ok` for each message, and the error answer for each invalid one.
     fn parsed(line: &str) -> Vec<String> {
         parse_line(line.as_bytes())
             .into_iter()
@@ -244,7 +246,7 @@ mod tests {
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"\xff\"}}";
         let parsed = parse_line(line);
         assert!(format!("{parsed:?}").contains('\u{fffd}'), "{parsed:?}");
-        // An answer that cannot be read is an error for the request of the server.
+        // If an answer cannot be read, the request of the server that waits for it gets an error.
         let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
         let [ParsedLine::Message(message)] = &parse_line(deep.as_bytes())[..] else { panic!("{deep}") };
         assert!(matches!(&**message, JsonRpcMessage::Error(error) if error.id == Some(RequestId::Number(3))));
@@ -263,7 +265,7 @@ mod tests {
                 assert_eq!(error.id, Some(RequestId::Number(1)), "{line}");
             }
         }
-        // A client that echoes the error answers gets no more of them.
+        // If a client sends an error answer back, it gets no further error answer.
         for line in [
             r#"{"id":1.5,"method":"x"}"#,
             r#"{"id":1e999,"method":"x"}"#,

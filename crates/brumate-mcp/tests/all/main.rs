@@ -1,6 +1,6 @@
 //! The crate from outside: servers under clients that are nothing but JSON.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod asking;
 mod authorization;

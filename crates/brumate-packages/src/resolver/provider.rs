@@ -23,9 +23,9 @@ pub(crate) enum UnusableReason {
     Impossible(String),
     /// Its metadata cannot be read.
     Unreadable(String),
-    /// It comes as source code with these compiled parts.
+    /// It comes as source code, with these parts that the sandbox cannot compile.
     Compiled(String),
-    /// It comes as source code, and what its build requires cannot be had, for this reason.
+    /// It comes as source code, and the requirements of its build are not available, for this reason.
     BuildRequirements(String),
     /// It comes as source code that was not looked at, since newer versions could not be built.
     Untried,
@@ -39,13 +39,10 @@ impl fmt::Display for UnusableReason {
             Self::Python(required) => write!(formatter, "needs Python {required}"),
             Self::Impossible(requirement) => write!(formatter, "requires `{requirement}`, which nothing can meet"),
             Self::Compiled(parts) => {
-                write!(
-                    formatter,
-                    "comes as source code and has compiled parts ({parts}), which the sandbox cannot build"
-                )
+                write!(formatter, "comes as source code and has parts that the sandbox cannot compile ({parts})")
             }
             Self::BuildRequirements(reason) => {
-                write!(formatter, "comes as source code and what its build requires cannot be had: {reason}")
+                write!(formatter, "comes as source code and the requirements of its build are not available: {reason}")
             }
             Self::Untried => formatter.write_str("comes as source code, and newer versions cannot be built"),
             Self::Unreadable(_) => formatter.write_str("has metadata that cannot be read"),

@@ -250,8 +250,8 @@ fn hints(tree: &Derivation, known: &CandidatesByName) -> Vec<String> {
 fn way_out(rejection: &Rejection, only: bool) -> Option<String> {
     match rejection {
         Rejection::SourceOnly | Rejection::OtherPlatforms => Some(format!(
-            "where no wheel fits the sandbox: try another version or a package in pure Python, or have the operator add \
-             a wheel ({}) or a Pyodide distribution ({})",
+            "where no wheel fits the sandbox: try another version or a package in pure Python, or ask the operator \
+             to add a wheel ({}) or a Pyodide distribution ({})",
             Setting::FindLinks.brief(),
             Setting::Pyodide.brief()
         )),

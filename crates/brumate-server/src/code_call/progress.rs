@@ -24,14 +24,14 @@ const MAX_MESSAGE_BYTES: usize = 16 << 10;
 /// The waiting text is bounded: events never hold more than the output limit of the run.
 pub(super) struct ProgressSender<'a> {
     context: &'a Context,
-    /// The preparation that runs wait for, such as compilation.
+    /// The preparation for which runs wait at present, such as compilation.
     preparing: Option<watch::Receiver<Option<Preparing>>>,
     queue: Mutex<ProgressQueue>,
     /// Notified when text was added, and at the end.
     changed: Notify,
-    /// Notified when the client should not wait for the next notification any longer.
+    /// Notified to end the pause between two notifications early.
     hurry: Notify,
-    /// Notified when nothing waits any more.
+    /// Notified when no text waits to be sent.
     drained: Notify,
 }
 
@@ -41,7 +41,7 @@ struct ProgressQueue {
     waiting: String,
     /// Whether the code has written something. Then it no longer waits for preparation.
     has_output: bool,
-    /// Whether a notification is on its way.
+    /// Whether a notification is being sent.
     is_sending: bool,
     is_closed: bool,
 }
@@ -53,8 +53,8 @@ impl ProgressQueue {
 }
 
 impl<'a> ProgressSender<'a> {
-    /// Makes the sender of a call. `preparing` receives the preparation that runs wait for; it is reported until the code writes
-    /// something.
+    /// Makes the sender of a call. `preparing` receives the preparation for which runs wait. The preparation is
+    /// reported until the code writes its first output.
     pub(super) fn new(context: &'a Context, preparing: Option<watch::Receiver<Option<Preparing>>>) -> Self {
         let (changed, hurry, drained) = Default::default();
         Self { context, preparing, queue: Mutex::default(), changed, hurry, drained }
@@ -99,7 +99,7 @@ impl<'a> ProgressSender<'a> {
     /// Sends notifications until the sender is closed and nothing waits.
     pub(super) async fn run(&self) {
         let mut preparing = self.preparing.clone();
-        // Preparation that has started already is new to this client.
+        // The client does not know yet of a preparation that has already started, so it is reported too.
         preparing.iter_mut().for_each(watch::Receiver::mark_changed);
         loop {
             let (mut message, has_output, is_closed) = {
@@ -146,7 +146,7 @@ async fn next_preparation(preparing: &mut Option<watch::Receiver<Option<Preparin
     }
 }
 
-/// Takes at most `limit` bytes from the front of `text`, whole characters only.
+/// Removes at most `limit` bytes from the front of `text` and returns them. Characters stay whole.
 fn take_front(text: &mut String, limit: usize) -> String {
     if text.len() <= limit {
         return std::mem::take(text);

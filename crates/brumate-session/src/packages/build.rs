@@ -633,7 +633,7 @@ mod tests {
         let engine = Arc::new(engine(STATIC, build.stdout("still\u{7} here\n")));
         let (packages, _place, error) = install(&engine, "").await;
         let expected = "`acme 1.0` comes as source code and its build failed: it took longer than 120 s. Use another version, \
-                        or have the operator add a wheel (`find_links`).\nThe last lines of its build:\nstill here";
+                        or ask the operator to add a wheel (`find_links`).\nThe last lines of its build:\nstill here";
         assert_eq!(error, expected);
         let made = engine.made();
         assert_eq!(again(&packages).await, expected);
@@ -645,11 +645,19 @@ mod tests {
         for (inspected, build, part) in [
             (STATIC, r#"{"name": "../acme-1.0-py3-none-any.whl"}"#, "it made no wheel"),
             (STATIC, r#"{"name": "acme-2.0-py3-none-any.whl"}"#, "of another package or version"),
-            (STATIC, r#"{"name": "acme-1.0-cp314-cp314-linux_x86_64.whl"}"#, "has compiled parts"),
-            (STATIC, r#"{"error": "a\nb", "compiled": true}"#, "has compiled parts (a b)"),
+            (
+                STATIC,
+                r#"{"name": "acme-1.0-cp314-cp314-linux_x86_64.whl"}"#,
+                "has parts that the sandbox cannot compile",
+            ),
+            (STATIC, r#"{"error": "a\nb", "compiled": true}"#, "has parts that the sandbox cannot compile (a b)"),
             (STATIC, "3", "its answer"),
-            (r#"{"requires": ["!"]}"#, "{}", "what its build requires cannot be had: `!` is not a valid requirement"),
-            (r#"{"requires": ["nowhere"]}"#, "{}", "what its build requires cannot be had"),
+            (
+                r#"{"requires": ["!"]}"#,
+                "{}",
+                "the requirements of its build are not available: `!` is not a valid requirement",
+            ),
+            (r#"{"requires": ["nowhere"]}"#, "{}", "the requirements of its build are not available"),
             (r#"{"requires": ["a @ http://127.0.0.1:1/a-1-py3-none-any.whl"]}"#, "{}", "names a URL"),
         ] {
             let engine = Arc::new(engine(inspected, Script::returning(build)));

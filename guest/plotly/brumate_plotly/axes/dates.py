@@ -17,7 +17,7 @@ _YEAR = DAY * 365.25
 _STEPS = [step * unit for unit in (1.0, 10.0, 100.0) for step in (1, 2, 5)]
 _STEPS += [step * unit for unit in (1000.0, 60_000.0) for step in (1, 2, 5, 10, 15, 30)]
 _STEPS += [step * _HOUR for step in (1, 2, 3, 6, 12)] + [step * DAY for step in (1, 2, 3, 7, 14)]
-# 1970 began on a Thursday: weeks are counted from a Sunday.
+# The first Sunday of 1970, the beginning of a week. 1970 began on a Thursday.
 _SUNDAY = 3 * DAY
 
 
@@ -36,7 +36,7 @@ def ticks(axis):
 
 
 def _step(rough):
-    """Returns `(milliseconds, months)` of the step between ticks, one of them 0."""
+    """Returns the step between ticks as `(milliseconds, months)`. One of the two numbers is 0."""
     for step in _STEPS:
         if step >= rough * 0.999:
             return step, 0
@@ -86,7 +86,8 @@ def _labelled(axis, found, step, months):
 
 
 def _forms(step):
-    """Returns the formats of a label and of its second line, which is written where it changes."""
+    """Returns two formats: for the label, and for its second line. A label has the second line only if the line differs
+    from the second line of the tick before."""
     if step >= DAY:
         return "%b %-d", "%Y"
     day = "%b %-d, %Y"
@@ -96,7 +97,7 @@ def _forms(step):
 
 
 def _stop(axis, step, months):
-    """Returns the format that `tickformatstops` has for a step."""
+    """Returns the format for a step from `tickformatstops`; `""` if there is none."""
     step = months * _MONTH if months else step
     for stop in nodes(axis.node, "tickformatstops"):
         bounds = get(stop, "dtickrange")
@@ -115,7 +116,7 @@ def _length(bound):
 
 
 def label(axis, at):
-    """Returns what is written at one date."""
+    """Returns the label for one date."""
     spec = word(axis.node, "tickformat")
     if spec:
         return formats.date(at, spec)
@@ -125,7 +126,7 @@ def label(axis, at):
 
 
 def floor(milliseconds, months):
-    """Returns the beginning of a span of months that dates are in, as an array."""
+    """Returns, as an array, the beginning of the span of `months` months that contains each date."""
     starts = []
     for value in milliseconds:
         when = moment(value)

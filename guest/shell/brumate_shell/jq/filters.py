@@ -1,10 +1,11 @@
-"""The functions of `jq` whose arguments are filters: they get the machine, the arguments' nodes, and where they are."""
+"""The functions of `jq` that take filters as arguments. Each one gets the machine, the nodes of its arguments, the path
+and the value of its input, and the scope."""
 
 from . import paths, texts
 from .functions import need
 from .values import JqError, dumped, short, truth
 
-# Numbers that one `range` gives, and the turns of `limit`, `until` and the like.
+# Most numbers from one `range`, and most steps of one `while`.
 MAX_TURNS = 100_000_000
 
 
@@ -27,7 +28,7 @@ def _path(machine, arguments, path, value, scope):
 
 def _getpath(machine, arguments, path, value, scope):
     for one in machine.values(arguments[0], value, scope):
-        need(one, "array", "is no path")
+        need(one, "array", "is not a path")
         at = None if path is None else (*path, *one) if type(path) is tuple else path
         yield at, paths.get_path(value, one)
 
@@ -160,7 +161,8 @@ def _input_filename(machine, arguments, path, value, scope):
 
 
 def _sub(machine, arguments, path, value, scope, everywhere):
-    """`sub` and `gsub`: the replacement is a filter that gets the named groups."""
+    """Runs `sub`, or `gsub` with `everywhere`. The replacement is a filter whose input is an object with the named
+    groups."""
     flags = machine.values(arguments[2], value, scope) if len(arguments) > 2 else (None,)
     for flag in flags:
         for expression in machine.values(arguments[0], value, scope):

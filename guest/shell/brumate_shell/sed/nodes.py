@@ -1,8 +1,9 @@
-"""What a `sed` script is made of."""
+"""The parts of a parsed `sed` script."""
 
 
 class Address:
-    """A line: `kind` is `line`, `last`, `regex`, `step`, `plus` or `multiple`; an empty regex has the value None."""
+    """An address, which selects lines. `kind` is `line`, `last`, `regex`, `step`, `plus` or `multiple`. For an empty
+    regex `value` is None."""
 
     __slots__ = ("kind", "value", "step")
 
@@ -13,7 +14,7 @@ class Address:
 
 
 class Command:
-    """One command with its addresses. `active` is the state of a range while a script runs."""
+    """One command with its addresses. `active` is True while the script is inside the range of the two addresses."""
 
     __slots__ = ("name", "first", "second", "negated", "argument", "end", "active", "until")
 
@@ -23,13 +24,15 @@ class Command:
         self.second = second
         self.negated = negated
         self.argument = None  # a label, text, file name, number, or [`Substitute`]
-        self.end = None  # of a block: the number of the command behind it; of a branch, where it goes
+        # Of a block: the number of the command after it; of a branch: the number of the command to go to.
+        self.end = None
         self.active = False
         self.until = 0
 
 
 class Substitute:
-    """`s/regex/replacement/flags`: the replacement as texts, group numbers, and letters for cases."""
+    """The command `s/regex/replacement/flags`. `replacement` is a list of texts, group numbers, and letters that change
+    upper and lower case."""
 
     __slots__ = ("pattern", "replacement", "all", "number", "prints", "file")
 

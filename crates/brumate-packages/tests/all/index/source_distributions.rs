@@ -50,15 +50,11 @@ async fn versions_that_cannot_be_built_are_passed_over_and_few_are_tried() {
     let requirements = BuildProblem::Requirements("`cmake` has no wheel.\nhint: another".to_owned());
     let broken = BuildProblem::Failed { reason: "why".to_owned(), output: String::new() };
     for (problem, tried, error) in [
-        (
-            compiled,
-            3,
-            "`foo` 9.0 comes as source code and has compiled parts (`part`), which the sandbox cannot build.\n",
-        ),
+        (compiled, 3, "`foo` 9.0 comes as source code and has parts that the sandbox cannot compile (`part`).\n"),
         (
             requirements,
             3,
-            "`foo` 9.0 comes as source code and what its build requires cannot be had: `cmake` has no wheel.",
+            "`foo` 9.0 comes as source code and the requirements of its build are not available: `cmake` has no wheel.",
         ),
         (broken, 1, "`foo 9.0` comes as source code and its build failed: why."),
     ] {

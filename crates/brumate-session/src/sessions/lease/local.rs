@@ -1,8 +1,8 @@
 //! Leases of servers on one machine: locked files, and a socket for each server.
 //!
-//! A lease is a lock (`flock`) on a file with the session's id as its name and the server's name as its content. The
-//! kernel releases it when the process ends. A file that is not locked reserves the session for a server for a moment:
-//! its content is [`RESERVED`] and the server's name.
+//! A lease is a lock (`flock`) on a file. The file's name is the session's id, and its content is the server's name.
+//! The kernel releases it when the process ends. An unlocked file can reserve the session for a server for a short time
+//! ([`RESERVATION`]). Its content is then [`RESERVED`] and the server's name.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ use super::{Lease, LeaseHold, LeaseRequestError, Leases, OwnerWait, RETRY_INTERV
 const MAX_NAME_BYTES: u64 = 64;
 /// Beginning of a file that reserves a session.
 const RESERVED: &str = "next ";
-/// Time for which a session is reserved. A server that gets a session takes it in a few milliseconds.
+/// Time for which a session stays reserved. A server that gets a session takes it in a few milliseconds.
 const RESERVATION: Duration = Duration::from_secs(1);
 
 /// Leases of one server.
@@ -35,7 +35,7 @@ pub(crate) struct LocalLeases {
     _listening: DropGuard,
 }
 
-/// Locked file, which is removed when the lease ends, unless it reserves the session for another server.
+/// Locked file of a lease. When the lease ends, the file is removed, or it reserves the session for the server `next`.
 pub(crate) struct LockedFile {
     path: PathBuf,
     file: File,
@@ -58,7 +58,8 @@ impl LockedFile {
                 return Ok(None);
             }
             let lease = LockedFile { path: path.to_owned(), file, next: None };
-            // A lease counts without a name as well: on a full disk the name cannot be written, and others wait.
+            // A lease is also valid without a name in its file. On a full disk the name cannot be written; other
+            // servers then wait.
             let named = lease.file.set_len(0).and_then(|()| lease.file.write_all_at(name.as_bytes(), 0));
             if let Err(error) = named
                 && error.kind() != io::ErrorKind::StorageFull
@@ -83,13 +84,15 @@ impl Drop for LockedFile {
             self.file.set_len(0).and_then(|()| self.file.write_all_at(text.as_bytes(), 0)).is_ok()
         };
         if !self.next.take().is_some_and(reserve) {
-            // Removed while it is locked: a process that opened it before notices that its path names another file.
+            // The file is removed while it is locked. A process that has opened it before notices that the path no
+            // longer leads to this file.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Returns whether the locked file of a session reserves it for another server than `name`, which is there.
+/// Returns whether the locked file reserves the session for a server other than `name`. The reservation must be new,
+/// and the socket of that server must exist.
 fn is_reserved(file: &File, servers: &Path, name: &str) -> bool {
     let Some(next) = name_in(file).and_then(|text| text.strip_prefix(RESERVED).map(str::to_owned)) else {
         return false;
@@ -99,7 +102,7 @@ fn is_reserved(file: &File, servers: &Path, name: &str) -> bool {
     is_new && next != name && is_server_name(&next) && servers.join(next).exists()
 }
 
-/// Reads the name in the file of a session. `None` if it is empty or no name.
+/// Reads the name in the file of a session. Returns `None` if the file is empty or its content cannot be a name.
 fn name_in(file: &File) -> Option<String> {
     let mut bytes = [0; MAX_NAME_BYTES as usize];
     let read = file.read_at(&mut bytes, 0).ok()?;
@@ -130,7 +133,8 @@ impl LocalLeases {
         Ok((Self { leases: directory.leases(), servers, name, _listening: ended.drop_guard() }, listener))
     }
 
-    /// Sends a request to the owner of a session. Returns whether there is one and it had something to do.
+    /// Sends a request to the owner of a session. Returns true if the session has an owner and the owner had something
+    /// to do.
     async fn ask(
         &self,
         id: &SessionId,
@@ -165,15 +169,16 @@ fn is_locked(path: &Path) -> bool {
     matches!(lock_file(&file, FlockOperation::NonBlockingLockShared), Ok(false))
 }
 
-/// Session that nobody changes until this is dropped.
+/// Session that no server changes until this value is dropped.
 pub(crate) enum FrozenElsewhere {
     /// No server owns it, and none takes it.
-    Unowned(#[expect(dead_code, reason = "dropping it counts")] LockedFile),
+    Unowned(#[expect(dead_code, reason = "it is only held until it is dropped")] LockedFile),
     /// Its server has written it.
-    ByOwner(#[expect(dead_code, reason = "dropping it counts")] Connection),
+    ByOwner(#[expect(dead_code, reason = "it is only held until it is dropped")] Connection),
 }
 
-/// Freezes a session from a process that serves none: waits until its owner has written it.
+/// Freezes a session for a process that is no server of sessions. If a server owns the session, waits until the server
+/// has written it.
 ///
 /// # Errors
 ///
@@ -228,7 +233,7 @@ impl Leases for LocalLeases {
     }
 }
 
-/// Returns whether a path leads to an open file.
+/// Returns whether `path` still leads to the open file `file`.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match std::fs::metadata(path) {

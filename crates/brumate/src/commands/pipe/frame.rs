@@ -1,6 +1,7 @@
 //! Frames of the protocol between the language packages and `brumate pipe`.
 //!
-//! A frame is two lengths of 32 bits, little-endian, a JSON object of the first length, and bytes of the second.
+//! A frame has four parts: the length of the JSON text, the number of bytes, the JSON text, and the bytes. Each of the
+//! two lengths has 32 bits, little-endian.
 
 use std::io;
 
@@ -10,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Longest JSON of a frame, in bytes.
 pub(crate) const MAX_JSON: usize = 96 << 20;
 
-/// Most bytes after the JSON of a frame. Larger files are sent in parts.
+/// Most bytes in the last part of a frame, after the JSON. Larger files are sent in parts.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// A message.
@@ -30,7 +31,7 @@ impl From<Value> for Frame {
 ///
 /// # Errors
 ///
-/// The stream ends within a frame, or a frame is too long or has no valid JSON.
+/// Fails if the stream ends within a frame, a part of the frame is too long, or the JSON is invalid.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
     let mut lengths = [0; 8];
     if stream.read(&mut lengths[..1]).await? == 0 {
@@ -40,7 +41,11 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Op
     let length = |at: usize, most: usize| {
         let four = [lengths[at], lengths[at + 1], lengths[at + 2], lengths[at + 3]];
         let length = u32::from_le_bytes(four) as usize;
-        if length > most { Err(invalid(format!("a frame has {length} bytes, {most} are allowed"))) } else { Ok(length) }
+        if length > most {
+            Err(invalid(format!("a part of a frame has {length} bytes; at most {most} are allowed")))
+        } else {
+            Ok(length)
+        }
     };
     let mut text = vec![0; length(0, MAX_JSON)?];
     let mut bytes = vec![0; length(4, MAX_BYTES)?];
@@ -54,7 +59,7 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Op
 ///
 /// # Errors
 ///
-/// When the stream is closed.
+/// Fails if the stream is closed, or if a part of the frame is too long.
 pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), frame: &Frame) -> io::Result<()> {
     let text = frame.json.to_string();
     let length = |bytes: usize| u32::try_from(bytes).map_err(|_| invalid("a frame is too long".to_owned()));

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 const MAX_COPIED_FILES: usize = 200_000;
 /// Most bytes of a project that are copied.
 const MAX_COPIED_BYTES: u64 = 2 << 30;
-/// Names that are left out: caches that are made again, and the history. In a worktree `.git` is a file that names a path of the host.
+/// Names that are not copied: caches, which tools make again, and the data of version control. In a Git worktree,
+/// `.git` is a file that contains a path of the host.
 const LEFT_OUT: [&str; 11] = [
     ".git",
     ".hg",
@@ -25,14 +26,15 @@ const LEFT_OUT: [&str; 11] = [
     "__pycache__",
     "node_modules",
 ];
-/// The file that tells a virtual environment.
+/// A directory with this file is a virtual environment, which is not copied.
 const VIRTUAL_ENVIRONMENT: &str = "pyvenv.cfg";
 
-/// Copies a directory. Symbolic links stay links; they lead nowhere outside in the sandbox. Pipes, sockets and devices are left out.
+/// Copies a directory. Symbolic links stay links. In the sandbox, a link cannot lead to a file outside of the sandbox.
+/// Pipes, sockets and devices are left out.
 ///
 /// # Errors
 ///
-/// Something cannot be read or written, or there is too much.
+/// Fails if a file cannot be read or written, or if the project has too many files or bytes.
 pub(super) fn copy_of(project: &Path) -> anyhow::Result<TempDir> {
     let copy =
         tempfile::Builder::new().prefix("brumate-test").tempdir().context("cannot make a directory for a copy")?;
@@ -66,7 +68,8 @@ pub(super) fn copy_of(project: &Path) -> anyhow::Result<TempDir> {
             }
             if files > MAX_COPIED_FILES || bytes > MAX_COPIED_BYTES {
                 bail!(
-                    "{} has more than {MAX_COPIED_FILES} files or {}, too much for a copy; with `--write` the tests get the directory itself",
+                    "{} has more than {MAX_COPIED_FILES} files or {}. This is too much for a copy; with \
+                     `--write` the tests use the directory itself",
                     project.display(),
                     format_size(MAX_COPIED_BYTES)
                 );
@@ -79,7 +82,7 @@ pub(super) fn copy_of(project: &Path) -> anyhow::Result<TempDir> {
 fn copy_file(from: &Path, to: &Path, metadata: &fs::Metadata) -> std::io::Result<()> {
     fs::copy(from, to)?;
     let times = FileTimes::new().set_modified(metadata.modified()?);
-    // A file that is read-only has its times set through a descriptor for reading.
+    // The copy may be read-only. A descriptor for reading is enough to set its times.
     File::open(to)?.set_times(times)
 }
 
