@@ -1,8 +1,8 @@
 """What commands read and write, and how they refuse."""
 
-# A program writes to these while it runs, whatever it has made of the builtins.
 import io
 
+# A program writes to these streams while it runs, whatever it has made of the builtins.
 from _brumate.pristine import __builtins__
 
 # Characters that one command of a pipeline passes to the next, and of a substituted command.

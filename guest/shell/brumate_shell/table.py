@@ -16,7 +16,7 @@ _REASONS = {
     **dict.fromkeys("curl wget ping ssh scp git nc rsync ftp nslookup dig".split(), _NO_NETWORK),
     **dict.fromkeys(
         "apt apt-get yum dnf apk brew sudo npm conda mamba uv poetry".split(),
-        "nothing can be installed; the bundled packages are in %pip list",
+        "only packages of Python can be installed, with %pip install; %pip list shows the packages that are there",
     ),
     **dict.fromkeys("jobs fg bg wait disown nohup kill killall pkill ps top pgrep".split(), _NO_JOBS),
     "trap": "there are no signals and no EXIT handlers; put what has to be done at the end behind the commands",

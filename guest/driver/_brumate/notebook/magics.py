@@ -82,7 +82,7 @@ def _split(line):
 
 
 def _pip(line):
-    """pip install|list|show|freeze: the packages that come with this sandbox."""
+    """pip install|uninstall|list|show|freeze|check: installs packages, and says which there are."""
     _call_pip(_split(line))
 
 
@@ -96,7 +96,7 @@ def _uv(line):
 
 
 def _conda(line):
-    """Not available: nothing can be installed here."""
+    """Not available: %pip install installs packages."""
     _split(line)
     print("ERROR: not available: this sandbox has pip (%pip install, %pip list)", file=sys.stderr)
 

@@ -1,8 +1,8 @@
-"""Cells that need none of IPython's generality: the steps of its `run_cell_async`, with the same effects, without a
-coroutine.
+"""Runs cells of plain Python. It takes the steps of IPython's `run_cell_async`, with the same effects, in plain
+functions instead of a coroutine.
 
-A cell that awaits, has magics, or does not parse is IPython's, and so is every cell of a shell that somebody has
-changed: transformers of its syntax tree, methods replaced, a log.
+IPython runs all other cells: those that await, that have magics, or that do not parse. It also runs every cell if
+somebody has changed how the shell runs them, by transformers of the syntax tree, other methods or a log.
 """
 
 from ..pristine import __builtins__
@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, Intera
 from .. import recursion
 from .attributes import value_of
 
-# What stands in for these methods is asked for.
+# If code has replaced one of these methods, IPython runs the cell: the replacement must be called.
 _METHODS = ("run_cell_async", "run_ast_nodes", "run_code", "transform_ast")
 _IPYTHONS = [vars(InteractiveShell)[name] for name in _METHODS]
 

@@ -26,7 +26,7 @@ import brumate_shell
 from brumate_shell import Streams
 
 from .. import ending, interrupts, loops
-from . import magics, running, shell_lines, sources
+from . import last_line, magics, running, sources
 from .attributes import settle
 from .cleaning import Manager
 from .errors import Errors
@@ -291,7 +291,7 @@ class ZMQInteractiveShell(InteractiveShell):
         finally:
             visit.hand_over()
 
-    # Shell lines.
+    # Shell lines. IPython itself makes `get_ipython().system('x')` of `!x`, and `getoutput` of `y = !x`.
 
     def system(self, cmd):
         """Runs a shell line; the status is in `_exit_code`."""
@@ -306,13 +306,14 @@ class ZMQInteractiveShell(InteractiveShell):
     def _run_line(self, cmd):
         if cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
             raise OSError("Background processes not supported.")
+        # `{name}` and `$name` are variables of the caller of `system`, whose frame is two above this one.
         cmd = self.var_expand(cmd, depth=2)
         return brumate_shell.run(cmd, Streams(io.BytesIO(), sys.stdout, sys.stderr)), cmd
 
     def transform_ast(self, node):
         """A shell line that is the last statement is a call of its own."""
         node = super().transform_ast(node)
-        shell_lines.mark_last(node)
+        last_line.mark_last(node)
         return node
 
     def getoutput(self, cmd, split=True, depth=0):

@@ -55,7 +55,8 @@ def call(words, streams):
     if shell is not None:
         if name in shell.state.functions:
             return shell.call_function(name, words[1:], streams)
-        streams.shell.streams = streams
+        # Words that are expanded while the command runs read and write where the command does.
+        shell.streams = streams
     function = table.find(name)
     if function is None:
         if "/" in name and os.path.isfile(name):

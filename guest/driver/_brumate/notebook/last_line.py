@@ -1,4 +1,4 @@
-"""Finds the shell line that ends a cell: when its command fails, so does the cell."""
+"""Marks the shell line that ends a cell: when its command fails, so does the cell."""
 
 from ..pristine import __builtins__
 
