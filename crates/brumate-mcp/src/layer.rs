@@ -103,7 +103,8 @@ impl Layers {
     }
 }
 
-/// A call of a tool, as layers see it. Its arguments fit the tool's schema.
+/// A call of a tool, as layers see it. Its arguments fit the tool's schema, unless the tool's handler checks them itself
+/// ([`Tool::unchecked_handler`](crate::Tool::unchecked_handler)).
 #[derive(Clone, Debug)]
 pub struct ToolCall {
     name: String,
@@ -122,7 +123,7 @@ impl ToolCall {
         &self.arguments
     }
 
-    /// Returns the arguments for a change. They are not checked against the schema again.
+    /// Returns the arguments for a change. They are not checked against the schema afterwards.
     pub fn arguments_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.arguments
     }

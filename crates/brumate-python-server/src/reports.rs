@@ -78,7 +78,7 @@ fn report(what: &str, text: &str) -> String {
 }
 
 impl MachineEnd {
-    /// Makes an end. A long text is elide_middle.
+    /// Makes an end. The middle of a long text is left out.
     pub fn new(status: u8, text: &str) -> Self {
         Self { status, text: elide_middle(text, MAX_END_BYTES) }
     }

@@ -52,9 +52,9 @@ fn section(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", escape_tag(text, tag))
 }
 
-/// Returns the fields of [`structured`] as text. Numbers keep all their digits.
+/// Returns the fields of [`structured_fields`] as text. Numbers keep all their digits.
 fn json_text(report: &Report, limits: &Limits) -> String {
-    let mut fields = structured(report, limits);
+    let mut fields = structured_fields(report, limits);
     let last = match (report.failure(), report.shown_value()) {
         (Some(error), _) => format!("\"error\":{}", json!(error)),
         (None, Some(value)) => format!("\"return_value\":{}", compact_json(&strict_json(&value.json))),
@@ -72,7 +72,7 @@ fn json_text(report: &Report, limits: &Limits) -> String {
 /// Returns the result as a JSON object: `status`, `output` (lines), `dependencies` if any, and `return_value` or
 /// `error`. A value that some clients or [`Value`] would change is in `return_value_json` as text. If `Value` would
 /// change it, it is not in `return_value`.
-pub(crate) fn structured(report: &Report, limits: &Limits) -> Map<String, Value> {
+pub(crate) fn structured_fields(report: &Report, limits: &Limits) -> Map<String, Value> {
     let output = report.output_text(limits);
     let lines: Vec<&str> = match output.as_str() {
         "" => Vec::new(),

@@ -90,7 +90,8 @@ pub(crate) async fn execute_result(report: CellReport, limits: &Limits, timeout:
     result
 }
 
-/// Returns output and result, elide_middle to the size of a result. Notes about files and dropped output follow the output.
+/// Returns output and result, without the middle of texts that are too long for an answer. Notes about files and dropped output
+/// follow the output.
 fn bounded_text(report: &CellReport, limits: &Limits) -> (Vec<String>, Option<String>) {
     let pointer = match &report.full_text {
         FullText::InAnswer => None,

@@ -18,7 +18,7 @@ pub struct SandboxConfig {
     /// Bundle file of a program that is handed out without its packages. `None`: it is searched for at the end of the program and
     /// beside it.
     pub bundle_file: Option<PathBuf>,
-    /// Refuse to run if an isolation layer of the jail is not available. Otherwise missing layers are logged.
+    /// Refuse to run if a wall of the jail is not available. Otherwise missing walls are logged.
     pub require_jail: bool,
     /// Called for progress of compiling.
     pub progress: Option<ProgressFn>,

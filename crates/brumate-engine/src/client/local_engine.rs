@@ -130,7 +130,7 @@ impl Engine for LocalEngine {
     }
 
     async fn resume(&self, path: &Path, spec: MachineSpec) -> Result<Box<dyn Session>, EngineError> {
-        // Sessions are granted no host directories, so none can be revoked.
+        // Nobody is told which directories are no longer granted: the code gets an `OSError` when it uses one.
         let (session, _) = self.sandbox().await?.resume_session(path, spec).await?;
         Ok(Box::new(session))
     }

@@ -134,8 +134,8 @@ impl Sandbox {
     /// the cache, builds the interpreter's image if there is none, and starts a zygote.
     ///
     /// # Errors
-    /// If the cache cannot be used, the interpreter does not compile or boot, or required isolation layers are missing.
-    /// In a lazy sandbox, the first machine reports the errors of the interpreter and of the isolation layers.
+    /// If the cache cannot be used, the interpreter does not compile or boot, or required walls are missing. In a lazy
+    /// sandbox, the first machine reports the errors of the interpreter and of the walls.
     pub async fn start(config: SandboxConfig) -> Result<Sandbox, EngineError> {
         let program = match config.program {
             Some(program) => program,

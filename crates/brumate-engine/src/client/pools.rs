@@ -180,7 +180,7 @@ async fn retire_idle(pool: Weak<Pool>, entry: PoolEntry, idle: Duration) {
     }
 }
 
-/// EngineError text for an image that is not in the cache any more.
+/// The text of the error for an image that is not in the cache any more.
 pub(super) const GONE: &str = "the image that it began with is not in the cache any more";
 
 /// Images, and with them zygotes, that one sandbox uses.

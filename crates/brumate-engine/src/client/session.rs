@@ -1,6 +1,6 @@
 //! Sessions: machines that keep their state from cell to cell, whatever a cell does.
 //!
-//! After each cell, as soon as its answer is sent, the machine updates its checkpoint, a paused copy of itself, or
+//! After each cell, as soon as the machine has answered the server, it updates its checkpoint, a paused copy of itself, or
 //! forks it again. If a cell crashes, is killed or runs out of memory, its machine ends. The checkpoint replaces it,
 //! and the session is as it was before that cell, files included. In a transaction ([`Session::begin`]) the checkpoint
 //! is not updated until the caller commits.

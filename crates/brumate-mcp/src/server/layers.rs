@@ -14,7 +14,8 @@ impl Server {
     /// Adds a layer around the calls of all tools, also of tools that are added later. The first layer is the outermost
     /// one. Layers of a tool ([`Tool::layer`]) run within.
     ///
-    /// A call whose arguments do not fit the schema is answered before the layers run. Since 2026-07-28 a call that
+    /// A call whose arguments do not fit the schema is answered before the layers run, unless the tool's handler checks them
+    /// itself ([`Tool::unchecked_handler`]). Since 2026-07-28 a call that
     /// asks its client for input runs again from its beginning when the answer comes, with its layers. In a task and in
     /// a call that [suspends](crate::Tool::suspends), layers run once.
     #[must_use]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ArgumentReader, tool};
 use crate::code_call::{CodeCall, runs_code};
-use crate::format::{failure_text, result_text, structured};
+use crate::format::{failure_text, result_text, structured_fields};
 use crate::results::{self, error_text};
 use crate::state::{ServerState, ToolSet};
 
@@ -66,7 +66,7 @@ async fn run(state: Arc<ServerState>, mut arguments: ArgumentReader, context: Co
 async fn result(state: &ServerState, report: Report) -> ToolResult {
     let limits = state.runner.limits();
     let text = result_text(&report, limits, state.mode);
-    let mut result = ToolResult::text(text).structured(structured(&report, limits)).omit_is_error();
+    let mut result = ToolResult::text(text).structured(structured_fields(&report, limits)).omit_is_error();
     if state.figures {
         result.extend(results::image_blocks(report.images).await);
     }

@@ -302,8 +302,9 @@ impl Sessions {
         kept
     }
 
-    /// Stores the time of the last use, and whether the session is lost. A failure is only logged, because the state
-    /// that is stored already is still correct.
+    /// Stores the record after a call that has not changed the state: the time of the last use. Stores also that the
+    /// session is lost, if its machine ended with the only copy of the state. A failure is only logged: the stored
+    /// state is still right, or the next server that uses the session finds out that it is lost.
     pub(super) async fn record_unchanged(&self, entry: &SessionEntry) {
         let record = entry.record().clone();
         if let Err(error) = self.inner.registry.put(record, RecordParts::WithoutFiles, CommitSync::Process).await {

@@ -1,4 +1,4 @@
-//! SessionEntry of a session in this process: its lock, its machine and its record.
+//! The entry of a session in this process: its lock, its machine and its record.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl RunningCell {
 }
 
 impl SessionEntry {
-    /// Makes a entry for a session that was last used at the monotonic time `used`.
+    /// Makes an entry for a session that was last used at the monotonic time `used`.
     pub(crate) fn new(record: SessionRecord, used: Duration) -> Self {
         Self {
             principal: record.principal.as_str().into(),
@@ -143,14 +143,14 @@ impl SessionEntry {
         }
     }
 
-    /// Makes a entry for a session that at `now` has not been used for `idle`.
+    /// Makes an entry for a session that at `now` has not been used for `idle`.
     pub(crate) fn with_idle_time(record: SessionRecord, now: Duration, idle: Duration) -> Self {
         let entry = Self::new(record, now);
         entry.used.store(millis(now).saturating_sub(millis(idle)), Ordering::Relaxed);
         entry
     }
 
-    /// Makes a entry for a session that is not in any list.
+    /// Makes an entry for a session that is not in any list.
     ///
     /// # Errors
     ///

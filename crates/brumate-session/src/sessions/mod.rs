@@ -1,12 +1,13 @@
 //! Sessions: interpreters that keep their state between calls, are hibernated when idle, and survive the server.
 //!
-//! [`Sessions`] is the entry point. A session is **live** (in a machine), **hibernated** (hibernated to a file) or
-//! **lost**. A call on a session that is hibernated resumes it. At most [`SessionSettings::max_live`] sessions are live;
+//! [`Sessions`] is the entry point. A session is **fresh** (it has no state yet), **live** (its state is in a machine),
+//! **hibernated** (its state is in a file) or **lost**. A call on a hibernated session resumes it. At most [`SessionSettings::max_live`] sessions are live;
 //! when a further one needs a place, the least recently used idle session is hibernated. A session does one operation
 //! at a time; others wait in order.
 //!
 //! The registry is written after the engine's answer and before the answer to the caller. With [`Durability::Cell`]
-//! the session's file is written before that as well. A file belongs to one *generation* of the session's state and is
+//! the session's file is written before the registry. With [`Durability::Shutdown`] that happens only if the session has
+//! no crash recovery, or if its estimated size exceeds a limit of the disk. A file belongs to one *generation* of the session's state and is
 //! never used for another. So a session has the state of its last answer, or is lost, but never has an older state.
 //!
 //! Several servers of one user can share a data directory. At most one server at a time owns a session, by its lease.

@@ -55,7 +55,8 @@ pub struct CellReport {
     pub files_changed: bool,
     /// Place of the full text.
     pub full_text: FullText,
-    /// Whether the cell ended its machine, so that the session was rolled back.
+    /// Whether the session is as it was before the cell: its machine ended, the cell could not be stored, or the principal's
+    /// access was revoked.
     pub rolled_back: bool,
 }
 

@@ -16,7 +16,9 @@ use crate::packages::Packages;
 /// Time at which sessions are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When they are hibernated and at a regular shutdown.
+    /// When they are hibernated and at a regular shutdown; before an answer only if the session has no crash recovery, or if
+    /// its estimated size exceeds a limit of the disk. An answered change survives a killed server by its crash snapshot, but no
+    /// crash of the host.
     #[default]
     Shutdown,
     /// Before each answer, synced to disk: an answered change survives a crash of the host.
