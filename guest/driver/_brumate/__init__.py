@@ -1,7 +1,7 @@
 """The Python side of Brumate: it runs inside the sandbox, is imported once at boot, and serves the host's calls.
 
-The host keeps references to the functions of this module ([`boot`], [`preload`], [`freeze_heap`],
-[`object_addresses`], [`seed_addresses`], [`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on,
+The host keeps references to the functions of this module ([`boot`], [`preload`], [`object_addresses`],
+[`seed_addresses`], [`reseed`], [`analyze`], [`execute`], [`packages_changed`]) from boot on,
 so that guest code cannot put others in their place. Strings in both directions are JSON in the shapes of the crate
 `brumate-engine-api`.
 """
@@ -43,7 +43,6 @@ __all__ = [
     "analyze",
     "boot",
     "execute",
-    "freeze_heap",
     "object_addresses",
     "packages_changed",
     "preload",
@@ -105,7 +104,7 @@ def boot(event_fd=-1, home=None):
     for code in ("1+1", "1/0", "unknown_name", "import asyncio\\nawait asyncio.sleep(0)"):
         execute(f'{{"code":"{code}"}}')
     analyze("import json")
-    freeze_heap()
+    _freeze_heap()
 
 
 def preload(names_json):
@@ -113,10 +112,10 @@ def preload(names_json):
     gc.unfreeze()
     preloading.preload(names_json)
     preloading.warm_up()
-    freeze_heap()
+    _freeze_heap()
 
 
-def freeze_heap():
+def _freeze_heap():
     """Collects garbage and takes what is left out of later collections: the pages of a forked process stay shared."""
     gc.collect()
     ending.note_known()

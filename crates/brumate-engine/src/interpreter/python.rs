@@ -8,17 +8,8 @@ use crate::image::{Driver, IdentityAddresses, ImageError};
 
 /// Functions of the driver that the host calls. They are looked up before any guest code runs, because guest code could
 /// replace them.
-pub(super) const DRIVER_FUNCTIONS: [&str; 9] = [
-    "boot",
-    "preload",
-    "freeze_heap",
-    "object_addresses",
-    "seed_addresses",
-    "reseed",
-    "analyze",
-    "execute",
-    "packages_changed",
-];
+pub(super) const DRIVER_FUNCTIONS: [&str; 8] =
+    ["boot", "preload", "object_addresses", "seed_addresses", "reseed", "analyze", "execute", "packages_changed"];
 
 /// Handles of the C API functions used at run time.
 pub(super) struct Python {

@@ -11,7 +11,8 @@ use crate::api::{Analysis, Event, Execute, FileError, LayerId, Limits, MAX_LAYER
 /// Server → machine.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum MachineRequest {
-    /// First message. The descriptors follow: that of `stdin`, then the two of `messages`.
+    /// First message. The descriptors follow in this order: one for `stdin` if it is set, then two for `messages` if it
+    /// is set.
     Start {
         /// Limits of this machine.
         limits: Limits,
@@ -23,78 +24,85 @@ pub enum MachineRequest {
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         mounts: Vec<(String, bool)>,
     },
-    /// Fork; the new machine's socket is the one descriptor that follows. It connects there and waits for
-    /// [`MachineRequest::Resume`]; this one answers [`MachineMessage::Forked`].
+    /// Forks this machine. One descriptor follows: the socket of the new machine. The new machine sends its first
+    /// message there and waits for [`MachineRequest::Resume`]. The old machine answers [`MachineMessage::Forked`].
     Fork {
-        /// It is this machine's checkpoint, and shares its crash snapshot; otherwise it has none.
+        /// Whether the new machine is the checkpoint of the old one. A checkpoint shares the crash snapshot of its
+        /// machine. Any other fork has no crash snapshot.
         checkpoint: bool,
         /// Whether the session is idle: saving memory is then more important than time.
         idle: bool,
     },
-    /// Where to write crash snapshots: three descriptors follow, for this machine's, for its checkpoint's, and a byte of memory
-    /// that both share.
+    /// Sets the files for crash snapshots. Three descriptors follow: the machine's file, its checkpoint's file, and a
+    /// byte of memory that both share.
     CrashSnapshot,
-    /// Layers to be mounted or, before [`MachineRequest::Restore`], to be joined. The descriptors follow, in order: of each the archive
-    /// and, if it has any, the bytecode.
+    /// Layers to mount. Before [`MachineRequest::Restore`] they are the layers of the restored session, whose files are
+    /// attached to them. The descriptors follow in the order of the layers. For each layer they are its archive and, if
+    /// the layer has bytecode, its bytecode.
     Layers {
-        /// For the answer to this request of the guest; by itself otherwise.
+        /// Number of the guest's install request that these layers belong to. `None` if they belong to no request.
         guest_request: Option<u64>,
-        /// Which ones.
+        /// The layers.
         #[serde(deserialize_with = "bounded::list::<_, _, LAYERS_AT_ONCE>")]
         layers: Vec<LayerInfo>,
     },
-    /// Take these layers away and mount those that were given; answered by [`MachineMessage::Mounted`].
+    /// Unmounts the layers in `remove`. Mounts the layers that the machine got in [`MachineRequest::Layers`]. The
+    /// answer is [`MachineMessage::Mounted`].
     Remount {
-        /// What goes.
+        /// Layers to unmount.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         remove: Vec<LayerId>,
     },
-    /// To a machine that was forked from another: go on, with an identity of its own.
+    /// Resumes a paused machine that was forked from another one. The machine gets its own identity, that is, new
+    /// random numbers.
     Resume,
-    /// Two descriptors follow, by which the checkpoints that are forked from now on can follow: a file in memory, for what one lacks, and
-    /// the machine's own page map (proc_pid_pagemap(5)).
+    /// Enables incremental updates of checkpoints that are forked from now on. Two descriptors follow: a file in memory
+    /// for the pages that a checkpoint lacks, and the page map of the machine itself (proc_pid_pagemap(5)).
     EnableCheckpointUpdates,
-    /// The state counts now: let the checkpoint follow or fork it anew, and say which, as after a [`MachineRequest::Execute`] with a
-    /// checkpoint. A descriptor, if one follows, is the socket of the next checkpoint that is forked so.
+    /// Commits the present state: the machine updates its checkpoint or forks a new one. It answers as after an
+    /// [`MachineRequest::Execute`] with `checkpoint`: [`MachineMessage::CheckpointUpdated`] or [`MachineMessage::Forked`]. One
+    /// descriptor may follow: the socket of the next checkpoint that the machine forks by itself.
     UpdateCheckpoint,
-    /// Write what differs from the base image to the descriptor that follows. A second one, if there is one, is the machine's
-    /// own page map (proc_pid_pagemap(5)).
+    /// Writes the difference from the base image to the first descriptor that follows. A second descriptor may follow:
+    /// the page map of the machine itself (proc_pid_pagemap(5)).
     Snapshot,
-    /// Become what the descriptor that follows describes.
+    /// Restores the session from the file in the descriptor that follows.
     Restore {
-        /// Changes of the session so far.
+        /// Number of changes of the session so far.
         generation: u64,
     },
-    /// Take over the files in the working directory of what the descriptor that follows describes; answered by
-    /// [`MachineMessage::Recovered`].
+    /// Copies files to this machine: the files in the working directory of the session in the descriptor that follows.
+    /// The answer is [`MachineMessage::Recovered`].
     Recover,
     /// Parse a source text.
     Analyze(String),
-    /// Run one.
+    /// Runs a source text.
     Execute {
-        /// Which of this machine's executions, counted from 1: a stop names it.
+        /// Number of the execution in this machine, counted from 1. The signal that stops the execution has this
+        /// number.
         number: u64,
-        /// What.
+        /// The source text and its settings.
         request: Box<Execute>,
-        /// Directory whose files are listed afterwards, as by [`FileRequest::List`].
+        /// Directory whose files are listed after the execution. The list is the same as from [`FileRequest::List`].
         list: Option<String>,
-        /// Once the answer is sent, let the checkpoint follow or fork it anew, as for [`MachineRequest::Fork`]; then say which
-        /// ([`MachineMessage::CheckpointUpdated`], [`MachineMessage::Forked`]). A descriptor, if one follows, is the socket of the next checkpoint that is
-        /// forked so: the machine keeps it until then.
+        /// Whether the machine updates its checkpoint, or forks a new one, after it has sent the answer. It then
+        /// reports which: [`MachineMessage::CheckpointUpdated`] or [`MachineMessage::Forked`]. One descriptor may follow: the
+        /// socket of the next checkpoint that the machine forks by itself. The machine keeps the socket until then.
         checkpoint: bool,
     },
     /// Answer to [`Event::InputRequest`].
     Input {
-        /// To which one of this execution, counted from 1. A guest that was interrupted may have asked again.
+        /// Number of the guest's request in this execution, counted from 1. The number is needed because an interrupted
+        /// guest may have asked again.
         guest_request: u64,
-        /// A line without its end; `None` is the end of the input.
+        /// A line without its line end; `None` at the end of the input.
         text: Option<String>,
     },
     /// Answer to [`Event::Install`].
     Install {
-        /// To which request of the guest in this execution; they are counted together with those for input.
+        /// Number of the guest's request in this execution. Install requests and input requests are counted together.
         guest_request: u64,
-        /// What goes when the layers come that were given for it.
+        /// Layers to unmount when the layers for this request are mounted.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         remove: Vec<LayerId>,
         /// The answer to the guest.
@@ -111,50 +119,54 @@ pub enum MachineRequest {
 /// Machine → server.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum MachineMessage {
-    /// Forked and ready; the kernel adds the sender's credentials.
+    /// First message of a forked machine that is ready. The kernel adds the sender's credentials.
     Hello {
-        /// Its process, as it sees itself.
+        /// Process id of the machine in its own process namespace.
         pid: i32,
     },
-    /// Answer to [`MachineRequest::Fork`]; the reason, if it failed. Also comes after a [`MachineRequest::Execute`] with a checkpoint.
+    /// Answer to [`MachineRequest::Fork`]: the reason if the fork failed, otherwise `None`. It also follows an
+    /// [`MachineRequest::Execute`] with `checkpoint`, and a [`MachineRequest::UpdateCheckpoint`].
     Forked(Option<String>),
-    /// After a [`MachineRequest::Execute`]: the checkpoint is still good.
+    /// The machine has updated its checkpoint incrementally. It follows an [`MachineRequest::Execute`] with
+    /// `checkpoint`, or a [`MachineRequest::UpdateCheckpoint`].
     CheckpointUpdated,
-    /// Answer to [`MachineRequest::Snapshot`]: changes of the session so far, or why it cannot be kept.
+    /// Answer to [`MachineRequest::Snapshot`]: the number of changes of the session so far, or the reason why no
+    /// snapshot can be written.
     SnapshotWritten(Result<u64, String>),
     /// Answer to [`MachineRequest::Restore`].
     Restored {
-        /// Why it failed; the machine is of no use then.
+        /// Reason of the failure, if there was one. The machine is then unusable.
         failed: Option<String>,
-        /// Guest paths of host directories that are not granted any more.
+        /// Guest paths of host directories that are no longer granted.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LIST>")]
         revoked: Vec<String>,
-        /// Layers that it has mounted.
+        /// Layers that the machine has mounted now.
         #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
         layers: Vec<LayerId>,
     },
-    /// Answer to [`MachineRequest::Recover`]: why it failed, if it did.
+    /// Answer to [`MachineRequest::Recover`]: the reason if it failed, otherwise `None`.
     Recovered(Option<String>),
-    /// Answer to [`MachineRequest::Remount`], or what came of a [`MachineRequest::Install`] with layers.
+    /// Answer to [`MachineRequest::Remount`]. It also reports whether the layers of a [`MachineRequest::Install`] could
+    /// be mounted, if the install reply was [`InstallReply::Done`].
     Mounted(Result<(), LayerProblem>),
     /// Answer to [`MachineRequest::Analyze`].
     Analyzed(Analysis),
-    /// Something happened while code runs.
+    /// An event of the running code.
     Event(Event),
     /// Answer to [`MachineRequest::Execute`].
     Done {
-        /// What came of it.
+        /// Outcome of the execution.
         outcome: Box<Outcome>,
-        /// The files, if they were asked for, or why they cannot be listed.
+        /// The files, or the error if they cannot be listed. `None` if the request had no `list`.
         listed: Option<Result<FileReply, FileError>>,
     },
-    /// Answer to [`MachineRequest::Files`], or why it was refused.
+    /// Answer to [`MachineRequest::Files`]: the reply, or the reason of the refusal.
     Files(Result<FileReply, FileError>),
-    /// The guest's process has ended of itself (`os._exit`, `abort`) or failed beyond repair.
+    /// The guest's process has ended itself (`os._exit`, `abort`), or it cannot continue after a fault.
     Ended {
-        /// How.
+        /// How the process ended.
         ending: Ending,
-        /// Output bytes dropped until then.
+        /// Number of output bytes that were dropped before the end.
         output_dropped: u64,
     },
     /// The machine needs a compiled module.
@@ -163,7 +175,7 @@ pub enum MachineMessage {
     Mount(MountRequest),
 }
 
-/// Why a guest's process ended.
+/// Reason for the end of a guest's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// `os._exit` or C's `exit`.

@@ -262,7 +262,7 @@ pub(crate) enum IdleTimeout {
 /// Values of `--durability`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DurabilityArg {
-    /// When sessions are hibernated, and when the server shuts down
+    /// When sessions are hibernated, and when the server shuts down; answered calls survive a crash of the server
     Shutdown,
     /// Before each answer, which waits for the disk; answered calls survive a crash of the server and of the host
     Cell,
