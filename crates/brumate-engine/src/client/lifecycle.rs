@@ -36,8 +36,9 @@ impl PausedMachine {
 }
 
 impl Machine {
-    /// Returns another machine in place of this one, which has ended without changes: of the same image and session,
-    /// with the same limits, directories and crash snapshot, and without standard input.
+    /// Returns another machine in place of this one, which has ended without changes. The new machine has the same
+    /// image, session, limits and directories. It writes the crash snapshot to `crash_snapshot`, if that is given. It
+    /// has no standard input.
     ///
     /// # Errors
     /// The errors of [`Machine::start`].
@@ -60,15 +61,16 @@ impl Machine {
     /// descriptors and everything else are copies.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] if the system has no process left, and this machine continues; others if it has ended.
+    /// [`EngineError::Unavailable`] if the system cannot make another process. This machine then continues. Other
+    /// errors if this machine has ended.
     pub async fn fork(&mut self) -> Result<PausedMachine, EngineError> {
         let mut other = self.fork_as(false, false).await?;
         other.machine.session = new_session()?;
         Ok(other)
     }
 
-    /// Forks a checkpoint, which replaces this machine when it ends: the same session, with the same crash snapshot. If
-    /// the session is `idle`, the two share as much memory as possible.
+    /// Forks a checkpoint. It replaces this machine when this machine ends. It has the same session and the same crash
+    /// snapshot. If the session is `idle`, the machine and the checkpoint share as much memory as possible.
     ///
     /// # Errors
     /// The errors of [`Machine::fork`].
@@ -79,9 +81,9 @@ impl Machine {
     async fn fork_as(&mut self, checkpoint: bool, idle: bool) -> Result<PausedMachine, EngineError> {
         let (channel, theirs) = pair()?;
         let limit = self.shared.startup_timeouts.hello;
-        // A cell interrupt does not apply to the checkpoint: it is kept for the cell.
+        // An interrupt is for the cell and not for this fork. It is kept until the cell runs.
         let no_interrupt = InterruptHandle::new();
-        // An idle machine drops its update file.
+        // For an idle session the machine drops its update file, so incremental updates have to be enabled again.
         self.has_checkpoint_updates &= !idle;
         let request = MachineRequest::Fork { checkpoint, idle };
         let (reply, _) = self.converse_until(&no_interrupt, &request, &[theirs.as_fd()], None, limit).await?;
@@ -93,11 +95,11 @@ impl Machine {
         }
     }
 
-    /// As [`Machine::execute_and`] with a checkpoint: the report on the checkpoint must be
-    /// [received](Machine::receive_checkpoint_report).
+    /// Executes as [`Machine::execute_and`] does, and then makes the machine update its checkpoint. The caller must
+    /// [receive](Machine::receive_checkpoint_report) the report on the checkpoint.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Machine::execute_and`].
     pub(super) async fn execute_and_update_checkpoint(
         &mut self,
         request: Execute,
@@ -120,7 +122,8 @@ impl Machine {
         self.tell(&MachineRequest::UpdateCheckpoint, &fds).await
     }
 
-    /// Returns the socket for the next checkpoint that the machine forks by itself, if the machine has none yet.
+    /// Returns a socket for the machine to keep. The machine uses it when it forks a checkpoint by itself. Returns
+    /// `None` if the machine has such a socket already.
     fn spare_socket(&mut self) -> Result<Option<OwnedFd>, EngineError> {
         if self.spare.is_some() {
             return Ok(None);
@@ -130,12 +133,13 @@ impl Machine {
         Ok(Some(theirs))
     }
 
-    /// Waits for the report on the checkpoint after an execution. Returns the new checkpoint, or `None` if the previous
-    /// one was updated. Must be called before the next request to this machine, and again if it was cancelled while
-    /// `report_pending` is still set.
+    /// Waits for the report on the checkpoint after an execution. Returns the new checkpoint, or `None` if the
+    /// previous one was updated. Must be called before the next request to this machine. If a call was cancelled and
+    /// `report_pending` is still set, it must be called again.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] if there is no checkpoint of the present state; others if this machine has ended.
+    /// [`EngineError::Unavailable`] if there is no checkpoint of the present state. Other errors if this machine has
+    /// ended.
     pub(super) async fn receive_checkpoint_report(
         &mut self,
         report_pending: &mut bool,
@@ -149,14 +153,15 @@ impl Machine {
                 None => Err(self.protocol_violation("a checkpoint that nobody asked for").await),
             },
             Ok(Ok(MachineMessage::Forked(Some(reason)))) => Err(EngineError::Unavailable(truncate_bytes(reason))),
-            Ok(Ok(_)) => Err(self.protocol_violation("something else than what became of its checkpoint").await),
+            Ok(Ok(_)) => Err(self.protocol_violation("a message other than the report on its checkpoint").await),
             Ok(Err(WireError::Closed | WireError::Io(_))) => Err(self.died(None).await),
             Ok(Err(error)) => Err(self.protocol_violation(&error.to_string()).await),
-            Err(_) => Err(self.protocol_violation("nothing of its checkpoint").await),
+            Err(_) => Err(self.protocol_violation("no report on its checkpoint in time").await),
         }
     }
 
-    /// Enables incremental updates for the checkpoints that are forked after this, where that is possible.
+    /// Enables incremental updates of the checkpoints that this machine forks later. Does nothing if the system does
+    /// not support them.
     ///
     /// # Errors
     /// When this machine has ended.
@@ -164,13 +169,13 @@ impl Machine {
         if std::mem::replace(&mut self.has_checkpoint_updates, true) {
             return Ok(());
         }
-        // Without them each cell forks a checkpoint.
+        // Without incremental updates the machine forks a checkpoint after each cell.
         let (Ok(file), Some(page_map)) = (increments(), self.page_map()) else { return Ok(()) };
         self.tell(&MachineRequest::EnableCheckpointUpdates, &[file.as_fd(), page_map.as_fd()]).await
     }
 
-    /// Waits for the hello of a process that this machine has forked, or is about to fork; a checkpoint has this
-    /// machine's crash snapshot.
+    /// Waits for the first message of a process that this machine has forked or is about to fork. A checkpoint gets
+    /// this machine's crash snapshot.
     async fn greet(&self, mut channel: AsyncChannel, checkpoint: bool) -> Result<PausedMachine, EngineError> {
         let greeted = tokio::time::timeout(self.shared.startup_timeouts.hello, greet(&mut channel)).await;
         let silent = |_| EngineError::Unavailable("a forked machine did not answer".to_owned());
@@ -185,11 +190,12 @@ impl Machine {
         Ok(PausedMachine { machine })
     }
 
-    /// Writes the difference between this machine and its base image to `to`; returns its number of changes. The
-    /// machine continues.
+    /// Writes the difference between this machine and its base image to `to`. Returns the number of changes of the
+    /// session so far. The machine continues.
     ///
     /// # Errors
-    /// [`EngineError::Image`] if it has something that no image can hold, and this machine continues; others if it has ended.
+    /// [`EngineError::Image`] if the machine has state that no image can hold. This machine then continues. Other
+    /// errors if this machine has ended.
     pub(super) async fn snapshot(&mut self, to: &File) -> Result<u64, EngineError> {
         let pages = self.page_map();
         let fds: Vec<_> = std::iter::once(to.as_fd()).chain(pages.iter().map(AsFd::as_fd)).collect();
@@ -200,10 +206,11 @@ impl Machine {
         }
     }
 
-    /// Copies the files in the working directory of the session in `from` to this machine.
+    /// Copies files to this machine. They are the files in the working directory of the session that `from` holds.
     ///
     /// # Errors
-    /// [`EngineError::Image`] if they cannot be read, or exceed this machine's limits; the machine is unusable then.
+    /// [`EngineError::Image`] if the files cannot be read, or exceed this machine's limits. The machine is then
+    /// unusable.
     pub(super) async fn recover(&mut self, from: &File) -> Result<(), EngineError> {
         match self.converse(&MachineRequest::Recover, &[from.as_fd()], None, IMAGE_TIMEOUT).await?.0 {
             MachineMessage::Recovered(None) => Ok(()),
@@ -212,8 +219,8 @@ impl Machine {
         }
     }
 
-    /// Restores the session in `from`, which has `generation` changes; returns the guest paths of host directories that
-    /// are no longer granted.
+    /// Restores the session that `from` holds. The session has had `generation` changes. Returns the guest paths of
+    /// the host directories that are no longer granted.
     ///
     /// # Errors
     /// [`EngineError::Image`] if the image does not fit; the machine is unusable then.
@@ -240,5 +247,5 @@ fn increments() -> std::io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Longest a machine may take to write or read an image.
+/// Longest time in which a machine may write or read an image.
 const IMAGE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);

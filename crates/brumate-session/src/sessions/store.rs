@@ -10,7 +10,7 @@ use super::registry::{CommitSync, RecordParts};
 use super::settings::Durability;
 use crate::packages::LayerRecord;
 
-/// Part of a session's record before a change.
+/// The part of a session's record that a rollback restores, as it was before a change.
 pub(super) struct Savepoint {
     state: SessionState,
     generation: u64,
@@ -19,7 +19,7 @@ pub(super) struct Savepoint {
 }
 
 impl Savepoint {
-    /// Copies it from the present record.
+    /// Makes a savepoint of the present record.
     pub(super) fn of(entry: &SessionEntry) -> Self {
         let record = entry.record();
         Self {
@@ -42,17 +42,18 @@ pub(super) struct RolledBack {
 /// Error when a change was rolled back.
 pub(super) struct RolledBackChange {
     pub(super) error: SessionError,
-    /// Reason why the machine ended as well. The record has the session's state.
+    /// Reason for the end of the machine, if the machine ended in the rollback. The record then has the state of the
+    /// session after that.
     pub(super) lost: Option<String>,
 }
 
 impl Sessions {
-    /// Ends the transaction of a change that the record has already: commits it if it can be stored, otherwise rolls
-    /// back the session and its record.
+    /// Ends the transaction of a change. The session's record has the change already. Commits if the change can be
+    /// stored. Otherwise rolls back the session and its record.
     ///
     /// # Errors
     ///
-    /// [`RolledBackChange`] with the error of the disk, its limits, or the engine.
+    /// [`RolledBackChange`]. Its error comes from the disk, the limits on disk space, or the engine.
     pub(super) async fn commit_change(
         &self,
         entry: &SessionEntry,
@@ -119,8 +120,8 @@ impl Sessions {
         RolledBack { lost, is_recorded: recorded.is_ok() }
     }
 
-    /// Notes that a session's machine has ended; false if the session is lost. A state that is in a file, or empty, is
-    /// not lost.
+    /// Notes that a session's machine has ended. Returns false if the session is lost. It is not lost if its present
+    /// state is in a file, or if it has no state yet.
     pub(super) fn note_machine_loss(&self, entry: &SessionEntry, reason: &str) -> bool {
         let mut record = entry.record();
         let kept = record.state == SessionState::Fresh || record.current_file().is_some();
@@ -132,7 +133,8 @@ impl Sessions {
         kept
     }
 
-    /// Stores the present state in the registry, with its file if there is to be one. The old file is kept.
+    /// Stores the present state in the registry. If a file is needed, writes the file first and returns it. Keeps the
+    /// old file.
     async fn store_change(
         &self,
         entry: &SessionEntry,
@@ -142,14 +144,16 @@ impl Sessions {
         let file = match self.inner.settings.durability {
             Durability::Cell => Some(self.write_if_it_fits(entry, session).await?),
             Durability::Shutdown => match self.reserve_disk_space(entry, session).await? {
-                // An answered change must survive the end of this server.
+                // A change must survive the end of this server once it is answered. Without crash recovery, this needs
+                // a file.
                 None if !entry.has_crash_recovery() => Some(self.write_if_it_fits(entry, session).await?),
                 file => file,
             },
         };
         let (record, sync) = {
             let mut record = entry.record().clone();
-            // A file of an earlier state must never count as this one, not even after a loss of power.
+            // After a power failure, a file of an earlier state must not be taken for this state. So the registry is
+            // synced to disk if there is an old or a new file.
             let sync = if record.file.is_some() || file.is_some() { CommitSync::Disk } else { CommitSync::Process };
             record.file.clone_from(&file);
             (record, sync)
@@ -165,7 +169,8 @@ impl Sessions {
         }
     }
 
-    /// Stores a session's new file in the registry and removes the old one. The old file counts until then.
+    /// Stores a session's new file in the registry and removes the old one. Until the registry is written, the old
+    /// file is the valid one.
     pub(super) async fn adopt_file(
         &self,
         entry: &SessionEntry,
@@ -192,7 +197,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Removes a file that the registry does not name any more.
+    /// Removes `outdated`, unless the record still names this file.
     fn remove_replaced(&self, entry: &SessionEntry, outdated: Option<StateFile>) {
         let present = entry.record().file.as_ref().map(|file| file.name.clone());
         if let Some(outdated) = outdated.filter(|outdated| present.as_ref() != Some(&outdated.name)) {
