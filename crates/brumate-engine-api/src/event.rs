@@ -7,13 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InstallRequest, bounded};
-
-/// Longest text that may answer an [`Event::InputRequest`], in bytes.
-pub const MAX_INPUT: usize = 1 << 20;
-
-/// Longest prompt of an [`Event::InputRequest`], in bytes; longer ones are cut.
-pub const MAX_PROMPT: usize = 64 << 10;
+use crate::{GuestRequest, bounded};
 
 /// Standard stream that a text came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,13 +53,6 @@ pub enum Event {
         /// Bytes dropped so far.
         bytes: u64,
     },
-    /// The guest waits for a line of input; see [`InterruptHandle::answer`](crate::InterruptHandle::answer).
-    InputRequest {
-        /// What to show.
-        prompt: String,
-        /// Do not show what is typed.
-        password: bool,
-    },
-    /// The guest waits for packages; see [`InterruptHandle::install`](crate::InterruptHandle::install).
-    Install(InstallRequest),
+    /// The code waits for an answer of the caller; see [`InterruptHandle::answer`](crate::InterruptHandle::answer).
+    Request(GuestRequest),
 }

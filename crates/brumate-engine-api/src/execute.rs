@@ -43,10 +43,10 @@ pub struct Execute {
     pub rich: bool,
     /// Send figures that are open at the end as [`Event::DisplayData`](crate::Event::DisplayData).
     pub figures: bool,
-    /// Whether the caller answers [`Event::InputRequest`](crate::Event::InputRequest). The wall clock of this execution is paused
+    /// Whether the caller answers [`RequestBody::Input`](crate::RequestBody::Input). The wall clock of this execution is paused
     /// until then; the caller decides how long to wait, with an [`InterruptHandle`](crate::InterruptHandle).
     pub allow_stdin: bool,
-    /// Whether the caller answers [`Event::Install`](crate::Event::Install); the wall clock is paused as with `allow_stdin`.
+    /// Whether the caller answers [`RequestBody::Install`](crate::RequestBody::Install); the wall clock is paused as with `allow_stdin`.
     /// Otherwise the guest has the packages that it has.
     #[serde(default)]
     pub allow_install: bool,

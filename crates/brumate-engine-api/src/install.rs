@@ -58,7 +58,7 @@ pub struct InstallRequest {
     pub keep_going: bool,
 }
 
-/// Answer to an [`InstallRequest`]; see [`InterruptHandle::install`](crate::InterruptHandle::install).
+/// Answer to an [`InstallRequest`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstallAnswer {
     /// What is to be mounted. Layers that are mounted already may be among them; one of another version of a package that is

@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod execute;
 mod files;
+mod guest_request;
 mod image;
 mod install;
 mod layer;
@@ -25,9 +26,10 @@ mod session;
 
 pub use engine::Engine;
 pub use error::{EngineError, ExitReason, FileError};
-pub use event::{Event, MAX_INPUT, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, StreamName};
+pub use event::{Event, MAX_MIME_TYPES, MimeBundle, StreamName};
 pub use execute::{Analysis, COMMAND_NAME, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
+pub use guest_request::{GuestAnswer, GuestRequest, MAX_INPUT, MAX_PROMPT, RequestBody};
 pub use image::Image;
 pub use install::{
     InstallAnswer, InstallRequest, MAX_MODULES, MAX_REFUSAL, MAX_REQUIREMENT, MAX_REQUIREMENTS, MissingModule,

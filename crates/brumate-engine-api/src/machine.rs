@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 
-use crate::{Analysis, EngineError, Event, Execute, FileChunk, InstallAnswer, Layer, Outcome};
+use crate::{Analysis, EngineError, Event, Execute, FileChunk, GuestAnswer, Layer, Outcome};
 
 /// One interpreter in its own process. Dropping it ends the process.
 #[async_trait]
@@ -55,12 +55,9 @@ pub trait InterruptHandle: Send + Sync {
     fn interrupt_busy_task(&self) {}
     /// Ends the machine without asking it.
     fn kill(&self);
-    /// Answers the question that the guest waits for: a line without its end, or `None` for the end of the input. False when
-    /// it waits for none, or the line is longer than [`MAX_INPUT`](crate::MAX_INPUT).
-    fn answer(&self, line: Option<String>) -> bool;
-    /// Answers the request for packages that the guest waits with: what is to be mounted, or why nothing is. False when it
-    /// waits with none.
-    fn install(&self, answer: Result<InstallAnswer, String>) -> bool;
+    /// Answers the request of the code with the number `request`. Returns false when the code does not wait for it, when
+    /// the answer is of another kind, or a line is longer than [`MAX_INPUT`](crate::MAX_INPUT): nothing happens then.
+    fn answer(&self, request: u64, answer: GuestAnswer) -> bool;
     /// Lists the layers that the machine has mounted at present.
     fn layers(&self) -> Vec<Layer>;
     /// Takes back an interrupt that came too late for what it was meant for.

@@ -133,7 +133,7 @@ impl Channel {
     pub(crate) fn receive_request(&self) -> Result<(MachineRequest, Vec<OwnedFd>), WireError> {
         loop {
             match self.receive()? {
-                (MachineRequest::Input { .. } | MachineRequest::Install { .. }, _) => {}
+                (MachineRequest::Answer { .. }, _) => {}
                 (MachineRequest::Layers { guest_request: Some(_), .. }, _) => {}
                 other => return Ok(other),
             }

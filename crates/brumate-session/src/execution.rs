@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use brumate_engine_api::{EngineError, Event, Execute, ExitReason, InterruptHandle, Limits};
+use brumate_engine_api::{
+    EngineError, Event, Execute, ExitReason, GuestAnswer, GuestRequest, InterruptHandle, Limits, RequestBody,
+};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -149,15 +151,8 @@ impl<'a> Execution<'a> {
             let event = tokio::select! {
                 event = received.recv() => match event {
                     None => return,
-                    Some(Event::InputRequest { prompt, password }) => {
-                        self.input.request(prompt, password, interrupt_handle);
-                        continue;
-                    }
-                    Some(Event::Install(request)) => {
-                        match &mut self.installer {
-                            Some(installer) => installer.start(request, interrupt_handle.layers()),
-                            None => drop(interrupt_handle.install(Err(NO_PACKAGES.to_owned()))),
-                        }
+                    Some(Event::Request(request)) => {
+                        self.take_request(request, interrupt_handle);
                         continue;
                     }
                     Some(event) => event,
@@ -167,12 +162,14 @@ impl<'a> Execution<'a> {
                         // A full queue drops progress.
                         InstallProgress::Event(event) => drop(self.events.try_send(RunEvent::Packages(event))),
                         // Too late if the code has ended.
-                        InstallProgress::Done(answer) => drop(interrupt_handle.install(answer)),
+                        InstallProgress::Done(id, answer) => {
+                            let _ = interrupt_handle.answer(id, GuestAnswer::Install(answer));
+                        }
                     }
                     continue;
                 }
-                reply = self.input.reply() => {
-                    let Some(event) = deliver_reply(reply, interrupt_handle) else { continue };
+                (id, reply) = self.input.reply() => {
+                    let Some(event) = deliver_reply(id, reply, interrupt_handle) else { continue };
                     interrupt_handle.interrupt();
                     event
                 }
@@ -181,6 +178,18 @@ impl<'a> Execution<'a> {
                 // The receiver may be gone.
                 let _ = self.events.send(RunEvent::Output { name, text }).await;
             }
+        }
+    }
+
+    /// Passes a request of the code to what answers it.
+    fn take_request(&mut self, request: GuestRequest, interrupt_handle: &dyn InterruptHandle) {
+        let id = request.id;
+        match request.body {
+            RequestBody::Input { prompt, password } => self.input.request(id, prompt, password, interrupt_handle),
+            RequestBody::Install(request) => match &mut self.installer {
+                Some(installer) => installer.start(id, request, interrupt_handle.layers()),
+                None => drop(interrupt_handle.answer(id, GuestAnswer::Install(Err(NO_PACKAGES.to_owned())))),
+            },
         }
     }
 }

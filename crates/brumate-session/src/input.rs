@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use brumate_engine_api::{Event, InterruptHandle, StreamName};
+use brumate_engine_api::{Event, GuestAnswer, InterruptHandle, StreamName};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
@@ -65,7 +65,8 @@ pub fn input_requests() -> (InputRequests, mpsc::Receiver<InputRequest>) {
 pub(crate) struct InputForwarder {
     input_requests: Option<InputRequests>,
     left: usize,
-    pending: Option<oneshot::Receiver<InputReply>>,
+    /// Number of the request that waits, and the receiver of its answer.
+    pending: Option<(u64, oneshot::Receiver<InputReply>)>,
     waiting: watch::Sender<bool>,
 }
 
@@ -89,46 +90,49 @@ impl InputForwarder {
         self.waiting.clone()
     }
 
-    /// Sends a request. The code gets EOF if there is no receiver.
-    pub(crate) fn request(&mut self, prompt: String, password: bool, interrupt_handle: &dyn InterruptHandle) {
+    /// Sends the request with the number `id`. The code gets EOF if there is no receiver.
+    pub(crate) fn request(&mut self, id: u64, prompt: String, password: bool, interrupt_handle: &dyn InterruptHandle) {
         let (sender, receiver) = oneshot::channel();
-        let question = InputRequest { prompt, password, reply: sender };
+        let request = InputRequest { prompt, password, reply: sender };
         let left = self.left.checked_sub(1);
         let taken = match (&self.input_requests, left) {
-            (Some(input_requests), Some(_)) => input_requests.try_send(question).is_ok(),
+            (Some(input_requests), Some(_)) => input_requests.try_send(request).is_ok(),
             _ => false,
         };
         self.left = left.unwrap_or(0);
         // An earlier request was given up by the code.
-        self.pending = taken.then_some(receiver);
+        self.pending = taken.then_some((id, receiver));
         self.waiting.send_replace(taken);
         if !taken {
-            interrupt_handle.answer(None);
+            interrupt_handle.answer(id, GuestAnswer::Input(None));
         }
     }
 
-    /// Returns the answer to the last request; never ready when none is pending. Cancellation-safe.
-    pub(crate) async fn reply(&mut self) -> InputReply {
-        let Some(pending) = &mut self.pending else { return std::future::pending().await };
+    /// Returns the number of the last request and its answer; never ready when none is pending. Cancellation-safe.
+    pub(crate) async fn reply(&mut self) -> (u64, InputReply) {
+        let Some((id, pending)) = &mut self.pending else { return std::future::pending().await };
+        let id = *id;
         let reply = pending.await.unwrap_or_else(|_| InputReply::Stop("[nobody answers the question]\n".to_owned()));
         self.pending = None;
         self.waiting.send_replace(false);
-        reply
+        (id, reply)
     }
 }
 
-/// Passes an answer to the machine. Returns an output event when the code has to be interrupted.
-pub(crate) fn deliver_reply(reply: InputReply, interrupt_handle: &dyn InterruptHandle) -> Option<Event> {
+/// Passes the answer to the request with the number `id` to the machine. Returns an output event when the code has to be
+/// interrupted.
+pub(crate) fn deliver_reply(id: u64, reply: InputReply, interrupt_handle: &dyn InterruptHandle) -> Option<Event> {
+    let answer = |line| interrupt_handle.answer(id, GuestAnswer::Input(line));
     match reply {
         InputReply::Line(line) => {
             // A line that is too long for the engine counts as EOF.
-            if !interrupt_handle.answer(Some(line)) {
-                interrupt_handle.answer(None);
+            if !answer(Some(line)) {
+                answer(None);
             }
             None
         }
         InputReply::End => {
-            interrupt_handle.answer(None);
+            answer(None);
             None
         }
         InputReply::Stop(text) => Some(Event::Stream { name: StreamName::Stderr, text }),

@@ -35,6 +35,8 @@ pub(crate) struct Installer {
     /// Modules that the present request is for.
     requested_modules: Vec<String>,
     missing: MissingModules,
+    /// Number of the present request.
+    id: u64,
     work: Option<BoxFuture<'static, InstallResult>>,
     events: Option<mpsc::Receiver<PackageEvent>>,
     /// True while a request is under way.
@@ -45,8 +47,8 @@ pub(crate) struct Installer {
 pub(crate) enum InstallProgress {
     /// A step of the installation.
     Event(PackageEvent),
-    /// The end of the installation.
-    Done(InstallResult),
+    /// The end of the installation, with the number of its request.
+    Done(u64, InstallResult),
 }
 
 impl Installer {
@@ -57,6 +59,7 @@ impl Installer {
             modules_left: MAX_MODULE_REQUESTS,
             requested_modules: Vec::new(),
             missing: MissingModules::new(),
+            id: 0,
             work: None,
             events: None,
             waiting,
@@ -68,8 +71,9 @@ impl Installer {
         std::mem::take(&mut self.missing)
     }
 
-    /// Starts a request of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
-    pub(crate) fn start(&mut self, request: InstallRequest, mounted: Vec<Layer>) {
+    /// Starts the request with the number `id` of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
+    pub(crate) fn start(&mut self, id: u64, request: InstallRequest, mounted: Vec<Layer>) {
+        self.id = id;
         self.waiting.send_replace(true);
         self.requested_modules = request.modules.iter().map(|module| module.name.clone()).collect();
         let (left, max) = match self.requested_modules.is_empty() {
@@ -120,7 +124,7 @@ impl Installer {
         if let Err(reason) = &answer {
             self.missing.extend(self.requested_modules.drain(..).map(|module| (module, reason.clone())));
         }
-        InstallProgress::Done(answer)
+        InstallProgress::Done(self.id, answer)
     }
 }
 
@@ -140,9 +144,9 @@ mod tests {
         let mut installer = Installer::new(packages, watch::Sender::new(false));
         for number in 0..=MAX_INSTALLS {
             let request = InstallRequest { requirements: vec!["unheard".to_owned()], ..InstallRequest::default() };
-            installer.start(request, Vec::new());
+            installer.start(7, request, Vec::new());
             let error = loop {
-                if let InstallProgress::Done(answer) = installer.next_progress().await {
+                if let InstallProgress::Done(7, answer) = installer.next_progress().await {
                     break answer.expect_err("nobody has it");
                 }
             };

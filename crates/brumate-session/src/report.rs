@@ -162,9 +162,7 @@ pub(crate) fn output_of(event: Event) -> Option<OutputChunk> {
         Event::Stream { name, text } => Some(OutputChunk { name, text }),
         Event::DisplayData { data } => shown_text(&data).map(|text| OutputChunk { name: StreamName::Stdout, text }),
         // The value comes with the outcome.
-        Event::ExecuteResult { .. } | Event::InputRequest { .. } | Event::Install(_) | Event::OutputDropped { .. } => {
-            None
-        }
+        Event::ExecuteResult { .. } | Event::Request(_) | Event::OutputDropped { .. } => None,
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::api::{Event, InstallRequest, MAX_PROMPT, StreamName};
+use serde::Deserialize;
+
+use crate::api::{
+    Event, GuestRequest, InstallRequest, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, RequestBody, StreamName, bounded,
+};
 
 /// Largest text of one stream event, in bytes.
 const MAX_STREAM_EVENT: usize = 64 << 10;
@@ -37,21 +41,39 @@ pub(crate) struct GuestOutput {
     partial: [Vec<u8>; 2],
     /// An incomplete frame.
     frame: Vec<u8>,
-    /// Questions asked so far.
+    /// Number of requests so far.
     guest_requests: u64,
     /// The last one, if it has no answer yet.
-    guest_request: Option<GuestRequest>,
+    guest_request: Option<PendingRequest>,
     /// What is left to read of the last answer: JSON, and the end of a line.
     answer: VecDeque<u8>,
 }
 
-/// What the guest waits for, by the number of its request.
+/// The request that the guest waits with, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GuestRequest {
+pub(crate) enum PendingRequest {
     /// A line of input.
     Input(u64),
     /// Packages.
     Install(u64),
+}
+
+/// Frame of the driver: one line of JSON.
+#[derive(Deserialize)]
+enum DriverFrame {
+    DisplayData {
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
+        data: MimeBundle,
+    },
+    ExecuteResult {
+        #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
+        data: MimeBundle,
+    },
+    InputRequest {
+        prompt: String,
+        password: bool,
+    },
+    Install(InstallRequest),
 }
 
 impl GuestOutput {
@@ -152,26 +174,37 @@ impl GuestOutput {
                 if size > self.events_remaining {
                     continue;
                 }
-                match serde_json::from_slice::<Event>(&frame) {
-                    Ok(Event::InputRequest { prompt, password }) => self.ask(prompt, password),
-                    Ok(Event::Install(request)) => self.ask_for_packages(request),
-                    Ok(mut event @ (Event::DisplayData { .. } | Event::ExecuteResult { .. })) => {
-                        self.events_remaining -= size;
-                        if let Event::DisplayData { data } | Event::ExecuteResult { data } = &mut event
-                            && let Some(text) = data.get_mut("text/plain")
-                        {
-                            self.allow(text);
-                        }
-                        self.emit(event);
+                match serde_json::from_slice(&frame) {
+                    Ok(DriverFrame::InputRequest { prompt, password }) => self.ask_for_input(prompt, password),
+                    Ok(DriverFrame::Install(request)) => {
+                        let id = self.next_request();
+                        self.guest_request = Some(PendingRequest::Install(id));
+                        self.emit(Event::Request(GuestRequest { id, body: RequestBody::Install(request) }));
                     }
-                    _ => {}
+                    Ok(DriverFrame::DisplayData { mut data }) => {
+                        self.charge_bundle(size, &mut data);
+                        self.emit(Event::DisplayData { data });
+                    }
+                    Ok(DriverFrame::ExecuteResult { mut data }) => {
+                        self.charge_bundle(size, &mut data);
+                        self.emit(Event::ExecuteResult { data });
+                    }
+                    Err(_) => {}
                 }
             }
         }
     }
 
+    /// Charges a mime bundle whose frame has `size` bytes, and cuts its text.
+    fn charge_bundle(&mut self, size: u64, data: &mut MimeBundle) {
+        self.events_remaining -= size;
+        if let Some(text) = data.get_mut("text/plain") {
+            self.allow(text);
+        }
+    }
+
     /// The request of the guest that waits for an answer.
-    pub(crate) fn guest_request(&self) -> Option<GuestRequest> {
+    pub(crate) fn guest_request(&self) -> Option<PendingRequest> {
         self.guest_request
     }
 
@@ -187,17 +220,17 @@ impl GuestOutput {
         (!self.answer.is_empty()).then(|| std::io::Read::read(&mut self.answer, buf).unwrap_or(0))
     }
 
-    fn ask(&mut self, mut prompt: String, password: bool) {
+    fn ask_for_input(&mut self, mut prompt: String, password: bool) {
         prompt.truncate(prompt.floor_char_boundary(MAX_PROMPT));
-        self.guest_requests += 1;
-        self.guest_request = Some(GuestRequest::Input(self.guest_requests));
-        self.emit(Event::InputRequest { prompt, password });
+        let id = self.next_request();
+        self.guest_request = Some(PendingRequest::Input(id));
+        self.emit(Event::Request(GuestRequest { id, body: RequestBody::Input { prompt, password } }));
     }
 
-    fn ask_for_packages(&mut self, request: InstallRequest) {
+    /// Returns the number of the next request.
+    fn next_request(&mut self) -> u64 {
         self.guest_requests += 1;
-        self.guest_request = Some(GuestRequest::Install(self.guest_requests));
-        self.emit(Event::Install(request));
+        self.guest_requests
     }
 
     fn emit_text(&mut self, name: StreamName, text: String) {

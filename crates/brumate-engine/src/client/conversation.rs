@@ -13,12 +13,12 @@ use super::mounted::{self, Mounted, RemountPlan};
 use super::mounts::Mounts;
 use super::pool::Pool;
 use super::session_file::{Header, SessionId};
-use super::stop::{Clock, GuestAnswer, InterruptHandle, PausedClock};
+use super::stop::{Clock, InterruptHandle, PausedClock, RequestKind};
 use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
-use crate::api::{Event, InstallRequest, Layer};
+use crate::api::{Event, GuestAnswer, InstallRequest, Layer, RequestBody};
 use crate::bundle;
-use crate::wire::{InstallReply, MachineMessage, MachineRequest, WireError};
+use crate::wire::{InstallReply, MachineAnswer, MachineMessage, MachineRequest, WireError};
 
 /// A conversation. It has no time limit of its own: a [`Clock`] runs beside it.
 pub(super) struct Conversation<'a> {
@@ -67,7 +67,9 @@ impl Compiling {
 struct GuestRequests {
     /// Number of requests so far.
     count: u64,
-    /// Whether the last one waits for its answer.
+    /// Kind of the last one.
+    kind: RequestKind,
+    /// Whether the last one waits for the caller's answer.
     waits: bool,
     /// The clock is paused while the guest waits for an answer. A guest that continues without waiting is limited by
     /// its CPU time only.
@@ -115,40 +117,20 @@ impl Conversation<'_> {
             };
             match message {
                 MachineMessage::Event(event) => {
-                    let asks = match &event {
-                        Event::InputRequest { .. } => {
-                            guest_requests.count += 1;
-                            guest_requests.waits = guest_requests.input && events.is_some();
-                            if !guest_requests.waits {
-                                self.input(&guest_requests, None).await?;
-                            }
-                            Some(false)
+                    if let Event::Request(request) = &event {
+                        // The machine counts as well.
+                        guest_requests.count += 1;
+                        if request.id != guest_requests.count {
+                            return Err(WireError::UnexpectedMessage);
                         }
-                        Event::Install(request) => {
-                            guest_requests.count += 1;
-                            guest_requests.waits = false;
-                            if !self.answer_without_caller(&mut guest_requests, request).await? {
-                                guest_requests.waits = guest_requests.install && events.is_some();
-                                if !guest_requests.waits {
-                                    self.install(
-                                        &mut guest_requests,
-                                        RemountPlan::default(),
-                                        InstallReply::Unavailable,
-                                    )
-                                    .await?;
-                                }
-                            }
-                            Some(true)
-                        }
-                        _ => None,
-                    };
-                    if let Some(install) = asks {
+                        guest_requests.kind = kind_of(&request.body);
+                        self.take_request(&mut guest_requests, &request.body, events.is_some()).await?;
                         if !guest_requests.waits {
-                            self.interrupt_handle.clear_question();
+                            self.interrupt_handle.clear_request();
                             self.resume_clock(&mut guest_requests);
                             continue;
                         }
-                        self.interrupt_handle.ask(install);
+                        self.interrupt_handle.ask(request.id, guest_requests.kind);
                         let paused = guest_requests.paused.take().unwrap_or_else(|| self.clock.pause());
                         guest_requests.paused = Some(paused);
                     }
@@ -162,10 +144,7 @@ impl Conversation<'_> {
                         events = None;
                         self.resume_clock(&mut guest_requests);
                         if std::mem::take(&mut guest_requests.waits) {
-                            // The machine uses the one that answers its request, and ignores the other.
-                            self.input(&guest_requests, None).await?;
-                            self.install(&mut guest_requests, RemountPlan::default(), InstallReply::Unavailable)
-                                .await?;
+                            self.refuse(&mut guest_requests).await?;
                         }
                     }
                 }
@@ -207,8 +186,40 @@ impl Conversation<'_> {
         }
     }
 
+    /// Answers a request that the caller cannot answer, or notes that the guest waits for the caller.
+    async fn take_request(
+        &self,
+        guest_requests: &mut GuestRequests,
+        body: &RequestBody,
+        has_caller: bool,
+    ) -> Result<(), WireError> {
+        let is_allowed = match body {
+            RequestBody::Input { .. } => guest_requests.input,
+            RequestBody::Install(request) => {
+                if self.answer_without_caller(guest_requests, request).await? {
+                    guest_requests.waits = false;
+                    return Ok(());
+                }
+                guest_requests.install
+            }
+        };
+        guest_requests.waits = is_allowed && has_caller;
+        if guest_requests.waits { Ok(()) } else { self.refuse(guest_requests).await }
+    }
+
+    /// Answers the last request without the caller: with the end of the input, or with no packages.
+    async fn refuse(&self, guest_requests: &mut GuestRequests) -> Result<(), WireError> {
+        match guest_requests.kind {
+            RequestKind::Input => self.input(guest_requests, None).await,
+            RequestKind::Install => {
+                self.install(guest_requests, RemountPlan::default(), InstallReply::Unavailable).await
+            }
+        }
+    }
+
     async fn input(&self, guest_requests: &GuestRequests, text: Option<String>) -> Result<(), WireError> {
-        self.channel.send(&MachineRequest::Input { guest_request: guest_requests.count, text }, &[]).await
+        let (guest_request, answer) = (guest_requests.count, MachineAnswer::Input(text));
+        self.channel.send(&MachineRequest::Answer { guest_request, answer }, &[]).await
     }
 
     /// Answers uninstalls and invalid requests without the caller. Returns `false` if the caller has to answer.
@@ -257,6 +268,13 @@ impl Conversation<'_> {
     }
 }
 
+fn kind_of(body: &RequestBody) -> RequestKind {
+    match body {
+        RequestBody::Input { .. } => RequestKind::Input,
+        RequestBody::Install(_) => RequestKind::Install,
+    }
+}
+
 fn install_message(guest_request: u64, remove: Vec<crate::api::LayerId>, reply: InstallReply) -> MachineRequest {
-    MachineRequest::Install { guest_request, remove, reply }
+    MachineRequest::Answer { guest_request, answer: MachineAnswer::Install { remove, reply } }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::mounted::Mounted;
 use super::{footprint, page_map};
-use crate::api::{self, InstallAnswer, Layer, MAX_INPUT, StopReason};
+use crate::api::{self, GuestAnswer, Layer, MAX_INPUT, StopReason};
 
 /// Time after which a KeyboardInterrupt is sent again. It is sent repeatedly, because guest code may have caught the
 /// exception and continued. The pause before the second KeyboardInterrupt is at least half of the grace time, because
@@ -91,18 +91,17 @@ enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PendingRequest {
     Nothing,
-    Input,
-    Install,
+    /// The guest waits with the request of this number.
+    Waiting(u64, RequestKind),
     Answered(GuestAnswer),
 }
 
-/// Answer to the guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GuestAnswer {
-    /// A line, or the end of the input.
-    Input(Option<String>),
-    /// Result of an install request.
-    Install(Result<InstallAnswer, String>),
+/// Kind of a request, which its answer has as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RequestKind {
+    #[default]
+    Input,
+    Install,
 }
 
 /// Requests and answers of the handles for one execution. It is the running execution or, if none runs, the next one.
@@ -143,17 +142,6 @@ impl InterruptHandle {
         InterruptHandle::of(Mounted::default())
     }
 
-    /// Stores an answer if the guest waits for one of this kind.
-    fn reply(&self, pending: &PendingRequest, answer: GuestAnswer) -> bool {
-        self.change(|state| {
-            let change = state.pending == *pending;
-            if change {
-                state.pending = PendingRequest::Answered(answer);
-            }
-            change
-        })
-    }
-
     /// Changes the state if the execution of this handle has not ended.
     fn change(&self, change: impl FnOnce(&mut HandleState) -> bool) -> bool {
         self.state.send_if_modified(|state| state.execution == self.execution && change(state))
@@ -176,14 +164,13 @@ impl InterruptHandle {
         self.execution + 1
     }
 
-    /// Notes that the guest waits for an answer. With `install` it waits for packages, otherwise for a line of input.
-    pub(super) fn ask(&self, install: bool) {
-        let pending = if install { PendingRequest::Install } else { PendingRequest::Input };
-        self.state.send_modify(|state| state.pending = pending);
+    /// Notes that the guest waits with the request `id`.
+    pub(super) fn ask(&self, id: u64, kind: RequestKind) {
+        self.state.send_modify(|state| state.pending = PendingRequest::Waiting(id, kind));
     }
 
     /// Clears the guest's current request. The request then gets no answer through a handle.
-    pub(super) fn clear_question(&self) {
+    pub(super) fn clear_request(&self) {
         self.state.send_modify(|state| state.pending = PendingRequest::Nothing);
     }
 
@@ -235,15 +222,19 @@ impl api::InterruptHandle for InterruptHandle {
         });
     }
 
-    fn answer(&self, line: Option<String>) -> bool {
-        if line.as_ref().is_some_and(|line| line.len() > MAX_INPUT) {
-            return false;
-        }
-        self.reply(&PendingRequest::Input, GuestAnswer::Input(line))
-    }
-
-    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
-        self.reply(&PendingRequest::Install, GuestAnswer::Install(answer))
+    fn answer(&self, request: u64, answer: GuestAnswer) -> bool {
+        let kind = match &answer {
+            GuestAnswer::Input(Some(line)) if line.len() > MAX_INPUT => return false,
+            GuestAnswer::Input(_) => RequestKind::Input,
+            GuestAnswer::Install(_) => RequestKind::Install,
+        };
+        self.change(|state| {
+            let is_awaited = state.pending == PendingRequest::Waiting(request, kind);
+            if is_awaited {
+                state.pending = PendingRequest::Answered(answer);
+            }
+            is_awaited
+        })
     }
 
     fn layers(&self) -> Vec<Layer> {

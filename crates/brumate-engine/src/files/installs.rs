@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::layers::{self, GivenLayer};
 use super::streams::wait_readable;
 use crate::api::{LayerId, MAX_LAYERS};
-use crate::caps::output::{GuestOutput, GuestRequest};
+use crate::caps::output::{GuestOutput, PendingRequest};
 use crate::channel::Channel;
-use crate::wire::{InstallReply, LayerProblem, MachineMessage, MachineRequest};
+use crate::wire::{InstallReply, LayerProblem, MachineAnswer, MachineMessage, MachineRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::Vfs;
 
@@ -45,7 +45,7 @@ impl Installs {
     /// # Errors
     /// `EINTR` if the guest is interrupted, `EIO` if the server has disconnected.
     pub(crate) fn finish(&self, vfs: &mut Vfs) -> Result<bool, Errno> {
-        let Some(GuestRequest::Install(guest_request)) = self.output().guest_request() else { return Ok(false) };
+        let Some(PendingRequest::Install(guest_request)) = self.output().guest_request() else { return Ok(false) };
         let (given, remove, reply) = self.wait(guest_request)?;
         let changes = !given.is_empty() || !remove.is_empty();
         let mut answer = None;
@@ -85,11 +85,11 @@ impl Installs {
                         given.push(GivenLayer::receive(info, &mut fds).ok_or(Errno::EIO)?);
                     }
                 }
-                Ok((MachineRequest::Install { guest_request: asked, remove, reply }, _)) if asked == guest_request => {
+                Ok((MachineRequest::Answer { guest_request: asked, answer }, _)) if asked == guest_request => {
+                    let MachineAnswer::Install { remove, reply } = answer else { return Err(Errno::EIO) };
                     return Ok((given, remove, reply));
                 }
-                Ok((MachineRequest::Layers { guest_request: Some(_), .. } | MachineRequest::Install { .. }, _)) => {}
-                Ok((MachineRequest::Input { .. }, _)) => {}
+                Ok((MachineRequest::Layers { guest_request: Some(_), .. } | MachineRequest::Answer { .. }, _)) => {}
                 _ => return Err(Errno::EIO),
             }
         }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::api::{Event, StreamName};
-use crate::caps::output::{EventSink, GuestOutput, GuestRequest};
+use crate::caps::output::{EventSink, GuestOutput, PendingRequest};
 use crate::channel::Channel;
-use crate::wire::{MachineMessage, MachineRequest};
+use crate::wire::{MachineAnswer, MachineMessage, MachineRequest};
 use brumate_abi::errno::Errno;
 use brumate_vfs::device::{Null, Sink};
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
@@ -81,7 +81,8 @@ impl Device for Events {
         if let Some(count) = self.output().read_answer(buf) {
             return Ok(count);
         }
-        let (Some(channel), Some(GuestRequest::Input(guest_request))) = (&self.channel, self.output().guest_request())
+        let (Some(channel), Some(PendingRequest::Input(guest_request))) =
+            (&self.channel, self.output().guest_request())
         else {
             return Err(Errno::EBADF);
         };
@@ -108,11 +109,11 @@ fn answer(channel: &Channel, guest_request: u64) -> Result<Option<String>, Errno
     loop {
         wait_readable(channel.socket().as_raw_fd())?;
         match channel.receive() {
-            Ok((MachineRequest::Input { guest_request: answered, text }, _)) if answered == guest_request => {
+            Ok((MachineRequest::Answer { guest_request: answered, answer }, _)) if answered == guest_request => {
+                let MachineAnswer::Input(text) = answer else { return Err(Errno::EIO) };
                 return Ok(text);
             }
-            Ok((MachineRequest::Input { .. } | MachineRequest::Install { .. }, _)) => {}
-            Ok((MachineRequest::Layers { guest_request: Some(_), .. }, _)) => {}
+            Ok((MachineRequest::Layers { guest_request: Some(_), .. } | MachineRequest::Answer { .. }, _)) => {}
             _ => return Err(Errno::EIO),
         }
     }

@@ -90,23 +90,13 @@ pub enum MachineRequest {
         /// socket of the next checkpoint that the machine forks by itself. The machine keeps the socket until then.
         checkpoint: bool,
     },
-    /// Answer to [`Event::InputRequest`].
-    Input {
+    /// Answer to a request of the guest ([`Event::Request`]).
+    Answer {
         /// Number of the guest's request in this execution, counted from 1. The number is needed because an interrupted
         /// guest may have asked again.
         guest_request: u64,
-        /// A line without its line end; `None` at the end of the input.
-        text: Option<String>,
-    },
-    /// Answer to [`Event::Install`].
-    Install {
-        /// Number of the guest's request in this execution. Install requests and input requests are counted together.
-        guest_request: u64,
-        /// Layers to unmount when the layers for this request are mounted.
-        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
-        remove: Vec<LayerId>,
-        /// The answer to the guest.
-        reply: InstallReply,
+        /// The answer.
+        answer: MachineAnswer,
     },
     /// An operation on the guest's files.
     Files(FileRequest),
@@ -114,6 +104,21 @@ pub enum MachineRequest {
     Module(ModuleReply),
     /// Answer to [`MachineMessage::Mount`].
     Mount(MountReply),
+}
+
+/// Answer to a request of the guest, as the machine gets it.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum MachineAnswer {
+    /// A line without its line end; `None` at the end of the input.
+    Input(Option<String>),
+    /// The end of an install request. Its layers have come before ([`MachineRequest::Layers`]).
+    Install {
+        /// Layers to unmount when the layers for this request are mounted.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_LAYERS>")]
+        remove: Vec<LayerId>,
+        /// The answer to the guest.
+        reply: InstallReply,
+    },
 }
 
 /// Machine → server.
@@ -146,7 +151,7 @@ pub enum MachineMessage {
     },
     /// Answer to [`MachineRequest::Recover`]: the reason if it failed, otherwise `None`.
     Recovered(Option<String>),
-    /// Answer to [`MachineRequest::Remount`]. It also reports whether the layers of a [`MachineRequest::Install`] could
+    /// Answer to [`MachineRequest::Remount`]. It also reports whether the layers of a [`MachineAnswer::Install`] could
     /// be mounted, if the install reply was [`InstallReply::Done`].
     Mounted(Result<(), LayerProblem>),
     /// Answer to [`MachineRequest::Analyze`].

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 pub use files::{FileReply, FileRequest};
 pub use layers::{InstallReply, LayerInfo, LayerProblem};
-pub use machine::{Ending, MachineMessage, MachineRequest};
+pub use machine::{Ending, MachineAnswer, MachineMessage, MachineRequest};
 pub use modules::{ModuleKey, ModuleReply, ModuleRequest, Origin};
 pub use mounts::{HostStat, MountOperation, MountReply, MountRequest};
 pub use zygote::{FromInit, FromZygote, ToZygote};

@@ -349,8 +349,7 @@ impl Worker {
                 self.end_change();
             }
             MachineRequest::Resume
-            | MachineRequest::Input { .. }
-            | MachineRequest::Install { .. }
+            | MachineRequest::Answer { .. }
             | MachineRequest::Module(_)
             | MachineRequest::Mount(_) => {
                 return Err(WireError::UnexpectedMessage.into());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Execute, InstallAnswer, InterruptHandle, Layer, Limits, Outcome, Session, StopReason,
+    CellAndFiles, EngineError, Execute, GuestAnswer, InterruptHandle, Layer, Limits, Outcome, Session, StopReason,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -344,12 +344,8 @@ impl InterruptHandle for EntryInterrupter<'_> {
         self.entry.kill_cell();
     }
 
-    fn answer(&self, line: Option<String>) -> bool {
-        self.machine.answer(line)
-    }
-
-    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
-        self.machine.install(answer)
+    fn answer(&self, request: u64, answer: GuestAnswer) -> bool {
+        self.machine.answer(request, answer)
     }
 
     fn layers(&self) -> Vec<Layer> {

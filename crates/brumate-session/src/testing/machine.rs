@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use brumate_engine_api::{
-    Analysis, Ended, EngineError, Event, Execute, ExitReason, InstallAnswer, InterruptHandle, Layer, Machine, Outcome,
-    StopReason, StreamName,
+    Analysis, Ended, EngineError, Event, Execute, ExitReason, GuestAnswer, GuestRequest, InterruptHandle, Layer,
+    Machine, Outcome, RequestBody, StopReason, StreamName,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -65,7 +65,9 @@ impl InterruptHandle for FakeInterrupter {
         self.raise(StopSignal::Kill);
     }
 
-    fn answer(&self, line: Option<String>) -> bool {
+    fn answer(&self, _request: u64, answer: GuestAnswer) -> bool {
+        // Scripts install nothing.
+        let GuestAnswer::Input(line) = answer else { return false };
         self.1.send_if_modified(|input| {
             let asked = *input == StdinState::Asked;
             if asked {
@@ -73,11 +75,6 @@ impl InterruptHandle for FakeInterrupter {
             }
             asked
         })
-    }
-
-    fn install(&self, _answer: Result<InstallAnswer, String>) -> bool {
-        // Scripts install nothing.
-        false
     }
 
     fn layers(&self) -> Vec<Layer> {
@@ -171,7 +168,8 @@ impl FakeMachine {
                 ScriptStep::Loop => return self.interrupted().await,
                 ScriptStep::Ask(prompt, password) => {
                     self.signal.1.send_replace(StdinState::Asked);
-                    let _ = events.send(Event::InputRequest { prompt, password }).await;
+                    let (id, body) = (1, RequestBody::Input { prompt, password });
+                    let _ = events.send(Event::Request(GuestRequest { id, body })).await;
                     let mut input = self.signal.1.subscribe();
                     tokio::select! {
                         // The sender is in `self`; the returned guard holds its lock.

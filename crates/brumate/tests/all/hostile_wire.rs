@@ -189,6 +189,7 @@ async fn executions_end_as_an_error() {
         ("machine-events", "TimeLimit"),
         ("machine-large-events", "TimeLimit"),
         ("machine-questions", "TimeLimit"),
+        ("machine-question-again", "Protocol("),
         ("machine-modules", "TimeLimit"),
         ("machine-own-modules", "TimeLimit"),
         ("machine-mounts", "TimeLimit"),

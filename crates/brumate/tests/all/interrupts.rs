@@ -8,7 +8,10 @@ use crate::support::sessions::{cell, sandbox, say};
 use brumate_engine::api::InterruptHandle as _;
 use brumate_engine::api::Session as _;
 use brumate_engine::api::SessionFiles as _;
-use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, Limits, MAX_INPUT, MachineSpec, Outcome, StopReason};
+use brumate_engine::api::{
+    Ended, Event, Execute, ExecuteMode, GuestAnswer, GuestRequest, Limits, MAX_INPUT, MachineSpec, Outcome,
+    RequestBody, StopReason,
+};
 use brumate_engine::client::{EngineError, InterruptHandle, Session};
 use brumate_test_support::{Random, count, seed};
 use tokio::sync::mpsc;
@@ -197,14 +200,18 @@ async fn asked(session: &Session, code: &str, mut heard: impl FnMut(&Event)) -> 
 /// How a cell asks.
 const ASK: &str = "from _brumate.channel import ask\n";
 
+fn input(line: Option<String>) -> GuestAnswer {
+    GuestAnswer::Input(line)
+}
+
 /// Answers questions with these lines, one after the other.
 fn answering(interrupt_handle: InterruptHandle, lines: &'static [Option<&'static str>]) -> impl FnMut(&Event) {
     let mut lines = lines.iter();
     move |event| {
-        if let Event::InputRequest { .. } = event {
+        if let Event::Request(request) = event {
             let line = lines.next().expect("a line for every question");
-            assert!(interrupt_handle.answer(line.map(str::to_owned)));
-            assert!(!interrupt_handle.answer(Some("again".to_owned())), "it has its answer");
+            assert!(interrupt_handle.answer(request.id, input(line.map(str::to_owned))));
+            assert!(!interrupt_handle.answer(request.id, input(Some("again".to_owned()))), "it has its answer");
         }
     }
 }
@@ -213,12 +220,12 @@ fn answering(interrupt_handle: InterruptHandle, lines: &'static [Option<&'static
 async fn questions_are_answered() {
     let sandbox = sandbox(1).await;
     let session = sandbox.session(MachineSpec::default()).await.expect("a session");
-    assert!(!session.interrupt_handle().answer(Some("nobody asks".to_owned())));
+    assert!(!session.interrupt_handle().answer(1, input(Some("nobody asks".to_owned()))));
     let mut asks = Vec::new();
     let code = format!("{ASK}print(repr(ask('name? ')), repr(ask('pass\\nword: ', True)), repr(ask('')))");
     let mut answers = answering(session.interrupt_handle(), &[Some("Zoë \"\n\u{0}"), Some(""), Some("x")]);
     let (outcome, text) = asked(&session, &code, |event| {
-        if let Event::InputRequest { prompt, password } = event {
+        if let Event::Request(GuestRequest { body: RequestBody::Input { prompt, password }, .. }) = event {
             asks.push((prompt.clone(), *password));
         }
         answers(event);
@@ -233,10 +240,10 @@ async fn questions_are_answered() {
     let code = format!("{ASK}print(len(ask('')))\ntry:\n    ask('')\nexcept EOFError as error:\n    print(error)");
     let mut first = true;
     let (_, text) = asked(&session, &code, |event| {
-        if let Event::InputRequest { .. } = event {
-            assert!(!interrupt_handle.answer(Some("x".repeat(MAX_INPUT + 1))));
+        if let Event::Request(request) = event {
+            assert!(!interrupt_handle.answer(request.id, input(Some("x".repeat(MAX_INPUT + 1)))));
             let line = std::mem::take(&mut first).then(|| "x".repeat(MAX_INPUT));
-            assert!(interrupt_handle.answer(line));
+            assert!(interrupt_handle.answer(request.id, input(line)));
         }
     })
     .await;
@@ -280,11 +287,11 @@ async fn who_waits_for_an_answer_can_be_stopped() {
     let interrupt_handle = session.interrupt_handle();
     let code = format!("{ASK}print(ask(''))\nwhile True: pass");
     let (outcome, text) = asked(&session, &code, |event| {
-        if let Event::InputRequest { .. } = event {
-            let interrupt_handle = interrupt_handle.clone();
+        if let Event::Request(request) = event {
+            let (interrupt_handle, id) = (interrupt_handle.clone(), request.id);
             tokio::spawn(async move {
                 tokio::time::sleep(limits.wall * 2).await;
-                assert!(interrupt_handle.answer(Some("at last".to_owned())));
+                assert!(interrupt_handle.answer(id, input(Some("at last".to_owned()))));
             });
         }
     })
@@ -299,13 +306,14 @@ async fn who_waits_for_an_answer_can_be_stopped() {
             "{ASK}try:\n    ask('first')\nexcept KeyboardInterrupt:\n    import json, this\n    print(ask('second'))"
         );
         let (outcome, text) = asked(&session, &code, |event| {
-            if let Event::InputRequest { prompt, .. } = event {
+            if let Event::Request(GuestRequest { id, body: RequestBody::Input { prompt, .. } }) = event {
                 questions += 1;
                 if prompt == "first" {
                     interrupt_handle.interrupt();
-                    interrupt_handle.answer(Some("late".to_owned()));
+                    interrupt_handle.answer(*id, input(Some("late".to_owned())));
                 } else {
-                    assert!(interrupt_handle.answer(Some("right".to_owned())));
+                    assert!(!interrupt_handle.answer(*id - 1, input(Some("wrong".to_owned()))), "that was given up");
+                    assert!(interrupt_handle.answer(*id, input(Some("right".to_owned()))));
                 }
             }
         })

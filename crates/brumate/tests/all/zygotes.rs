@@ -8,7 +8,7 @@ use crate::support::sessions::{cell, config, sandbox, say};
 use brumate_engine::api::InterruptHandle as _;
 use brumate_engine::api::Machine as _;
 use brumate_engine::api::Session as _;
-use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, MachineSpec};
+use brumate_engine::api::{Ended, Event, Execute, ExecuteMode, GuestAnswer, MachineSpec};
 use brumate_engine::client::{EngineError, ExitReason, Sandbox, SandboxConfig, Session, StartMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
@@ -78,9 +78,10 @@ async fn sessions_and_cells_outlive_their_zygote() {
         let mut printed = String::new();
         while let Some(event) = events.recv().await {
             match event {
-                Event::InputRequest { .. } => {
+                Event::Request(request) => {
                     assert_eq!(kill_zygotes().await, 1);
-                    assert!(interrupt_handle.answer(Some("alive".to_owned())));
+                    let line = GuestAnswer::Input(Some("alive".to_owned()));
+                    assert!(interrupt_handle.answer(request.id, line));
                 }
                 Event::Stream { text, .. } => printed.push_str(&text),
                 _ => {}

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, FileChunk, FileError, FileInfo, InstallRequest, LayerId, Limits, MAX_ARGUMENTS,
-    MAX_LAYERS, MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS, MissingModule, Outcome,
-    ReturnValue, StopReason, StreamName,
+    Analysis, Ended, Event, Execute, FileChunk, FileError, FileInfo, GuestRequest, InstallRequest, LayerId, Limits,
+    MAX_ARGUMENTS, MAX_LAYERS, MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS,
+    MissingModule, Outcome, RequestBody, ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
     self, Ending, FileReply, FileRequest, FromInit, FromZygote, HEADER, HostStat, InstallReply, LAYERS_AT_ONCE,
-    LayerInfo, LayerProblem, MAX_ENTRIES, MAX_LIST, MachineMessage, MachineRequest, ModuleReply, ModuleRequest,
-    MountOperation, MountReply, MountRequest, Origin, ToZygote,
+    LayerInfo, LayerProblem, MAX_ENTRIES, MAX_LIST, MachineAnswer, MachineMessage, MachineRequest, ModuleReply,
+    ModuleRequest, MountOperation, MountReply, MountRequest, Origin, ToZygote,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -24,6 +24,11 @@ fn layers(count: usize) -> Vec<LayerId> {
 
 fn pairs(count: usize) -> Vec<(String, String)> {
     vec![Default::default(); count]
+}
+
+/// Returns the event of a request for packages.
+fn packages(request: InstallRequest) -> Event {
+    Event::Request(GuestRequest { id: 1, body: RequestBody::Install(request) })
 }
 
 fn request(requirements: usize, constraints: usize, uninstall: usize) -> InstallRequest {
@@ -86,7 +91,10 @@ fn to_machine() -> Vec<MachineRequest> {
         ]
         .map(MachineRequest::Files),
     );
-    messages.extend([Some(text()), None].map(|text| MachineRequest::Input { guest_request: u64::MAX, text }));
+    messages.extend(
+        [Some(text()), None]
+            .map(|text| MachineRequest::Answer { guest_request: u64::MAX, answer: MachineAnswer::Input(text) }),
+    );
     messages.extend([
         MachineRequest::Fork { checkpoint: true, idle: true },
         MachineRequest::CrashSnapshot,
@@ -107,7 +115,10 @@ fn to_machine() -> Vec<MachineRequest> {
             InstallReply::Refused(text()),
             InstallReply::Done { installed: named.clone(), satisfied: named },
         ]
-        .map(|reply| MachineRequest::Install { guest_request: u64::MAX, remove: layers(2), reply }),
+        .map(|reply| {
+            let answer = MachineAnswer::Install { remove: layers(2), reply };
+            MachineRequest::Answer { guest_request: u64::MAX, answer }
+        }),
     );
     messages
         .extend([ModuleReply::Compiled, ModuleReply::Unknown, ModuleReply::Failed(text())].map(MachineRequest::Module));
@@ -150,7 +161,7 @@ fn from_machine() -> Vec<MachineMessage> {
             key: [0xa5; 32],
             origin: Origin { layer: LayerId { name: text(), sha256: [0; 32] }, path: text() },
         }),
-        MachineMessage::Event(Event::Install(request(3, 2, 1))),
+        MachineMessage::Event(packages(request(3, 2, 1))),
         MachineMessage::Analyzed(Analysis {
             imports: vec![text(), text()],
             optional_imports: vec![text()],
@@ -170,7 +181,7 @@ fn from_machine() -> Vec<MachineMessage> {
             Event::DisplayData { data: bundle(MAX_MIME_TYPES) },
             Event::ExecuteResult { data: bundle(1) },
             Event::OutputDropped { bytes: u64::MAX },
-            Event::InputRequest { prompt: text(), password: true },
+            Event::Request(GuestRequest { id: u64::MAX, body: RequestBody::Input { prompt: text(), password: true } }),
         ]
         .map(MachineMessage::Event),
     );
@@ -290,7 +301,10 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
     let info = LayerInfo { id: LayerId { name: String::new(), sha256: [0; 32] }, bytecode: false };
     let install = |remove, installed, satisfied| {
         let reply = InstallReply::Done { installed: pairs(installed), satisfied: pairs(satisfied) };
-        TooLong::of(&MachineRequest::Install { guest_request: 1, remove: layers(remove), reply })
+        TooLong::of(&MachineRequest::Answer {
+            guest_request: 1,
+            answer: MachineAnswer::Install { remove: layers(remove), reply },
+        })
     };
     vec![
         ("imports", analysis(MAX_NAMES + 1, 0)),
@@ -323,11 +337,11 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("layers replaced", install(MAX_LAYERS + 1, 0, 0)),
         ("installed", install(0, MAX_LIST + 1, 0)),
         ("satisfied", install(0, 0, MAX_LIST + 1)),
-        ("requirements", event(Event::Install(request(MAX_REQUIREMENTS + 1, 0, 0)))),
-        ("constraints", event(Event::Install(request(0, MAX_REQUIREMENTS + 1, 0)))),
-        ("modules", event(Event::Install(modules(MAX_MODULES + 1, 0)))),
-        ("requirements of a library", event(Event::Install(modules(1, MAX_REQUIREMENTS + 1)))),
-        ("uninstalled", event(Event::Install(request(0, 0, MAX_REQUIREMENTS + 1)))),
+        ("requirements", event(packages(request(MAX_REQUIREMENTS + 1, 0, 0)))),
+        ("constraints", event(packages(request(0, MAX_REQUIREMENTS + 1, 0)))),
+        ("modules", event(packages(modules(MAX_MODULES + 1, 0)))),
+        ("requirements of a library", event(packages(modules(1, MAX_REQUIREMENTS + 1)))),
+        ("uninstalled", event(packages(request(0, 0, MAX_REQUIREMENTS + 1)))),
         ("preload", TooLong::of(&ToZygote::Build { preload: texts(MAX_LIST + 1), require_jail: false, layers: 0 })),
         ("layers of an image", TooLong::of(&ToZygote::Layers(vec![info.clone(); LAYERS_AT_ONCE + 1]))),
         ("display data", event(Event::DisplayData { data: bundle(MAX_MIME_TYPES + 1) })),

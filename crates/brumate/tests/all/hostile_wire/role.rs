@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use brumate_engine::api::{Analysis, Ended, Event, FileChunk, FileError, FileInfo, Outcome, StreamName};
+use brumate_engine::api::{
+    Analysis, Ended, Event, FileChunk, FileError, FileInfo, GuestRequest, Outcome, RequestBody, StreamName,
+};
 use brumate_engine::wire::{
     self, Ending, FileReply, FromInit, FromZygote, HEADER, MachineMessage, MachineRequest, ModuleRequest,
     MountOperation, MountRequest, ToZygote,
@@ -245,8 +247,15 @@ fn machine(misbehaviour: &str, peer: &mut UnixStream) {
         "large-events" => loop {
             say(peer, &MachineMessage::Event(Event::Stream { name: StreamName::Stdout, text: "x".repeat(8 << 20) }));
         },
-        "questions" => loop {
-            say(peer, &MachineMessage::Event(Event::InputRequest { prompt: "?".repeat(1000), password: true }));
+        "questions" => {
+            for id in 1.. {
+                let body = RequestBody::Input { prompt: "?".repeat(1000), password: true };
+                say(peer, &MachineMessage::Event(Event::Request(GuestRequest { id, body })));
+            }
+        }
+        "question-again" => loop {
+            let body = RequestBody::Input { prompt: String::new(), password: false };
+            say(peer, &MachineMessage::Event(Event::Request(GuestRequest { id: 1, body })));
         },
         "modules" => loop {
             say(peer, &MachineMessage::Module(ModuleRequest::Key([7; 32])));

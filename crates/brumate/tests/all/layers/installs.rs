@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use brumate_engine::api::InterruptHandle as _;
 use brumate_engine::api::Session as _;
 use brumate_engine::api::{
-    Ended, Event, Execute, ExecuteMode, InstallAnswer, InstallRequest, Layer, Limits, MachineSpec, Outcome,
+    Ended, Event, Execute, ExecuteMode, GuestAnswer, GuestRequest, InstallAnswer, InstallRequest, Layer, Limits,
+    MachineSpec, Outcome, RequestBody,
 };
 use brumate_engine::client::{EngineError, InterruptHandle, Session};
 
@@ -13,11 +14,23 @@ use super::{names, sandbox};
 use crate::support::sessions::say;
 use crate::support::wheels::module;
 
+/// Answers one request.
+struct Answerer {
+    handle: InterruptHandle,
+    id: u64,
+}
+
+impl Answerer {
+    fn install(&self, answer: Result<InstallAnswer, String>) -> bool {
+        self.handle.answer(self.id, GuestAnswer::Install(answer))
+    }
+}
+
 /// Runs a cell whose wishes for packages `answer` answers; what became of it, and what it printed.
 async fn installing(
     session: &Session,
     code: &str,
-    mut answer: impl FnMut(&InstallRequest, &InterruptHandle),
+    mut answer: impl FnMut(&InstallRequest, &Answerer),
 ) -> (Result<Outcome, EngineError>, String) {
     let (sender, mut events) = tokio::sync::mpsc::channel(64);
     let interrupt_handle = session.interrupt_handle();
@@ -27,7 +40,9 @@ async fn installing(
         while let Some(event) = events.recv().await {
             match event {
                 Event::Stream { text, .. } => printed.push_str(&text),
-                Event::Install(request) => answer(&request, &interrupt_handle),
+                Event::Request(GuestRequest { id, body: RequestBody::Install(request) }) => {
+                    answer(&request, &Answerer { handle: interrupt_handle.clone(), id });
+                }
                 _ => {}
             }
         }
@@ -47,7 +62,7 @@ async fn packages_are_installed_from_inside() {
     let shelf: HashMap<&str, Layer> =
         [("small", module(here, "small", "1.0")), ("small>1", module(here, "small", "2.0"))].into();
     let mut asked = Vec::new();
-    let mut serve = |request: &InstallRequest, interrupt_handle: &InterruptHandle| {
+    let mut serve = |request: &InstallRequest, answerer: &Answerer| {
         asked.push(request.clone());
         let found = request.requirements.iter().map(|text| shelf.get(&text[..]).cloned().ok_or(text));
         let answer = match found.collect::<Result<Vec<_>, _>>() {
@@ -57,9 +72,12 @@ async fn packages_are_installed_from_inside() {
             }
             Err(text) => Err(format!("no {text:?} here")),
         };
-        assert!(!interrupt_handle.answer(Some("a line".to_owned())), "that is no line of input");
-        assert!(interrupt_handle.install(answer.clone()));
-        assert!(!interrupt_handle.install(answer), "it has its answer");
+        let line = GuestAnswer::Input(Some("a line".to_owned()));
+        assert!(!answerer.handle.answer(answerer.id, line), "it asks for packages");
+        let other = GuestAnswer::Install(answer.clone());
+        assert!(!answerer.handle.answer(answerer.id + 1, other), "that request has not been made");
+        assert!(answerer.install(answer.clone()));
+        assert!(!answerer.install(answer), "it has its answer");
     };
     let code = format!(
         "{INSTALL}print(install(['small'], constraints=['a<1'], upgrade=True))\nimport small\nprint(small.__version__)\n\
@@ -84,9 +102,9 @@ async fn packages_are_installed_from_inside() {
     assert_eq!(names(&session.layers()), ["small-1.0"]);
 
     // A cell that ends the machine has installed nothing; one that only raises has.
-    let mut serve = |request: &InstallRequest, interrupt_handle: &InterruptHandle| {
+    let mut serve = |request: &InstallRequest, answerer: &Answerer| {
         let layers = vec![shelf[&request.requirements[0][..]].clone()];
-        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+        assert!(answerer.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
     };
     let version = "import importlib.metadata as md; print(md.version('small'))";
     let ends = format!("{INSTALL}install(['small>1']); import os; os._exit(1)");
@@ -99,7 +117,7 @@ async fn packages_are_installed_from_inside() {
     assert_eq!(names(&session.layers()), ["small-2.0"]);
 
     // Taken away again, by the guest itself; nobody is asked.
-    let nobody = |_: &InstallRequest, _: &InterruptHandle| panic!("nobody is asked");
+    let nobody = |_: &InstallRequest, _: &Answerer| panic!("nobody is asked");
     let (_, text) = installing(&session, &format!("{INSTALL}print(uninstall(['small', 'other']))"), nobody).await;
     assert_eq!(text, "[('small', '2.0')]\n");
     assert!(session.layers().is_empty());
@@ -116,7 +134,7 @@ async fn without_anyone_to_ask_there_is_what_there_is() {
     let request = Execute { code, mode: ExecuteMode::Cell, allow_install: true, ..Execute::default() };
     let waits = async {
         while let Some(event) = events.recv().await {
-            if let Event::Install(_) = event {
+            if let Event::Request(_) = event {
                 return;
             }
         }
@@ -145,18 +163,18 @@ async fn a_guest_that_waits_for_packages_can_be_stopped() {
     let code = format!(
         "{INSTALL}try:\n    install(['first'])\nexcept KeyboardInterrupt:\n    print('stopped')\nraise KeyboardInterrupt"
     );
-    let (outcome, text) = installing(&session, &code, |_, interrupt_handle| {
+    let (outcome, text) = installing(&session, &code, |_, answerer| {
         count += 1;
-        interrupt_handle.interrupt();
+        answerer.handle.interrupt();
     })
     .await;
     assert_eq!((text.as_str(), count), ("stopped\n", 1), "{outcome:?}");
     let wait = std::time::Duration::from_millis(600);
     let code = format!("{INSTALL}install(['small'])\nimport small\nprint(small.__version__)");
-    let (outcome, text) = installing(&session, &code, |_, interrupt_handle| {
+    let (outcome, text) = installing(&session, &code, |_, answerer| {
         std::thread::sleep(wait);
         let layers = vec![small.clone()];
-        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+        assert!(answerer.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
     })
     .await;
     assert_eq!(text, "1.0\n", "{outcome:?}");

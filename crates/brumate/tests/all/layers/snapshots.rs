@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brumate_engine::api::InterruptHandle as _;
 use brumate_engine::api::Session as _;
-use brumate_engine::api::{Event, Execute, ExecuteMode, InstallAnswer, MachineSpec};
+use brumate_engine::api::{Event, Execute, ExecuteMode, GuestAnswer, InstallAnswer, MachineSpec};
 use brumate_engine::client::{EngineError, layers_of};
 
 use super::installs::INSTALL;
@@ -82,9 +82,10 @@ fn a_server_that_vanishes() {
         let listening = async {
             while let Some(event) = events.recv().await {
                 match event {
-                    Event::Install(_) => {
+                    Event::Request(request) => {
                         let layers = vec![module(&place, "second", "1.0")];
-                        assert!(interrupt_handle.install(Ok(InstallAnswer { layers, ..InstallAnswer::default() })));
+                        let answer = Ok(InstallAnswer { layers, ..InstallAnswer::default() });
+                        assert!(interrupt_handle.answer(request.id, GuestAnswer::Install(answer)));
                     }
                     Event::Stream { text, .. } if text.contains("busy") => println!("\nserver: busy"),
                     _ => {}
