@@ -1,6 +1,6 @@
 """LlamaIndex: a `CodeActAgent` whose code runs in a session of Brumate.
 
-The model is the function `script`, so the example runs without an API key. To use a real model, write
+The model is the function `script`, so the example runs without an API key. To use a real one, write
 `llm=Anthropic("claude-sonnet-4-5")` (package `llama-index-llms-anthropic`) and remove `script`.
 
     pip install brumate llama-index-core
