@@ -127,7 +127,7 @@ class OnDemand(unittest.TestCase):
         self.assertEqual(self.asked, [("od_two", ()), ("od_six", ())])
         with unittest.mock.patch.object(on_demand.streams, "write_error") as write:
             on_demand.tell_beyond()
-        self.assertIn("fetched od_six, od_two: ", write.call_args[0][0])
+        self.assertIn("fetched od_six, od_two, which", write.call_args[0][0])
         # Code without a file has no plain imports.
         with self.assertRaises(ModuleNotFoundError):
             self.run_code("import od_five")
