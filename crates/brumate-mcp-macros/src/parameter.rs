@@ -14,20 +14,20 @@ pub(crate) struct Parameter {
     pub(crate) settings: ArgSettings,
 }
 
-/// Where a parameter's value comes from.
+/// Source of a parameter's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterSource {
     Argument,
-    /// The request, by the type's `FromRequest`.
+    /// The request. The type's `FromRequest` makes the value.
     Request,
 }
 
-/// Attributes of parameters that are not Rust's.
+/// Attributes of parameters that Rust does not accept. The macros read them and remove them.
 const OURS: [&str; 3] = ["doc", "arg", "from_request"];
 
 /// The value of a missing argument.
 pub(crate) enum DefaultValue {
-    /// `default`: the default of its type.
+    /// `default`: the default of the parameter's type.
     OfType,
     /// `default = …`.
     Expression(Expr),
@@ -43,7 +43,7 @@ pub(crate) struct ArgSettings {
 }
 
 impl ParameterSource {
-    /// Returns what the attribute says. Without one, the crate's own types are known by their names.
+    /// Returns the source that the attribute names. Without an attribute the type decides.
     fn of(parameter: &PatType) -> Result<Self> {
         let said = |name: &str| parameter.attrs.iter().find(|attribute| attribute.path().is_ident(name));
         match (said("arg"), said("from_request")) {
@@ -56,7 +56,7 @@ impl ParameterSource {
     }
 }
 
-/// Returns whether a type has the name and the form of one of the crate's types that are taken from the request.
+/// Returns whether values of a type come from the request. The name and the form of the type decide.
 fn is_from_request(of: &Type) -> bool {
     let named = |of: &Type, names: &[&str], generic: bool| {
         let Type::Path(path) = of else { return false };
@@ -71,7 +71,7 @@ fn is_from_request(of: &Type) -> bool {
 }
 
 impl Parameter {
-    /// Reads a parameter and removes from it the attributes that are not Rust's.
+    /// Reads a parameter, and removes the attributes of the macros from it.
     pub(crate) fn take(parameter: &mut PatType) -> Result<Self> {
         let Pat::Ident(name) = &*parameter.pat else {
             return Err(Error::new(parameter.pat.span(), "a parameter needs a name"));
@@ -114,11 +114,13 @@ impl Parameter {
         Ok(Self { kind, name, of, documentation, settings })
     }
 
-    /// Makes the statement that takes the value from the request; `__context` is the context.
+    /// Makes the statement that takes the value from the request. `None` if the value is an argument.
+    ///
+    /// In the statement `__context` is the context.
     pub(crate) fn take_from_request(&self) -> Option<TokenStream> {
         let Self { name, of, kind, .. } = self;
         (*kind == ParameterSource::Request).then(|| {
-            // The compiler's message about a type without it points at the type.
+            // If the type has no `FromRequest`, the compiler's message points at the type.
             let value = quote_spanned!(of.span()=> <#of as ::brumate_mcp::FromRequest>::from_request(&__context));
             quote!(let #name: #of = #value.await?;)
         })
@@ -148,7 +150,7 @@ impl Parameter {
         })
     }
 
-    /// Makes the statement that takes the value, as text, from `__request`.
+    /// Makes the statement that takes the value from `__request`, where it is text.
     pub(crate) fn take_text(&self) -> TokenStream {
         let Self { name, of, .. } = self;
         let key = self.key();

@@ -1,15 +1,18 @@
 //! WebAssembly modules before they are compiled: dynamic-linking metadata, exception translation, patches.
 //!
-//! [`translate`] turns the bytes of a Pyodide main module or of a wheel's shared object into bytes that wasmtime can
-//! compile: legacy exception handling becomes the standard `exnref` encoding ([`exceptions`]), state that a snapshot
-//! must see becomes exported, and the main module's busy-waiting sleep becomes a host call ([`patch`]).
-//! [`dylink::parse`] reads what the dynamic linker needs to know about a shared object. [`gate::check`] bounds what a side module may ask
-//! of the compiler.
+//! [`translate`] turns the bytes of a module into bytes that wasmtime can compile. The module is Pyodide's main module
+//! or the shared object of a wheel. It is changed in these ways:
 //!
-//! The bytes are hostile (a guest may `dlopen` any file it wrote). Everything here is linear in the size of the module:
-//! no recursion, no work that grows faster than the input, and output bounded by [`MAX_MODULE_BYTES`]. Function bodies
-//! that need no change are copied without being decoded, so a module that passes is *not* yet known to be valid;
-//! compiling it validates it.
+//! - Legacy exception handling becomes the standard `exnref` encoding ([`exceptions`]).
+//! - State that a snapshot must see becomes exported ([`patch`]).
+//! - The busy-waiting sleep of the main module becomes a host call ([`patch`]).
+//!
+//! [`dylink::parse`] reads the data of a shared object for the dynamic linker. [`gate::check`] bounds the size of a
+//! side module, and so the work of the compiler.
+//!
+//! The bytes are hostile: a guest may `dlopen` any file that it wrote. All work here is linear in the size of the
+//! module. There is no recursion, and the output has at most [`MAX_MODULE_BYTES`] bytes. Function bodies that need no
+//! change are copied without being decoded. So a translated module may still be invalid. Its compilation validates it.
 
 pub mod dylink;
 pub mod exceptions;
@@ -20,27 +23,29 @@ mod rewrite;
 
 use layout::Layout;
 
-/// The largest module accepted and the largest returned, in bytes; several times the largest of the Pyodide distribution.
+/// Largest module that is accepted, and largest module that is returned, in bytes.
+///
+/// It is several times the size of the largest module of the Pyodide distribution.
 pub const MAX_MODULE_BYTES: usize = 64 << 20;
 
 /// How [`translate`] treats a module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether it is the main module, which gets the patches of [`patch`] in addition to what every module gets.
+    /// Whether the module is the main module. The sleep of the main module becomes a host call ([`patch`]).
     pub main: bool,
 }
 
-/// Why a module is refused. The text is shown to the user as the reason of an `ImportError`.
+/// Reason to refuse a module. The text is shown to the user as the reason of an `ImportError`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
     /// The bytes do not begin with the WebAssembly magic number.
     #[error("not a WebAssembly file")]
     NotWasm,
-    /// A WebAssembly file of another kind or version.
+    /// The bytes are a WebAssembly file of another kind or version.
     #[error("not a core WebAssembly module of version 1")]
     NotCoreModule,
-    /// A WebAssembly module that was not linked as a shared object.
+    /// The module was not linked as a shared object.
     #[error("no dylink.0 section: not a shared object")]
     NoDylink,
     /// The `dylink.0` section breaks its format.
@@ -49,7 +54,7 @@ pub enum ModuleError {
     /// The module breaks the binary format.
     #[error("malformed WebAssembly module: {message} (at offset {offset:#x})")]
     Malformed {
-        /// What is wrong.
+        /// The fault.
         message: String,
         /// Byte offset in the module.
         offset: usize,
@@ -57,7 +62,7 @@ pub enum ModuleError {
     /// The module is well-formed but uses something that cannot be translated.
     #[error("unsupported WebAssembly module: {message} (at offset {offset:#x})")]
     Unsupported {
-        /// What is not supported.
+        /// The unsupported feature.
         message: &'static str,
         /// Byte offset in the module.
         offset: usize,
@@ -65,15 +70,15 @@ pub enum ModuleError {
     /// A named limit is exceeded.
     #[error("WebAssembly module too large: more than {limit} {what}")]
     TooLarge {
-        /// What there is too much of.
+        /// Name of the things that are counted.
         what: &'static str,
         /// The limit.
         limit: usize,
     },
-    /// A side module has something that none may have.
+    /// A side module has something that no side module may have.
     #[error("a side module may not have {0}")]
     Forbidden(&'static str),
-    /// The main module lacks something that a patch needs.
+    /// The main module lacks a function that a patch needs, or the function has another type.
     #[error("unexpected main module: {0}")]
     Patch(String),
 }
@@ -90,17 +95,19 @@ impl From<wasmparser::Error> for ModuleError {
     }
 }
 
-/// Makes a module ready for compilation: translates legacy exception handling, exports what snapshots need and, for the
-/// main module, applies its patches.
+/// Makes a module ready for compilation.
 ///
-/// Sections and function bodies that need no change keep their bytes. When code changed, custom sections that hold code
-/// offsets (DWARF, branch hints, relocations, source maps) and label names are dropped; all others, `dylink.0` and function
-/// names among them, stay.
+/// Translates legacy exception handling, and exports the state that snapshots need. Also patches the sleep of the main
+/// module.
+///
+/// Sections and function bodies that need no change keep their bytes. When code has changed, label names are dropped.
+/// Custom sections with code offsets are dropped too (DWARF, branch hints, relocations, source maps). All other
+/// sections stay, `dylink.0` and function names among them.
 ///
 /// # Errors
 ///
-/// The module is malformed, uses an unsupported mixture of exception encodings, exceeds a limit, or is not the main module it
-/// is said to be.
+/// The module is malformed, uses an unsupported mixture of exception encodings, or exceeds a limit. Or it should be the
+/// main module, and is another one.
 pub fn translate(bytes: &[u8], options: &Options) -> Result<Vec<u8>, ModuleError> {
     let layout = Layout::parse(bytes)?;
     let mut patches = patch::Patches::exports(&layout)?;
@@ -110,7 +117,7 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Vec<u8>, ModuleError
     rewrite::rewrite(&layout, &patches)
 }
 
-/// Checks that `bytes` begin like a core module, with errors that name the mistake a user is likely to have made.
+/// Checks the first bytes and the size of a core module. An error names the likely mistake of the user.
 fn check_header(bytes: &[u8]) -> Result<(), ModuleError> {
     if !bytes.starts_with(b"\0asm") {
         return Err(ModuleError::NotWasm);

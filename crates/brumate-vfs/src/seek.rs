@@ -10,7 +10,7 @@ use super::inode::{Content, InodeKind};
 use super::limits::PIPE_CAPACITY;
 use brumate_abi::errno::Errno;
 
-/// Where `seek` counts from.
+/// Starting point of an offset, for [`Vfs::seek`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whence {
     /// The start of the file.
@@ -26,10 +26,10 @@ pub enum Whence {
 }
 
 impl Vfs {
-    /// Moves the position; returns the new one.
+    /// Moves the position. Returns the new position.
     ///
     /// # Errors
-    /// Those of `lseek(2)`.
+    /// The errors of `lseek(2)`.
     pub fn seek(&mut self, fd: i32, offset: i64, whence: Whence) -> Result<u64, Errno> {
         let id = self.usable(fd)?;
         let description = self.descriptions.get_mut(id)?;
@@ -78,7 +78,7 @@ impl Vfs {
         Ok(position)
     }
 
-    /// `SEEK_DATA` and `SEEK_HOLE`. A file of a layer or of the host is all data.
+    /// Finds the next data or hole, as `SEEK_DATA` and `SEEK_HOLE` do. Files of a layer or of the host have no holes.
     fn seek_extent(&mut self, id: DescriptionId, offset: i64, whence: Whence) -> Result<u64, Errno> {
         let offset = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
         let wants_data = whence == Whence::Data;
@@ -100,10 +100,10 @@ impl Vfs {
         }
     }
 
-    /// Brings a host file's data to storage; nothing to do for others.
+    /// Brings the data of a host file to storage. Does nothing for other files.
     ///
     /// # Errors
-    /// `EBADF`, `EINVAL` for pipes and devices, the host's own.
+    /// `EBADF`; `EINVAL` for pipes and devices; errors of the host.
     pub fn fsync(&mut self, fd: i32) -> Result<(), Errno> {
         let id = self.usable(fd)?;
         match &mut self.descriptions.get_mut(id)?.target {
@@ -118,7 +118,7 @@ impl Vfs {
         }
     }
 
-    /// Returns what the descriptor is ready for now.
+    /// Returns the present readiness of the descriptor.
     ///
     /// # Errors
     /// `EBADF`.
@@ -141,7 +141,7 @@ impl Vfs {
                     ready |= if pipe.writers == 0 { Readiness::HUP } else { 0 };
                 }
                 if writes {
-                    // As Linux: writable means that a whole PIPE_BUF fits.
+                    // As in Linux, a pipe is writable if `PIPE_BUF` bytes fit.
                     let fits = pipe.buffer.len() + super::limits::PIPE_BUF <= PIPE_CAPACITY;
                     ready |= if fits { Readiness::WRITABLE.0 } else { 0 };
                     ready |= if pipe.readers == 0 { Readiness::ERR } else { 0 };
@@ -152,7 +152,8 @@ impl Vfs {
         }
     }
 
-    /// Returns the host's descriptors that become readable and writable when `fd` does, if there are any.
+    /// Returns two descriptors of the host, if there are any. The first becomes readable when `fd` does, the second
+    /// becomes writable when `fd` does.
     pub fn host_fds(&mut self, fd: i32) -> (Option<RawFd>, Option<RawFd>) {
         let device = self.device_of(fd);
         device.map_or((None, None), |device| (device.readable_fd(), device.writable_fd()))
@@ -165,10 +166,10 @@ impl Vfs {
         self.device(device).ok()
     }
 
-    /// Bytes that can be read without waiting (`FIONREAD`).
+    /// Returns the number of bytes that can be read without waiting (`FIONREAD`).
     ///
     /// # Errors
-    /// `EBADF`; `ENOTTY` for what has no such number.
+    /// `EBADF`; `ENOTTY` for directories, devices and files of the host.
     pub fn readable_bytes(&mut self, fd: i32) -> Result<u64, Errno> {
         let id = self.usable(fd)?;
         let description = self.descriptions.get(id)?;

@@ -48,12 +48,12 @@ use crate::commands::print_error;
 use crate::environment::Environment;
 use crate::settings::Settings;
 
-/// How long the process waits at its end for threads that still write.
+/// Longest time that the process waits at its end for threads that still write.
 const SHUTDOWN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // Must come first: a process that runs guest code enters its jail here, and may have only one thread.
+    // This call must come first. A process that runs guest code enters its jail here, and may have only one thread.
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         return code;
     }
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
 /// Runs a command to its end. Returns the exit status.
 fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
     let mut threads = match mode {
-        // Requests of one client need little time in this process; waking another thread would take longer.
+        // Requests of one client need little time in this process. Another thread would need more time to wake up.
         Mode::Stdio | Mode::Pipe(_) | Mode::Run(_) => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };

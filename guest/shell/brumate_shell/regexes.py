@@ -1,6 +1,6 @@
-"""POSIX regular expressions, basic and extended, as GNU has them, by Python's `re`.
+"""Regular expressions of POSIX and GNU, basic and extended, translated to Python's `re`.
 
-Where several alternatives match, the first is taken and not the longest.
+Where several alternatives match, Python takes the first one. POSIX takes the longest one.
 """
 
 import functools
@@ -18,9 +18,9 @@ _CONTROLS = {"n": r"\n", "t": r"\t", "r": r"\r", "f": r"\f", "v": r"\v", "a": r"
 
 @functools.lru_cache(maxsize=500)
 def translated(expression, extended, multiline=False, escapes=False):
-    """The expression in the words of Python's `re`. `escapes`: in a set a backslash is one, as in awk."""
+    """Returns the expression in the syntax of Python's `re`. With `escapes` a backslash escapes in a set, as in awk."""
     out, at, size = [], 0, len(expression)
-    at_start = True  # where a star is a star, and `^` an anchor
+    at_start = True  # at a start a star is an ordinary character, and `^` is an anchor
     groups = 0
     while at < size:
         char = expression[at]
@@ -93,7 +93,7 @@ def translated(expression, extended, multiline=False, escapes=False):
             out.append("^")
             at_start = True
         elif char == "$" and (extended or at >= size or expression.startswith(("\\)", "\\|"), at)):
-            # In POSIX it is the end alone, not what is before a last newline.
+            # In POSIX `$` matches only at the end. In Python it also matches before a last newline.
             out.append("$" if multiline else r"\Z")
         else:
             out.append(re.escape(char))
@@ -107,7 +107,7 @@ def _repeat(out, sign, at_start):
     if at_start:
         out.append("\\" + sign)
     elif out[-1] in ("*", "+", "?"):
-        # `a**` is `a*`; in Python the second sign would mean something else.
+        # `a**` is `a*`. In Python the second sign has another meaning.
         out[-1] = sign if out[-1] == sign else "*"
     elif out[-1][-1:] == "}" and out[-1][:1] == "{":
         out[-1] = "{0,}" if sign != "?" else out[-1]
@@ -128,7 +128,7 @@ def _interval(expression, at, extended, at_start):
 
 
 def _set(expression, at, escapes):
-    """The set `[...]` that begins at `at`, and where it ends."""
+    """Returns the set `[...]` that begins at `at`, in Python's syntax, and the position after it."""
     start, end = at, at + 1
     negated = expression[end : end + 1] == "^"
     end += negated
@@ -148,7 +148,7 @@ def _set(expression, at, escapes):
             end = found.end()
             continue
         following = expression[end + 1 : end + 2]
-        # In a set a backslash is one; GNU sed takes \n and \t.
+        # In a set a backslash is an ordinary character. GNU sed accepts `\n` and `\t`.
         if char == "\\" and following and (escapes or following in "nt"):
             parts.append(_CONTROLS.get(following) or _GNU_SETS.get(following) or "\\" + following)
             end += 2
@@ -162,7 +162,7 @@ ALL_CLASSES = {**CLASSES, "cntrl": r"\x00-\x1f\x7f", "print": r" -~\x80-\U0010ff
 
 
 class Pattern:
-    """A compiled expression. `search` and the like are those of Python's."""
+    """A compiled expression. Its attributes are attributes of Python's compiled expression."""
 
     __slots__ = ("search", "finditer", "match", "groups", "sub")
 

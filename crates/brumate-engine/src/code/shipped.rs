@@ -1,9 +1,8 @@
-//! Compiled code that comes with the program, for the common CPUs, so that the first start does not wait for a
-//! compiler.
+//! Compiled code that comes with the program, for the common CPUs. With it the first start waits for no compiler.
 //!
-//! A release is built twice: the first program compiles modules of the bundle ([`precompile`]), and the second program
-//! includes the result among the files of the bundle. Code of another version, or for a CPU that lacks a feature, is
-//! ignored.
+//! A release is built twice. The first program compiles modules of the bundle ([`precompile`]). The second program
+//! includes their code among the files of the bundle. The program ignores code of another version. It also ignores all
+//! of this code on a CPU that lacks a feature of the common CPUs.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,10 +14,10 @@ use crate::code::trampoline::trampoline_module;
 use crate::engine::{COMMON_PROCESSORS, Purpose, engine, is_common_processor};
 use crate::wire::ModuleKey;
 
-/// Name of the file beside the code that names the version and CPU it was compiled for.
+/// Name of a file beside the code. Its text names the CPUs and the version that the code is for.
 const MADE_FOR: &str = "made-for";
 
-/// Returns the compiled code of a module, if the program has it and this processor runs it.
+/// Returns the compiled code of a module. `None` if the program lacks it, or if it is for another processor or version.
 pub(crate) fn code(key: &ModuleKey) -> Option<&'static [u8]> {
     static IS_USABLE: LazyLock<bool> = LazyLock::new(|| {
         let Some(made_for) = bundle::COMPILED_FOR else { return false };
@@ -28,17 +27,19 @@ pub(crate) fn code(key: &ModuleKey) -> Option<&'static [u8]> {
     found.filter(|_| *IS_USABLE).map(|(_, content)| content.bytes())
 }
 
-/// Returns the name of what portable code of this version depends on.
+/// Returns the text of the file [`MADE_FOR`] for portable code of this program.
 fn made_for_here() -> Result<String, String> {
     let engine = engine(Purpose::CompilePortable).map_err(|error| format!("{error:#}"))?;
     Ok(format!("{COMMON_PROCESSORS} {}", compile::version(&engine)))
 }
 
-/// Compiles the interpreter, and the native modules of the bundle with these names (`numpy/_core/_multiarray_umath`),
-/// for the common CPUs. Writes them to `directory`, for a build that includes them.
+/// Compiles the interpreter, the call trampoline and some native modules of the bundle for the common CPUs.
+///
+/// `names` are the names of the native modules, for example `numpy/_core/_multiarray_umath`. The code is written to
+/// `directory`. A later build includes it.
 ///
 /// # Errors
-/// If there is no such module, one does not compile, or the directory cannot be written.
+/// The bundle has no module of a given name, a module does not compile, or the directory cannot be written.
 pub fn precompile(directory: &Path, names: &[&str]) -> Result<(), String> {
     let engine = engine(Purpose::CompilePortable).map_err(|error| format!("{error:#}"))?;
     let write = |name: &str, bytes: &[u8]| {
@@ -72,7 +73,7 @@ mod tests {
         let portable = engine(Purpose::CompilePortable).unwrap();
         let code = compile::compile(&portable, ModuleKind::Helper, Trust::Bundle, &helper).unwrap();
         let here = engine(Purpose::Run).unwrap();
-        // SAFETY: it was compiled just now.
+        // SAFETY: the code was compiled just now, by this process.
         #[expect(unsafe_code, reason = "loads machine code that was compiled just now")]
         let loaded = unsafe { wasmtime::Module::deserialize(&here, &code) };
         assert!(loaded.unwrap().exports().count() > 0);

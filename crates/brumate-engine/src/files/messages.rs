@@ -1,4 +1,6 @@
-//! The descriptor for messages of a program that serves clients: two pipes of the server's, which the guest never waits in.
+//! The descriptor for the messages of a program that serves clients.
+//!
+//! Behind it are two pipes of the server. The guest never waits in a read or write of them.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -6,13 +8,15 @@ use std::time::Duration;
 use brumate_abi::errno::Errno;
 use brumate_vfs::{Device, DeviceKind, OpenFlags, Readiness, Vfs};
 
-/// Descriptor number of the messages. It is high, like the number of the events. `guest/driver/_brumate/serving` has the same number.
+/// Descriptor number of the messages. It is high, like the number of the events.
+///
+/// `guest/driver/_brumate/serving` has the same number.
 const MESSAGE_FD: i32 = 1001;
 
 /// Name of the device.
 const MESSAGES: &[u8] = b"messages";
 
-/// Gives the guest the pipes of its messages: only machines that serve have the descriptor.
+/// Gives the guest the pipes of its messages. Only machines that serve clients have this descriptor.
 ///
 /// # Errors
 ///
@@ -21,7 +25,7 @@ pub(crate) fn install_messages(vfs: &mut Vfs, input: OwnedFd, output: OwnedFd) -
     vfs.install_device(MESSAGE_FD, MESSAGES, OpenFlags(OpenFlags::RDWR), Box::new(Messages { input, output }))
 }
 
-/// The read end of one pipe and the write end of another. Both have `O_NONBLOCK`, which the server has set.
+/// The read end of one pipe and the write end of another. The server has set `O_NONBLOCK` on both.
 struct Messages {
     input: OwnedFd,
     output: OwnedFd,

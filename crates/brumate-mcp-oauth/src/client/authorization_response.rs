@@ -1,11 +1,13 @@
-//! The authorization response, which the browser brings (RFC 6749, section 4.1.2).
+//! The authorization response, which comes by way of the browser (RFC 6749, section 4.1.2).
 
 use super::AuthError;
 use super::metadata::ServerMetadata;
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
-/// Reads the code from the address that the browser was sent back to (RFC 6749, section 4.1.2; RFC 9207).
+/// Reads the authorization code from `answer` (RFC 6749, section 4.1.2; RFC 9207).
+///
+/// `answer` is the address to which the authorization server sent the browser.
 pub(super) fn read_authorization_response(
     answer: &str,
     state: &str,
@@ -17,7 +19,7 @@ pub(super) fn read_authorization_response(
     if !get("state").is_some_and(|given| same(&given)) {
         return Err(AuthError::new("the answer of the authorization server is not to this client's request (`state`)"));
     }
-    // Checked before the rest of the response is used.
+    // The issuer is checked before the rest of the response is used.
     match get("iss") {
         Some(issuer) if issuer != server.issuer => {
             return Err(AuthError(format!("the answer is of another authorization server than `{}`", server.issuer)));

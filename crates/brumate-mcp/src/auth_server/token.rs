@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq as _;
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 impl AuthServerInner {
-    /// Returns the client that sends a request, if it has shown who it is in the way that it registered.
+    /// Authenticates the client that sends a request, by the method that the client registered. Returns the client.
     async fn authenticate(&self, head: &Parts, form: &Parameters) -> Result<OAuthClient, OAuthError> {
         let shown = PresentedCredentials::read(head, form)?;
         let client = self.client(&shown.id, self.address(head)).await?.ok_or_else(OAuthError::invalid_client)?;
@@ -26,7 +26,7 @@ impl AuthServerInner {
         if right { Ok(client) } else { Err(OAuthError::invalid_client()) }
     }
 
-    /// Makes tokens. Returns the answer's body.
+    /// Makes tokens. Returns the body of the answer.
     pub(super) async fn token(&self, head: &Parts, form: &Parameters) -> Result<Value, OAuthError> {
         let client = self.authenticate(head, form).await?;
         let pair = match form.require("grant_type")? {
@@ -55,7 +55,7 @@ impl AuthServerInner {
     }
 
     async fn of_code(&self, client: &OAuthClient, form: &Parameters) -> Result<TokenPair, OAuthError> {
-        // One text for all failures of a code, so that guessing reveals nothing.
+        // All failures of a code have one text. A client that guesses codes learns nothing from it.
         let invalid = || OAuthError::invalid_grant("the code is unknown, used or over, or is another client's");
         let code = form.require("code")?;
         let verifier = form.require("code_verifier")?;
@@ -63,7 +63,7 @@ impl AuthServerInner {
         if grant.client_id != client.id || grant.expires_at <= now() {
             return Err(invalid());
         }
-        // OAuth 2.0 requires the URI again if it was given. Clients of OAuth 2.1 leave it out.
+        // OAuth 2.0 requires `redirect_uri` again if the authorization request had it. OAuth 2.1 clients leave it out.
         match form.get("redirect_uri") {
             Some(uri) if uri != grant.redirect_uri => {
                 return Err(OAuthError::invalid_grant("`redirect_uri` is not the one of the authorization request"));
@@ -94,7 +94,7 @@ impl AuthServerInner {
         self.provider.exchange_refresh_token(client, token, grant, scopes).await
     }
 
-    /// Checks that the named resource, if there is one, is the resource of the grant.
+    /// Checks that `resource`, if the request has it, is the resource of the grant.
     fn same_target(&self, form: &Parameters, granted: &str) -> Result<(), OAuthError> {
         match form.get("resource") {
             Some(named) if !crate::auth::same_resource(named, granted) => {
@@ -110,7 +110,7 @@ impl AuthServerInner {
         self.provider.revoke(&client, form.require("token")?).await
     }
 
-    /// Returns the grant of a token to resource servers that present their secret.
+    /// Returns whether a token is active, and its grant (RFC 7662). The resource server must present its secret.
     pub(super) async fn introspect(&self, head: &Parts, form: &Parameters) -> Result<Value, OAuthError> {
         let shown = PresentedCredentials::read(head, form)?;
         let known = self.introspection.as_ref().is_some_and(|(id, secret)| {
@@ -142,7 +142,7 @@ impl AuthServerInner {
     }
 }
 
-/// Returns whether a verifier fits a challenge, by S256 (RFC 7636).
+/// Returns whether a challenge is the S256 hash of a verifier (RFC 7636). The verifier must have the form of the RFC.
 fn verifies(verifier: &str, challenge: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     let same: bool = s256(verifier).as_bytes().ct_eq(challenge.as_bytes()).into();
@@ -153,7 +153,7 @@ fn verifies(verifier: &str, challenge: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// RFC 7636, appendix B.
+    /// The verifier and its challenge are the example of RFC 7636, appendix B.
     #[test]
     fn a_verifier_fits_its_challenge() {
         let (verifier, challenge) =

@@ -1,4 +1,4 @@
-//! Bodies of requests: read whole, within limits of size and time.
+//! Reads the bodies of requests, within limits of size and time.
 
 use super::budget::{Account, Charge};
 use super::parse_errors;
@@ -14,15 +14,16 @@ use http_body_util::BodyExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most bytes of a refused request's body that are read.
+/// Most bytes that are read of the body of a refused request.
 const MAX_DISCARDED: usize = 64 << 10;
-/// The most bytes that are read and dropped of a body that is too large, beyond its limit.
+/// Most bytes that are read beyond the limit of a body that is too large. Only the envelopes in them are kept.
 const MAX_SKIPPED: usize = 64 << 20;
-/// How long a refused request's body is read.
+/// Longest time that the body of a refused request is read.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
 
-/// Reads a refused request's body, up to a limit of size and time, and drops it. A client that sends head and body apart could lose the
-/// answer otherwise: a connection with an unread body is closed.
+/// Reads the body of a refused request, up to a limit of size and time, and drops it.
+///
+/// A connection with an unread body is closed. A client that sends head and body apart could lose the answer then.
 pub(crate) async fn discard(head: &Parts, mut body: Body) {
     if head.headers.contains_key(EXPECT) {
         // The client waits before it sends a body.
@@ -40,11 +41,13 @@ pub(crate) async fn discard(head: &Parts, mut body: Body) {
     let _ = tokio::time::timeout(DISCARD_TIME, read).await;
 }
 
-/// The errors for the messages of a body that is too large, in the extensions of its response.
+/// The error answers to the messages of a body that is too large. The response has them in its extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedMessages(pub(crate) Arc<[InvalidMessage]>);
 
-/// Reads the rest of a body that is too large, and keeps only its envelopes. A client that still sends would not read the answer.
+/// Reads the rest of a body that is too large, and keeps only its envelopes.
+///
+/// A client that still sends its body does not read the answer yet.
 async fn skip(mut body: Body, envelopes: &mut Envelopes) {
     let mut left = MAX_SKIPPED;
     while let Some(Ok(frame)) = body.frame().await {
@@ -57,7 +60,7 @@ async fn skip(mut body: Body, envelopes: &mut Envelopes) {
     }
 }
 
-/// Makes the refusal of a body of more than `limit` bytes: an error for each request in it.
+/// Makes the refusal of a body of more than `limit` bytes. It has an error for each request in the body.
 fn too_large(limit: usize, envelopes: Vec<Envelope>) -> Response {
     let refused = InvalidMessage::new(format!("the message is longer than {limit} bytes"), None);
     let refused = refuse_all(envelopes, &refused);
@@ -75,11 +78,11 @@ pub(crate) struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// Reads a body to its end, on an account. Returns the charge for it as well.
+    /// Reads a body to its end, and charges its bytes to `account`. Returns the bytes and the charge.
     ///
     /// # Errors
     ///
-    /// Returns the refusal of a body that is too large or too slow, breaks off, or has no room on the account.
+    /// Returns the refusal, if the body is too large, is too slow, breaks off, or exceeds the account.
     pub(crate) async fn read(&self, body: Body, account: &Account) -> Result<(Bytes, Charge), Box<Response>> {
         let late = |_| Err(Box::new(refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")));
         tokio::time::timeout(self.time, self.collect(body, account)).await.unwrap_or_else(late)

@@ -1,4 +1,4 @@
-//! The event store as sessions and rmcp use it.
+//! The event store, in the forms that sessions and rmcp use.
 
 use super::request_scope::RequestScope;
 use super::store::{EventStore, StoreError, StoredSession};
@@ -8,7 +8,7 @@ use rmcp::transport::streamable_http_server::session::{SessionState, SessionStor
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The event store, for one session.
+/// Writes the changes of one session to the event store.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionJournal {
     store: Arc<dyn EventStore>,
@@ -59,7 +59,7 @@ impl SessionJournal {
     }
 }
 
-/// The event store, as rmcp asks for sessions that are not in memory. Sessions of other principals are not found.
+/// Finds sessions that are not in memory for rmcp, in the event store. It finds no sessions of other principals.
 pub(crate) struct PrincipalSessionStore {
     store: Arc<dyn EventStore>,
     idle: Duration,
@@ -70,7 +70,7 @@ impl PrincipalSessionStore {
         Self { store, idle }
     }
 
-    /// Returns whether `principal` has such a session.
+    /// Returns whether `principal` has a session with this id in the store.
     pub(crate) fn knows(&self, id: &str, principal: Option<&Principal>) -> bool {
         match self.store.session(id) {
             Ok(found) => found.is_some_and(|session| session.principal.as_deref() == principal.map(Principal::name)),
@@ -81,7 +81,7 @@ impl PrincipalSessionStore {
         }
     }
 
-    /// Returns the session, if it belongs to the sender of the request at hand.
+    /// Returns the session with this id, if it belongs to the sender of the current request.
     fn look(&self, id: &str) -> Result<Option<StoredSession>, StoreError> {
         if let Some(since) = SystemTime::now().checked_sub(self.idle) {
             self.store.expire(since)?;

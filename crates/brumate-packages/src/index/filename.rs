@@ -7,7 +7,7 @@ use pep440_rs::Version;
 use crate::name::DistributionName;
 use crate::wheel::{SOURCE_ENDINGS, WheelFileName};
 
-/// File of a distribution, read from its name.
+/// Name of a file of a distribution, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Filename {
     /// A wheel.
@@ -20,13 +20,14 @@ pub(crate) enum Filename {
 }
 
 impl Filename {
-    /// Parses the name of a file of the distribution `name`; `None` for files of other kinds or distributions.
+    /// Parses the name of a file of the distribution `name`. Returns `None` for other kinds of files, and for other
+    /// distributions.
     pub(crate) fn parse(filename: &str, name: &DistributionName) -> Option<Self> {
         if filename.ends_with(".whl") {
             return filename.parse().ok().filter(|wheel: &WheelFileName| wheel.name == *name).map(Self::Wheel);
         }
         let stem = SOURCE_ENDINGS.iter().find_map(|ending| filename.strip_suffix(ending))?;
-        // The names of old source distributions may have dashes: the split that gives the right name counts.
+        // Names of old source distributions may have dashes. The right dash has `name` on its left.
         stem.match_indices('-').find_map(|(at, _)| {
             let (left, right) = (&stem[..at], &stem[at + 1..]);
             (DistributionName::new(left).as_ref() == Some(name))

@@ -13,7 +13,7 @@ use crate::index::http::Http;
 /// Range of a file on a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ByteRange {
-    /// That many bytes at the end.
+    /// The last bytes of the file. The field is their number.
     Last(u64),
     /// From the first to the second offset, both included.
     Between(u64, u64),
@@ -31,7 +31,7 @@ pub(crate) struct FilePart {
 
 /// Destination of a download.
 pub(crate) trait DownloadSink: Send {
-    /// Starts the file, again if it was started before.
+    /// Starts the file. If it was started before, its bytes are dropped and it starts again.
     fn begin(&mut self) -> Result<(), IndexError>;
 
     /// Appends bytes.
@@ -39,8 +39,9 @@ pub(crate) trait DownloadSink: Send {
 }
 
 impl Http {
-    /// Fetches a range of the bytes of `url`, with the size of the whole; `None` if the server does not support
-    /// ranges. Not cached.
+    /// Fetches a range of the file at `url`. Returns `None` if the server does not support ranges.
+    ///
+    /// The range is not cached.
     pub(crate) async fn get_range(
         &self,
         url: &Url,
@@ -53,7 +54,7 @@ impl Http {
             ByteRange::Between(first, last) => format!("bytes={first}-{last}"),
         };
         headers.insert(header::RANGE, HeaderValue::from_str(&value).expect("digits"));
-        // A compressed representation has other offsets.
+        // The offsets are offsets of the file, not of a compressed form.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut attempts = 0;
         loop {
@@ -80,7 +81,7 @@ impl Http {
         if response.status() != StatusCode::PARTIAL_CONTENT {
             return Err(self.failure(url, &response, attempts));
         }
-        // `bytes 10-20/100`
+        // The header is, for example, `bytes 10-20/100`.
         let placed =
             response.headers().get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok()).and_then(|value| {
                 let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
@@ -113,7 +114,7 @@ impl Http {
         attempts: u32,
     ) -> Result<(), AttemptFailure> {
         let _slot = self.slots.acquire().await;
-        // The hash is that of the file, not of a compressed form.
+        // The hash is the hash of the file, not of a compressed form.
         let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
         let mut response = self.send(url, headers, attempts).await?;
         if response.status() != StatusCode::OK {

@@ -1,5 +1,6 @@
-//! Format of `METADATA` and `WHEEL`: header fields, an empty line, a body (core metadata specification; the grammar is
-//! that of e-mail, as Python's `email` module reads it).
+//! Format of `METADATA` and `WHEEL`: header fields, an empty line, a body (core metadata specification).
+//!
+//! The grammar is the grammar of e-mail, as Python's `email` module reads it.
 
 use super::WheelProblem;
 use super::error::quote_for_error;
@@ -12,7 +13,7 @@ pub(super) struct HeaderFields<'a> {
 }
 
 impl<'a> HeaderFields<'a> {
-    /// Parses the fields of `text`. A line that is neither a field nor the continuation of one starts the body.
+    /// Parses the fields of `text`. A line starts the body if it is no field and continues no field.
     pub(super) fn read(text: &'a str) -> Self {
         let mut fields: Vec<(&str, String)> = Vec::new();
         for line in text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)) {
@@ -33,7 +34,7 @@ impl<'a> HeaderFields<'a> {
     /// Returns every value of a field, in order. Names are compared without case.
     ///
     /// # Errors
-    /// When there are more values, or longer ones, than allowed.
+    /// The field has too many values, or a value is too long.
     pub(super) fn all(&self, name: &str) -> Result<Vec<&str>, WheelProblem> {
         let of_name = |(field, _): &&(&str, String)| field.eq_ignore_ascii_case(name);
         let values: Vec<&str> = self.fields.iter().filter(of_name).map(|(_, value)| value.as_str()).collect();
@@ -49,7 +50,7 @@ impl<'a> HeaderFields<'a> {
     /// Returns the value of a field that may occur once.
     ///
     /// # Errors
-    /// Those of [`HeaderFields::all`]; when it occurs twice.
+    /// The errors of [`HeaderFields::all`]; [`WheelProblem::Syntax`] when the field occurs more than once.
     pub(super) fn one(&self, name: &str) -> Result<Option<&str>, WheelProblem> {
         match self.all(name)?[..] {
             [] => Ok(None),
@@ -61,17 +62,18 @@ impl<'a> HeaderFields<'a> {
     /// Returns the value of a field that must occur once.
     ///
     /// # Errors
-    /// Those of [`HeaderFields::one`]; when it is missing or empty.
+    /// The errors of [`HeaderFields::one`]; [`WheelProblem::Syntax`] when the field is missing or empty.
     pub(super) fn required(&self, name: &str) -> Result<&str, WheelProblem> {
         self.one(name)?
             .filter(|value| !value.is_empty())
             .ok_or_else(|| WheelProblem::Syntax(format!("the field `{name}` is missing")))
     }
 
-    /// Returns the version of a format, whose first number must be one of `known`.
+    /// Returns the version of a format. Its first number must be in `known`.
     ///
     /// # Errors
-    /// Those of [`HeaderFields::required`]; [`WheelProblem::Newer`].
+    /// The errors of [`HeaderFields::required`]; [`WheelProblem::Syntax`] when the field is no version;
+    /// [`WheelProblem::Newer`] when its first number is not in `known`.
     pub(super) fn format_version(&self, name: &'static str, known: &[u64]) -> Result<&str, WheelProblem> {
         let text = self.required(name)?;
         let numbers = text.split_once('.').map(|(major, minor)| (major.parse::<u64>(), minor.parse::<u64>()));
@@ -85,7 +87,9 @@ impl<'a> HeaderFields<'a> {
     }
 }
 
-/// Returns whether a text is printable ASCII without a colon (RFC 5322, 3.6.8).
+/// Returns whether a text is the name of a field: printable ASCII without spaces (RFC 5322, 3.6.8).
+///
+/// The caller has split the line at its first colon, so the text has no colon.
 fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -1,4 +1,4 @@
-//! The files themselves: which there are, their digests, zip archives.
+//! The files of the bundle: their names, their digests, the contents of zip archives.
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -6,19 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
 
-/// SHA-256 of `data`.
+/// Returns the SHA-256 of `data`.
 pub(crate) fn sha256(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
 }
 
-/// Lower-case hexadecimal SHA-256 of `data`.
+/// Returns the SHA-256 of `data`, in lower-case hexadecimal digits.
 pub(crate) fn sha256_hex(data: &[u8]) -> String {
     sha256(data).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Every file the bundle holds, relative to `runtime`: archives at its top and the wheels.
+/// Returns the files of the bundle, relative to `runtime`: the archives at its top, and the wheels.
 ///
-/// Text files at the top (the lock, a README) and the recipes are not part of what ships.
+/// Text files at the top (the lock, a README) and the recipes are not shipped.
 pub(crate) fn files(runtime: &Path) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
     for (directory, prefix) in [(runtime.to_owned(), ""), (runtime.join("wheels"), "wheels/")] {
@@ -36,13 +36,13 @@ pub(crate) fn files(runtime: &Path) -> Result<BTreeSet<String>> {
     Ok(files)
 }
 
-/// All files of a zip by name.
+/// Returns all files of the zip at `path`, by name.
 pub(crate) fn read_zip(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     let file = std::fs::File::open(path)?;
     read_archive(file).with_context(|| format!("{} is no sound zip", path.display()))
 }
 
-/// All files of a zip by name; a name that occurs twice or escapes the root is an error.
+/// Returns all files of a zip, by name. A name that occurs twice or leaves the archive is an error.
 pub(crate) fn read_archive(source: impl std::io::Read + std::io::Seek) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut archive = zip::ZipArchive::new(source)?;
     let mut members = BTreeMap::new();

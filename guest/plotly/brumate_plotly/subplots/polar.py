@@ -48,11 +48,11 @@ class Polar:
         self._start = math.radians(num(self.angular_node, "rotation", 90 if turns else 0))
 
     def turn(self, degrees):
-        """Returns angles in radians, counted from the right upwards."""
+        """Returns angles in radians. Angle 0 points to the right, and angles grow counterclockwise."""
         return self._start + self._sign * numpy.radians(degrees)
 
     def degrees(self, values, unit="degrees"):
-        """Returns angles in degrees; categories divide the circle."""
+        """Returns angles in degrees. Categories divide the circle into equal parts."""
         if self.angles.kind == "category":
             period = num(self.angular_node, "period", 0, 0) or max(1, len(self.angles.categories))
             return self.angles.convert(values) * 360 / period
@@ -60,13 +60,13 @@ class Polar:
         return numpy.degrees(numbers) if unit == "radians" else numbers
 
     def pixels(self, degrees, distances):
-        """Returns where points are."""
+        """Returns the coordinates of points in pixels."""
         far = self.radial.px(distances)
         turn = self.turn(degrees)
         return self.x + far * numpy.cos(turn), self.y + far * numpy.sin(turn)
 
     def outline(self, distance):
-        """Returns the circle at a distance in pixels, or the polygon that stands for it."""
+        """Returns the points of a circle with this radius in pixels. A linear grid of categories has a polygon."""
         if word(self.node, "gridshape") == "linear" and self.angles.kind == "category":
             degrees = numpy.arange(len(self.angles.categories)) * 360 / max(1, len(self.angles.categories))
         else:
@@ -100,7 +100,7 @@ class Polar:
                 canvas.line(*numpy.concatenate([ring, ring[:1]]).T, color, width)
 
     def draw_labels(self):
-        """Draws the labels of distances, above what is drawn in the circle."""
+        """Draws the labels of distances over the traces of the subplot."""
         canvas, node = self.picture.canvas, self.radial.node
         if not flag(node, "visible", True) or not flag(node, "showticklabels", True):
             return
@@ -248,7 +248,7 @@ class BarPolar(PolarTrace):
 
     @staticmethod
     def arrange(traces):
-        """Puts bars of a subplot on top of each other."""
+        """Places the bars of each subplot. They are stacked unless `barmode` is `overlay`."""
         for subplot in dict.fromkeys(trace.subplot for trace in traces):
             group = [trace for trace in traces if trace.subplot is subplot]
             stacked = choice(subplot.node, "barmode", ("stack", "overlay")) == "stack"
@@ -258,7 +258,7 @@ class BarPolar(PolarTrace):
                 trace.stack(ends if stacked else {}, step * (1 - num(subplot.node, "bargap", 0.1, 0, 0.99)))
 
     def stack(self, ends, width):
-        """Finds where bars begin, and how wide they are."""
+        """Sets the starts, ends and widths of the bars."""
         self.points = points.Points(self, len(self.distances), self.color)
         self.widths = self.numbers(get(self.node, "width"), len(self.distances), width)
         self.starts = self.numbers(get(self.node, "base"), len(self.distances), 0.0)

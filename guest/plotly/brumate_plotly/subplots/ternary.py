@@ -1,4 +1,4 @@
-"""Ternary subplots: points by their shares of three parts."""
+"""Ternary subplots: the place of a point shows its shares of three parts."""
 
 import math
 
@@ -37,7 +37,7 @@ class Ternary:
         self.x, self.y = (left + right - self.side) / 2, (bottom + top - self.side * _HEIGHT) / 2
 
     def pixels(self, a, b, c):
-        """Returns where points are; only the ratios of the three numbers matter."""
+        """Returns the coordinates of points in pixels. Only the ratios of the three numbers matter."""
         with numpy.errstate(all="ignore"):
             scale = self.total / (a + b + c)
         room = max(self.total - sum(self.least), 1e-9)
@@ -91,7 +91,7 @@ class Ternary:
         canvas.text(x, y, title, large, color, anchor)
 
     def _ends(self, number, at, room):
-        """Returns both ends of the line on which a part has one value: at its own side, and at the other one."""
+        """Returns both ends of the line on which a part has the value `at`. Its labels stand at the first end."""
         rest = [self.least[one] for one in range(3)]
         rest[number] = at
         missing = self.total - sum(rest)

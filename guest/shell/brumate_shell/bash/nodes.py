@@ -2,7 +2,7 @@
 
 
 class Node:
-    """A part of the tree; its fields are its slots, in the order in which they are passed."""
+    """A part of the tree. Its fields are its slots. The arguments have the order of the slots."""
 
     __slots__ = ()
 
@@ -20,24 +20,24 @@ class Word(Node):
     __slots__ = ("parts",)
 
     def plain(self):
-        """The text when nothing of it is quoted or to be expanded, else None."""
+        """Returns the text if no part of the word is quoted or must be expanded, else None."""
         if all([type(part) is Text and not part.quoted for part in self.parts]):
             return "".join([part.text for part in self.parts])
         return None
 
     def literal(self):
-        """The text without its quotes when nothing is to be expanded, else None."""
+        """Returns the text without its quotes if no part of the word must be expanded, else None."""
         return "".join([part.text for part in self.parts]) if all([type(p) is Text for p in self.parts]) else None
 
 
 class Text(Node):
-    """Characters; those that are quoted are never split or taken for a pattern."""
+    """Characters. Quoted characters are never split, and are never a pattern."""
 
     __slots__ = ("text", "quoted")
 
 
 class Parameter(Node):
-    """`$name` and `${name...}`: `index` is a word, `@`, `*` or None; `argument` depends on the operator."""
+    """`$name` and `${name...}`. `index` is a word, `@`, `*` or None. The operator decides the type of `argument`."""
 
     __slots__ = ("name", "index", "operator", "argument", "quoted")
 
@@ -58,20 +58,22 @@ class Sum(Node):
 
 
 class Simple(Node):
-    """Assignments in front, words, redirections."""
+    """A simple command: the assignments in front of it, its words, its redirections."""
 
     __slots__ = ("assignments", "words", "redirections")
 
 
 class Assignment(Node):
-    """`name=value`, `name+=value`, `name[index]=value`, `name=(...)`: the value is a word or a list of
-    `(index word or None, word)`."""
+    """`name=value`, `name+=value`, `name[index]=value`, `name=(...)`.
+
+    The value is a word, or a list of pairs `(index word or None, word)`.
+    """
 
     __slots__ = ("name", "index", "adds", "value")
 
 
 class Redirection(Node):
-    """`fd` is the number on the left, or None; the target is a word, or a document's text as a word."""
+    """A redirection. `fd` is the number on the left, or None. The target is a word: a file, or a document as text."""
 
     __slots__ = ("fd", "operator", "target")
 
@@ -83,13 +85,13 @@ class Sequence(Node):
 
 
 class AndOr(Node):
-    """A first pipeline, and the rest as `(&& or ||, pipeline)`."""
+    """Pipelines joined by `&&` and `||`. `rest` has a pair `(operator, pipeline)` for each pipeline after the first."""
 
     __slots__ = ("first", "rest")
 
 
 class Pipeline(Node):
-    """Commands that pass on their output; `negated` by `!`, `timed` by `time`."""
+    """Commands joined by `|`. `negated` says that `!` is in front, `timed` says that `time` is in front."""
 
     __slots__ = ("commands", "negated", "timed")
 
@@ -107,13 +109,13 @@ class Subshell(Node):
 
 
 class If(Node):
-    """Branches as `(condition, body)`, and what is done when none is true, or None."""
+    """Branches as `(condition, body)`. `otherwise` is the body after `else`, or None."""
 
     __slots__ = ("branches", "otherwise", "redirections")
 
 
 class For(Node):
-    """`for name in words`; the words are None for the script's own arguments."""
+    """`for name in words`. The words are None if the loop goes over the script's own arguments."""
 
     __slots__ = ("name", "words", "body", "redirections")
 
@@ -137,7 +139,7 @@ class Case(Node):
 
 
 class Conditional(Node):
-    """`[[ ... ]]`: tuples of `not`, `and`, `or`, `unary`, `binary` and `word`."""
+    """`[[ ... ]]`. The expression is a tuple that begins with `not`, `and`, `or`, `unary`, `binary` or `word`."""
 
     __slots__ = ("expression", "redirections")
 

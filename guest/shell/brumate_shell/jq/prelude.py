@@ -1,4 +1,4 @@
-"""Functions of `jq` that are written in its own language. Each is parsed when it is first called."""
+"""Functions of `jq` that are written in the language of `jq`. Each function is parsed at its first call."""
 
 _SOURCES = {
     "map/1": "def map(f): [.[] | f];",
@@ -83,7 +83,7 @@ _found = {}
 
 
 def find(full):
-    """The function of this name and number of parameters, or None."""
+    """Returns the function for a name and a number of parameters, such as `map/1`, or None."""
     if full not in _found:
         source = _SOURCES.get(full)
         if source is None:

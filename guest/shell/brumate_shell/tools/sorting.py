@@ -47,7 +47,7 @@ def _version(text):
 
 
 class _Key:
-    """Part of a line by which lines are sorted: field and character where it begins and ends."""
+    """A key of `sort`: the part of a line that is compared. It has the field and character of its start and its end."""
 
     def __init__(self, text, flags):
         found = _KEY.fullmatch(text)
@@ -79,7 +79,7 @@ class _Key:
 
 
 def _spans(line, separator):
-    """Where the fields of a line begin and end. Without a separator a field has the blanks before it."""
+    """Returns the start and end of each field of a line. Without a separator a field includes the blanks before it."""
     if separator:
         spans, at = [], 0
         for piece in line.split(separator):
@@ -90,7 +90,7 @@ def _spans(line, separator):
 
 
 def _value(flags):
-    """The function from a text to what is compared."""
+    """Returns the function that turns a text into the value to compare."""
     if "n" in flags:
         return _numeric
     if "g" in flags:
@@ -115,7 +115,7 @@ def _value(flags):
 
 
 class _Reversed:
-    """A value that compares the other way round."""
+    """A value whose order is reversed."""
 
     __slots__ = ("value",)
 
@@ -181,7 +181,7 @@ def sort(arguments, streams):
 
 
 def _values_of(arguments, letter, long):
-    """All values of an option that may be there several times."""
+    """Returns all values of an option that may occur several times."""
     found, queue = [], list(arguments)
     while queue:
         word = queue.pop(0)

@@ -1,4 +1,4 @@
-//! Starts machines with the server's program in them.
+//! Starts machines that run the server's program.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use super::program::ServerProgram;
 use crate::cli::IsolateArg;
 use crate::exit_status;
 
-/// Most messages of the log that wait to be written. Then the server waits.
+/// Most messages of the log that wait to be written. If there are more, the server waits.
 const EVENT_QUEUE: usize = 16;
 
 /// Starts machines of one program.
@@ -23,14 +23,14 @@ pub(super) struct ProgramLauncher {
     pub(super) runner: Runner,
     pub(super) program: ServerProgram,
     pub(super) log: Arc<ServerLog>,
-    /// Image of the server's own packages, if there is one.
+    /// Image that has the server's own packages, if there is one.
     pub(super) own_image: Mutex<Option<Image>>,
     /// Packages of the last machine.
     pub(super) installation: watch::Sender<Option<Arc<Installation>>>,
 }
 
 impl ProgramLauncher {
-    /// Makes a launcher of a program that has this image of its own.
+    /// Makes a launcher of a program. `own_image` is the image that has the server's own packages.
     pub(super) fn new(runner: Runner, program: ServerProgram, own_image: Option<Image>, isolate: IsolateArg) -> Self {
         let log = Arc::new(ServerLog::new(isolate == IsolateArg::Session));
         let own_image = Mutex::new(own_image);
@@ -73,9 +73,9 @@ impl Launcher for ProgramLauncher {
         let (runner, cancel) = (self.runner.clone(), control.cancel.clone());
         let running = tokio::spawn(async move {
             let report = runner.exec(request, events, &cancel).await;
-            // The machine had them mounted.
+            // The machine had these files mounted until now.
             drop(local_files);
-            // What the server printed comes before what is said of its end.
+            // The output of the server is written before the message about its end.
             let _ = logging.await;
             match report {
                 Ok(report) => machine_end(&report.end),
@@ -114,7 +114,7 @@ struct RunControl {
 
 impl RunControl {
     fn set(&self, handle: Arc<dyn InterruptHandle>) {
-        // It is set once. A kill that comes in between finds the handle, or is found here.
+        // The handle is set once. A kill at the same time finds the handle, or the check below finds the kill.
         let _ = self.handle.set(Arc::clone(&handle));
         if self.cancel.is_cancelled() {
             handle.kill();

@@ -1,4 +1,4 @@
-//! The name of a server, as it tells it itself.
+//! The name of a server, from the server's answer to `initialize`.
 
 use std::ffi::OsStr;
 
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 
 /// Longest answer to `initialize`, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
-/// The request that a client begins with.
+/// The first request of a client.
 const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"brumate","version":"1"}}}"#,
@@ -27,7 +27,7 @@ const INITIALIZE: &str = concat!(
 ///
 /// # Errors
 ///
-/// The server does not start, or serves HTTP alone.
+/// The server does not start, serves HTTP, ends early, or refuses `initialize`.
 pub(crate) async fn server_name(
     settings: &Settings,
     options: &PythonServerOptions,

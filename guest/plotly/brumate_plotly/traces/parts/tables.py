@@ -10,7 +10,7 @@ from brumate_plotly.figure.colors import rgba
 from brumate_plotly.figure.reading import Unreadable, child, get, is_list, num, shown, word
 from brumate_plotly.layout.domains import DomainTrace
 
-# Rows and columns that are looked at.
+# Most rows and columns of a table that are read.
 MAX_ROWS = 500
 MAX_COLUMNS = 100
 
@@ -62,7 +62,7 @@ class _Block:
         self.left_out = 0
 
     def _of(self, path, column, row, default=None):
-        """Returns what holds for one cell: one value for all, for each column, or for each cell."""
+        """Returns the setting `path` of one cell. It is set for all cells, for each column, or for each cell."""
         value = get(self._node, path)
         if is_list(value) and len(value):
             value = value[column % len(value)]
@@ -71,7 +71,7 @@ class _Block:
         return default if value is None or is_list(value) else value
 
     def draw(self, spans, top, bottom):
-        """Draws the rows that fit. Returns where the next one begins."""
+        """Draws the rows that fit. Returns the top of the next row."""
         for row in range(min(self.rows, MAX_ROWS)):
             cells = {
                 column: self._cell(column, row, span) for column, span in spans.items() if column < len(self.columns)
