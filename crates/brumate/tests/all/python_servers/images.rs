@@ -68,11 +68,11 @@ fn servers_of_other_versions_of_mcp_get_images_of_their_own() {
     write(&file, "from mcp.server.fastmcp import FastMCP\nmcp = FastMCP('images')");
     let (_, other) = facts(&file, &cache);
     assert_eq!(other["version"], "1");
-    // An image that is gone is missed by nobody.
+    // An image that is gone is missed by nobody. All go: another test may have built one that is newer.
     write(&file, second);
-    let images = files(&cache, "image", |_| true).into_iter();
-    let newest = images.max_by_key(|path| path.metadata().unwrap().modified().unwrap());
-    std::fs::remove_file(newest.expect("an image")).unwrap();
+    for image in files(&cache, "image", |_| true) {
+        std::fs::remove_file(image).unwrap();
+    }
     let (_, without) = facts(&file, &cache);
     assert_eq!(without, nothing);
 }
