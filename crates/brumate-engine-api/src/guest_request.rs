@@ -19,7 +19,7 @@ pub const MAX_PROMPT: usize = 64 << 10;
 pub struct GuestRequest {
     /// Number of the request in its execution, counted from 1.
     pub id: u64,
-    /// What the code asks for.
+    /// Kind of the request, with its details.
     pub body: RequestBody,
 }
 

@@ -51,7 +51,7 @@ impl Host {
     /// Mounts the packages that the guest waits for, if it does.
     ///
     /// # Errors
-    /// Those of [`Installs::finish`].
+    /// The errors of [`Installs::finish`].
     pub(crate) fn finish_install(&mut self) -> Result<(), Errno> {
         let Some(installs) = &self.installs else { return Ok(()) };
         if installs.finish(&mut self.vfs)? {

@@ -79,7 +79,7 @@ settings! {
 /// A setting as its user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenSetting {
-    /// What the user writes: `--timeout`, or `timeout`.
+    /// Text that the user writes: `--timeout`, or `timeout`.
     text: Cow<'static, str>,
     /// Another way to set it, an environment variable.
     alternative: Option<String>,

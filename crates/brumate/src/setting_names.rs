@@ -11,7 +11,7 @@ pub(crate) fn on_command_line(setting: Setting, value: &str) -> WrittenSetting {
     }
 }
 
-/// Writes an argument of `brumate.Sandbox`. What has none is an option of the program.
+/// Writes an argument of `brumate.Sandbox`. A setting without such an argument is an option of the program.
 pub(crate) fn in_python(setting: Setting, value: &str) -> WrittenSetting {
     let argument = match setting {
         Setting::Deps => "packages",

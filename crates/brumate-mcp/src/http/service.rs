@@ -318,7 +318,7 @@ fn acknowledging(followed: &SubscribedTasks, frame: Frame<Bytes>) -> Frame<Bytes
 }
 
 /// Sets `Accept` to the types that the protocol requires if the client's `Accept` covers them: `*/*`, `text/*` and
-/// such, or no `Accept`. Where answers are JSON, JSON is enough.
+/// such, or no `Accept`. If `json` is set, the server answers with JSON alone, and a client need not accept event streams.
 fn accept(headers: &mut HeaderMap, method: &Method, json: bool) {
     let accepted: Vec<String> = headers
         .get_all(ACCEPT)

@@ -113,7 +113,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Those of [`Cache::derive`].
+    /// The errors of [`Cache::derive`].
     pub fn replace_derived<E>(
         &self,
         wheel: &Sha256Hash,

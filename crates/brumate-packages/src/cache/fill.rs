@@ -65,7 +65,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Those of [`Cache::claim`].
+    /// The errors of [`Cache::claim`].
     pub fn try_claim(&self, hash: &Sha256Hash, name: &WheelFileName) -> Result<Option<Claim>, CacheError> {
         if let Some(wheel) = self.get(hash, name)? {
             return Ok(Some(Claim::Ready(wheel)));

@@ -23,7 +23,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Those of [`from_environment`](Self::from_environment).
+    /// The errors of [`from_environment`](Self::from_environment).
     pub fn read(environment: &Environment) -> Result<Self, IndexError> {
         let pip = environment.pip()?;
         let uv = environment.uv()?;

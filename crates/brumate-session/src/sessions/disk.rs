@@ -92,7 +92,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_file`]; [`SessionError::Storage`]. The old file is kept then.
+    /// The errors of [`Sessions::write_file`]; [`SessionError::Storage`]. The old file is kept then.
     pub(super) async fn write_if_live(&self, entry: &SessionEntry, machine: &MachineState) -> Result<(), SessionError> {
         let MachineState::Live(live) = machine else { return Ok(()) };
         if entry.disk_usage().written || entry.not_storable().is_some() {
@@ -106,7 +106,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::check_disk_space`].
+    /// The errors of [`Sessions::check_disk_space`].
     pub(super) async fn make_disk_space_for_new(&self, principal: &str) -> Result<(), SessionError> {
         let unlisted = SessionEntry::unlisted(principal)?;
         self.make_disk_space(&unlisted, DiskUsage { bytes: 1, written: false }).await
@@ -117,7 +117,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::check_disk_space`]; [`SessionError::Storage`].
+    /// The errors of [`Sessions::check_disk_space`]; [`SessionError::Storage`].
     pub(super) async fn reserve_disk_space(
         &self,
         entry: &SessionEntry,
@@ -152,7 +152,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::reserve_disk_space`]; [`SessionError::NotStorable`]. The file is removed then.
+    /// The errors of [`Sessions::reserve_disk_space`]; [`SessionError::NotStorable`]. The file is removed then.
     pub(super) async fn write_if_it_fits(
         &self,
         entry: &SessionEntry,

@@ -1,4 +1,4 @@
-//! Where the files of hibernated sessions are kept.
+//! Stores for the files of hibernated sessions.
 //!
 //! The engine writes and maps files at local paths. A store takes a file that is complete at its path, and has it there
 //! again before it is read. A directory needs to do neither: the path is the place.

@@ -252,7 +252,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// Those of [`Sessions::write_if_it_fits`]; the session stays live, unless its machine has ended.
+    /// The errors of [`Sessions::write_if_it_fits`]; the session stays live, unless its machine has ended.
     pub(super) async fn hibernate(
         &self,
         entry: &SessionEntry,

@@ -132,7 +132,7 @@ impl<'a, R: ReadAt + ?Sized> Archive<'a, R> {
     /// Returns the content of a file of at most `limit` bytes.
     ///
     /// # Errors
-    /// Those of [`Archive::unpack`]; [`WheelProblem::TooMuch`] for a larger file.
+    /// The errors of [`Archive::unpack`]; [`WheelProblem::TooMuch`] for a larger file.
     pub(crate) fn content(&self, entry: &Entry, limit: usize) -> Result<Vec<u8>, WheelProblem> {
         if entry.size > limit as u64 {
             return Err(WheelProblem::TooMuch { what: "bytes in such a file", limit: limit as u64 });

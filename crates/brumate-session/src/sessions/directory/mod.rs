@@ -127,7 +127,7 @@ impl DataDir {
     ///
     /// # Errors
     ///
-    /// Those of [`DataDir::lock`]; [`DataDirError::NotEmpty`].
+    /// The errors of [`DataDir::lock`]; [`DataDirError::NotEmpty`].
     pub(crate) fn lock_empty(root: &Path) -> Result<Self, DataDirError> {
         Self::check_empty(root)?;
         Self::lock(root)
