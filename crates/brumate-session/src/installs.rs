@@ -35,9 +35,8 @@ pub(crate) struct Installer {
     /// Modules that the present request is for.
     requested_modules: Vec<String>,
     missing: MissingModules,
-    /// Number of the present request.
-    id: u64,
-    work: Option<BoxFuture<'static, InstallResult>>,
+    /// Number of the present request, and the work on it.
+    work: Option<(u64, BoxFuture<'static, InstallResult>)>,
     events: Option<mpsc::Receiver<PackageEvent>>,
     /// True while a request is under way.
     waiting: watch::Sender<bool>,
@@ -59,7 +58,6 @@ impl Installer {
             modules_left: MAX_MODULE_REQUESTS,
             requested_modules: Vec::new(),
             missing: MissingModules::new(),
-            id: 0,
             work: None,
             events: None,
             waiting,
@@ -73,7 +71,6 @@ impl Installer {
 
     /// Starts the request with the number `id` of a machine that has `mounted`. Replaces an earlier request, which the code has given up.
     pub(crate) fn start(&mut self, id: u64, request: InstallRequest, mounted: Vec<Layer>) {
-        self.id = id;
         self.waiting.send_replace(true);
         self.requested_modules = request.modules.iter().map(|module| module.name.clone()).collect();
         let (left, max) = match self.requested_modules.is_empty() {
@@ -82,14 +79,14 @@ impl Installer {
         };
         let Some(fewer) = left.checked_sub(1) else {
             let text = format!("one execution may ask for packages {max} times; name them all at once");
-            self.work = Some(Box::pin(async { Err(text) }));
+            self.work = Some((id, Box::pin(async { Err(text) })));
             return;
         };
         *left = fewer;
         let (sender, receiver) = mpsc::channel(EVENT_QUEUE);
         let packages = self.packages.clone();
         self.events = Some(receiver);
-        self.work = Some(Box::pin(async move {
+        let work = async move {
             let report = move |event| {
                 // A full queue drops progress.
                 let _ = sender.try_send(event);
@@ -98,12 +95,14 @@ impl Installer {
                 Ok(answer) => answer.map_err(|error| error.to_string()),
                 Err(_) => Err(format!("installing took longer than {}", format_duration(MAX_TIME))),
             }
-        }));
+        };
+        self.work = Some((id, Box::pin(work)));
     }
 
     /// Returns the next progress; never ready while no request is under way. Cancellation-safe.
     pub(crate) async fn next_progress(&mut self) -> InstallProgress {
-        let Some(work) = &mut self.work else { return std::future::pending().await };
+        let Some((id, work)) = &mut self.work else { return std::future::pending().await };
+        let id = *id;
         let events = &mut self.events;
         let next = async {
             match events {
@@ -124,7 +123,7 @@ impl Installer {
         if let Err(reason) = &answer {
             self.missing.extend(self.requested_modules.drain(..).map(|module| (module, reason.clone())));
         }
-        InstallProgress::Done(self.id, answer)
+        InstallProgress::Done(id, answer)
     }
 }
 
