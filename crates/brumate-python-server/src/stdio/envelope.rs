@@ -108,11 +108,13 @@ pub(crate) fn split(line: &[u8]) -> Result<Vec<&[u8]>, EnvelopeError> {
 ///
 /// It is no JSON, or no message of JSON-RPC 2.0.
 pub(crate) fn parse(message: &[u8]) -> Result<Message<'_>, EnvelopeError> {
-    if !message.starts_with(b"{") {
-        serde_json::from_slice::<serde::de::IgnoredAny>(message).map_err(syntax)?;
+    // serde_json does not look at the bytes of a field that it skips.
+    let message = std::str::from_utf8(message).map_err(|error| EnvelopeError::Syntax(error.to_string()))?;
+    if !message.starts_with('{') {
+        serde_json::from_str::<serde::de::IgnoredAny>(message).map_err(syntax)?;
         return Err(EnvelopeError::Invalid("a message is an object"));
     }
-    let fields: Fields<'_> = serde_json::from_slice(message).map_err(|error| match error.classify() {
+    let fields: Fields<'_> = serde_json::from_str(message).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => EnvelopeError::Invalid("a field has a wrong type"),
         _ => syntax(error),
     })?;
@@ -268,10 +270,13 @@ mod tests {
             assert_eq!(parse(line.as_bytes()).map_err(|error| error.code()), Err(code), "{line}");
         }
         assert_eq!(parse(b"\xff\xfe").map_err(|error| error.code()), Err(-32700));
-        assert_eq!(
-            parse(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}").map_err(|error| error.code()),
-            Err(-32700)
-        );
+        for line in [
+            &b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}"[..],
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"skipped\":\"\xff\"}",
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"skipped\":{\"\xff\":[]}}",
+        ] {
+            assert_eq!(parse(line).map_err(|error| error.code()), Err(-32700));
+        }
     }
 
     #[test]
