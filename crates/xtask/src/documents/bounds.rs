@@ -1,7 +1,7 @@
 //! `docs/bounds.md`: everything that can grow, written from the named constants of the code and from `docs/bounds.toml`.
 
 use super::fault::Fault;
-use super::repository::Repository;
+use super::repository::{Repository, below_crates};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -139,7 +139,7 @@ fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {
 
 /// The crate of a source file, and its path below `src`.
 fn split(file: &str) -> (&str, &str) {
-    let rest = file.strip_prefix("crates/").unwrap_or(file);
+    let rest = below_crates(file).unwrap_or(file);
     let (name, file) = rest.split_once('/').unwrap_or((rest, ""));
     (name, file.strip_prefix("src/").unwrap_or(file))
 }
@@ -165,7 +165,7 @@ pub(super) fn constants(repository: &Repository) -> Result<Vec<Constant>> {
 
 /// Whether a file is code of the product: not of `xtask`, and no test.
 pub(super) fn is_source(file: &&str) -> bool {
-    let of_product = file.starts_with("crates/") && !file.starts_with("crates/xtask/") && !file.contains("test");
+    let of_product = below_crates(file).is_some() && !file.starts_with("crates/xtask/") && !file.contains("test");
     of_product && file.contains("/src/") && file.ends_with(".rs")
 }
 

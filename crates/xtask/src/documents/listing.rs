@@ -2,7 +2,7 @@
 
 use super::citations::{Reference, Rules, Target, has_tests};
 use super::fault::Fault;
-use super::repository::Repository;
+use super::repository::{Repository, below_crates};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ impl Selection {
         if let Some(module) = python_module(path) {
             return Some(Self { within: vec![module.to_owned()], ..Self::default() });
         }
-        let (package, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+        let (package, rest) = below_crates(path)?.split_once('/')?;
         let package = Some(package.to_owned());
         if let Some(file) = rest.strip_prefix("src/") {
             return Some(Self { package, integration: Some(false), start: module(file), ..Self::default() });

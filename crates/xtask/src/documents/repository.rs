@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Directories that have crates in them.
+pub(crate) const CRATE_PARENTS: [&str; 2] = ["crates", "sdk"];
+
 /// The files and directories that git knows, with paths relative to the root.
 pub(crate) struct Repository {
     root: PathBuf,
@@ -58,10 +61,16 @@ impl Repository {
         self.files.iter().chain(&self.directories).map(String::as_str)
     }
 
-    /// Returns the names of the directories in `crates/`.
+    /// Returns the names of the crates.
     pub(crate) fn crates(&self) -> impl Iterator<Item = &str> {
-        let below = self.directories.iter().filter_map(|directory| directory.strip_prefix("crates/"));
-        below.filter(|name| !name.contains('/'))
+        self.crate_directories().map(|(name, _)| name)
+    }
+
+    /// Returns the names of the crates with their directories: `brumate-mcp` with `sdk/brumate-mcp`.
+    pub(crate) fn crate_directories(&self) -> impl Iterator<Item = (&str, &str)> {
+        let below =
+            self.directories.iter().filter_map(|directory| Some((below_crates(directory)?, directory.as_str())));
+        below.filter(|(name, _)| !name.contains('/'))
     }
 
     /// Returns whether `name` is a file or directory in the root.
@@ -81,6 +90,12 @@ impl Repository {
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// Returns what follows the directory of crates in a path: `brumate-mcp/src/lib.rs` for `sdk/brumate-mcp/src/lib.rs`. None elsewhere.
+pub(crate) fn below_crates(path: &str) -> Option<&str> {
+    let (directory, below) = path.split_once('/')?;
+    CRATE_PARENTS.contains(&directory).then_some(below)
 }
 
 /// Joins `path` to `directory` and removes `.` and `..`; none if it leaves the root.

@@ -3,7 +3,7 @@
 
 use super::bounds::{self, Constant};
 use super::fault::Fault;
-use super::repository::Repository;
+use super::repository::{Repository, below_crates};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -39,8 +39,8 @@ const HEADER: &str = "\
 
 Each archive, stream and value that is not the operator's own and that the host opens, resolves, names or prints: what the host does with it,
 where, within which bounds, and the test that shows it. `cargo xtask docs --write` writes this file from `docs/untrusted.toml` and the constants
-of the code. `cargo xtask docs` checks that it is up to date, that its files, constants and tests exist, and that each file of
-`crates/*/src` that uses a decompressor or a reader of archives is in a row.
+of the code. `cargo xtask docs` checks that it is up to date, that its files, constants and tests exist, and that each file of a
+crate that uses a decompressor or a reader of archives is in a row.
 ";
 
 /// The ledger.
@@ -132,7 +132,7 @@ fn expected(repository: &Repository) -> Result<(String, Vec<Fault>)> {
 
 /// How a bound is shown; `None` if it names a constant that the code does not have.
 fn limit(bound: &str, constants: &[Constant]) -> Option<String> {
-    if !bound.starts_with("crates/") {
+    if below_crates(bound).is_none() {
         return Some(bound.to_owned());
     }
     bounds::limit(bound, constants)

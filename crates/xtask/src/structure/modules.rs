@@ -16,12 +16,14 @@ pub(super) struct Module {
     pub(super) tokens: Vec<TokenTree>,
 }
 
-/// Returns the modules of `crates/NAME/src` that are not tests.
+/// Returns the modules in `src` of a crate that are not tests.
 ///
 /// # Errors
 /// If a file cannot be read or is no Rust.
 pub(super) fn of_crate(repository: &Repository, name: &str) -> Result<BTreeMap<ModulePath, Module>> {
-    let source = format!("crates/{name}/src/");
+    let directory =
+        repository.crate_directories().find_map(|(crate_name, directory)| (crate_name == name).then_some(directory));
+    let source = format!("{}/src/", directory.with_context(|| format!("there is no crate {name}"))?);
     let mut modules = BTreeMap::new();
     let mut tests: Vec<ModulePath> = Vec::new();
     for file in repository.files() {

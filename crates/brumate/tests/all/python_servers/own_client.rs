@@ -1,6 +1,6 @@
 //! The SDK's own client and a Python server in the sandbox, over each transport and in both eras.
 
-#[path = "../../../../brumate-mcp/tests/all/client_interop/exercise.rs"]
+#[path = "../../../../../sdk/brumate-mcp/tests/all/client_interop/exercise.rs"]
 mod exercise;
 
 use std::net::{TcpListener, TcpStream};

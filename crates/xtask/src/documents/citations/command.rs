@@ -1,6 +1,6 @@
 //! Cargo commands: subcommands and options of `cargo xtask`, sections of the benchmarks, packages, examples.
 
-use crate::documents::repository::Repository;
+use crate::documents::repository::{Repository, below_crates};
 use anyhow::{Result, ensure};
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl Commands {
         let below = |directory: &str| -> BTreeSet<String> {
             let parts = repository.files().filter_map(|file| {
                 // `crates/brumate/examples/…`, `fuzz/examples/…`
-                let (_, rest) = file.strip_prefix("crates/").unwrap_or(file).split_once('/')?;
+                let (_, rest) = below_crates(file).unwrap_or(file).split_once('/')?;
                 let rest = rest.strip_prefix(directory)?;
                 Some(rest.strip_suffix("/main.rs").or_else(|| rest.strip_suffix(".rs"))?.to_owned())
             });

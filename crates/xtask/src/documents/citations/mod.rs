@@ -15,7 +15,7 @@ pub(crate) use rust_test::has_tests;
 
 use super::fault::Fault;
 use super::markdown::{Block, Document};
-use super::repository::Repository;
+use super::repository::{Repository, below_crates};
 use anyhow::Result;
 use command::Commands;
 
@@ -40,8 +40,8 @@ impl Rules {
             "fuzz/README.md" | "bench/README.md" | "runtime/README.md" => Some(Self::Project),
             _ if below("tests/").is_some_and(|rest| rest.ends_with("/README.md")) => Some(Self::Project),
             _ if below("docs/").is_some() => Some(Self::Guide),
-            _ if below("crates/").is_some_and(|rest| rest.ends_with("/tests/README.md")) => Some(Self::Project),
-            _ if below("crates/").is_some_and(|rest| rest.ends_with("/README.md")) => Some(Self::Guide),
+            _ if below_crates(path).is_some_and(|rest| rest.ends_with("/tests/README.md")) => Some(Self::Project),
+            _ if below_crates(path).is_some_and(|rest| rest.ends_with("/README.md")) => Some(Self::Guide),
             _ => None,
         }
     }
@@ -67,7 +67,7 @@ impl Target {
     pub(crate) fn holds(&self) -> bool {
         match self {
             Self::Path(path) => {
-                let in_crate = path.strip_prefix("crates/").and_then(|path| path.split('/').nth(1)) == Some("tests");
+                let in_crate = below_crates(path).and_then(|path| path.split('/').nth(1)) == Some("tests");
                 in_crate || path.starts_with("tests/") || path.starts_with("guest/tests")
             }
             Self::RustTest { .. } | Self::RustCase { .. } | Self::PythonCase { .. } | Self::Command => true,

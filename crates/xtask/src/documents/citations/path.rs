@@ -1,7 +1,7 @@
 //! Paths in code spans: which spans are paths of this repository, and where they lead.
 
 use super::Rules;
-use crate::documents::repository::{Repository, join};
+use crate::documents::repository::{CRATE_PARENTS, Repository, join};
 
 /// Extensions of files that documents name without a directory.
 const SOURCES: &[&str] = &[".rs", ".py"];
@@ -59,7 +59,8 @@ pub(super) fn resolve(
     places: &Places<'_>,
     text: &str,
 ) -> Result<String, String> {
-    let mut directories = vec!["", "crates"];
+    let mut directories = vec![""];
+    directories.extend(CRATE_PARENTS);
     directories.extend(places.beside);
     match rules {
         Rules::Specification => directories.push("tests/python"),

@@ -1,7 +1,7 @@
 //! Cases in Python: functions in `tests/python` that tests in Rust run with a real client.
 
 use super::rust_test::has_word;
-use crate::documents::repository::Repository;
+use crate::documents::repository::{Repository, below_crates};
 
 /// Checks that the file defines the case and that a test in Rust names both.
 ///
@@ -29,6 +29,6 @@ pub(super) fn module(file: &str) -> &str {
 }
 
 fn is_test_source(file: &str) -> bool {
-    let below = file.strip_prefix("crates/").and_then(|rest| rest.split_once('/'));
+    let below = below_crates(file).and_then(|rest| rest.split_once('/'));
     file.ends_with(".rs") && below.is_some_and(|(_, rest)| rest.starts_with("tests/"))
 }

@@ -12,8 +12,8 @@ pub(super) fn check(repository: &Repository, path: &str) -> Result<(), String> {
         return Err("this is no path of a test: write it in full".into());
     }
     let mut bases = Vec::new();
-    for name in repository.crates() {
-        bases.extend([format!("crates/{name}/src"), format!("crates/{name}/tests/all")]);
+    for (_, directory) in repository.crate_directories() {
+        bases.extend([format!("{directory}/src"), format!("{directory}/tests/all")]);
     }
     if bases.iter().any(|base| defines(repository, base, &segments)) {
         Ok(())
