@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GuestRequest, bounded};
+use crate::{FrontendMessage, GuestRequest, bounded};
 
 /// Standard stream that a text came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub enum Event {
         #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
     },
+    /// A message to the Jupyter frontends, instead of the two above, in
+    /// [`ExecuteMode::Frontend`](crate::ExecuteMode::Frontend).
+    Frontend(FrontendMessage),
     /// Output beyond [`Limits::output_bytes`](crate::Limits::output_bytes) is being dropped. Sent now and then;
     /// [`Outcome::output_dropped`](crate::Outcome::output_dropped) is exact.
     OutputDropped {

@@ -103,12 +103,18 @@ pub enum ExecuteMode {
     /// [`Ended::Returned`](crate::Ended::Returned); figures are shown at the end.
     /// `rich`, `figures`, `file_name` and `argv` have no effect. A traceback is IPython's, as plain text.
     NotebookCell,
+    /// As a request of a Jupyter frontend, in the shell of [`ExecuteMode::NotebookCell`]; names stay.
+    ///
+    /// The code is a JSON object: `type` (`execute_request`, `complete_request`, `comm_msg`, …), `content`, `metadata`, `parent` (an object
+    /// with the request's `header`), and `buffers` in base64. [`Ended::Returned`](crate::Ended::Returned) has the content of the reply; a
+    /// cell that raises is a reply of the status `error`. Output other than text comes as [`Event::Frontend`](crate::Event::Frontend).
+    Frontend,
 }
 
 impl ExecuteMode {
     /// Returns whether names and modules stay for the next execution.
     pub fn keeps_names(self) -> bool {
-        matches!(self, ExecuteMode::Cell | ExecuteMode::NotebookCell)
+        matches!(self, ExecuteMode::Cell | ExecuteMode::NotebookCell | ExecuteMode::Frontend)
     }
 }
 

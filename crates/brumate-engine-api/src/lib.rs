@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod execute;
 mod files;
+mod frontend;
 mod guest_request;
 mod image;
 mod install;
@@ -29,6 +30,7 @@ pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_MIME_TYPES, MimeBundle, StreamName};
 pub use execute::{Analysis, COMMAND_NAME, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
 pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
+pub use frontend::{FrontendKind, FrontendMessage, MAX_BUFFERS};
 pub use guest_request::{GuestAnswer, GuestRequest, MAX_INPUT, MAX_PROMPT, RequestBody};
 pub use image::Image;
 pub use install::{

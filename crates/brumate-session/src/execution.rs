@@ -155,6 +155,11 @@ impl<'a> Execution<'a> {
                         self.take_request(request, interrupt_handle);
                         continue;
                     }
+                    Some(Event::Frontend(message)) => {
+                        // The receiver may be gone.
+                        let _ = self.events.send(RunEvent::Frontend(message)).await;
+                        continue;
+                    }
                     Some(event) => event,
                 },
                 progress = next_progress(&mut self.installer) => {

@@ -40,6 +40,8 @@ pub(crate) struct OutputCollector {
     joins: bool,
     /// Bytes of text that still fit.
     room: usize,
+    /// Whether text is only forwarded: frontends have it.
+    forwards_only: bool,
 }
 
 /// Pictures that code shows.
@@ -80,9 +82,14 @@ impl OutputCollector {
         Self::new(limits, Pictures::Kept(Figures::default()))
     }
 
+    /// Makes the collector of a frontend's request. It keeps nothing.
+    pub(crate) fn of_frontend(limits: &Limits) -> Self {
+        Self { forwards_only: true, ..Self::of_cell(limits) }
+    }
+
     fn new(limits: &Limits, pictures: Pictures) -> Self {
         let room = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
-        Self { chunks: Vec::new(), dropped: 0, result: None, pictures, joins: true, room }
+        Self { chunks: Vec::new(), dropped: 0, result: None, pictures, joins: true, room, forwards_only: false }
     }
 
     /// Collects an event. Returns the output to forward.
@@ -141,6 +148,7 @@ impl OutputCollector {
         let kept = self.keep(text).to_owned();
         match self.chunks.last_mut() {
             _ if kept.is_empty() => return None,
+            _ if self.forwards_only => {}
             Some(last) if self.joins && last.name == name => last.text.push_str(&kept),
             _ => self.chunks.push(OutputChunk { name, text: kept.clone() }),
         }
@@ -162,7 +170,7 @@ pub(crate) fn output_of(event: Event) -> Option<OutputChunk> {
         Event::Stream { name, text } => Some(OutputChunk { name, text }),
         Event::DisplayData { data } => shown_text(&data).map(|text| OutputChunk { name: StreamName::Stdout, text }),
         // The value comes with the outcome.
-        Event::ExecuteResult { .. } | Event::Request(_) | Event::OutputDropped { .. } => None,
+        Event::ExecuteResult { .. } | Event::Frontend(_) | Event::Request(_) | Event::OutputDropped { .. } => None,
     }
 }
 

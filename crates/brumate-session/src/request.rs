@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 #[cfg(doc)]
 use brumate_engine_api::Execute;
 use brumate_engine_api::{
-    EngineError, ExecuteMode, Image, InterruptHandle, Limits, MessagePipes, Mount, ServerTarget, StreamName,
+    EngineError, ExecuteMode, FrontendMessage, Image, InterruptHandle, Limits, MessagePipes, Mount, ServerTarget,
+    StreamName,
 };
 use brumate_setting::Setting;
 use thiserror::Error;
@@ -185,6 +186,12 @@ impl Request {
         self
     }
 
+    /// Makes a request of a Jupyter frontend in this session; `message` as [`ExecuteMode::Frontend`] has it.
+    pub fn frontend(session: &str, message: impl Into<String>) -> Self {
+        let place = Place::Session(session.to_owned());
+        Self { place, mode: ExecuteMode::Frontend, ..Self::new(message) }
+    }
+
     /// Sets the globals.
     #[must_use]
     pub fn with_globals(mut self, globals: impl Into<Globals>) -> Self {
@@ -313,6 +320,8 @@ pub enum RunEvent {
         /// The text.
         text: String,
     },
+    /// A message to the Jupyter frontends, in [`ExecuteMode::Frontend`].
+    Frontend(FrontendMessage),
 }
 
 /// Error of a run that could not take place.

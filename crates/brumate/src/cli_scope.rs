@@ -5,7 +5,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
-const MODES: [(&str, &[&str]); 21] = [
+const MODES: [(&str, &[&str]); 22] = [
     ("stdio", &["general", "mounts", "run", "server", "packages"]),
     ("pipe", &["general", "mounts", "run", "server", "packages"]),
     ("streamable-http", &["general", "mounts", "run", "server", "packages", "http"]),
@@ -16,6 +16,7 @@ const MODES: [(&str, &[&str]); 21] = [
     ("run", &["general", "mounts", "run", "packages", "http"]),
     ("dev", &["general", "mounts", "run", "packages"]),
     ("install", &["general", "mounts", "run", "packages"]),
+    ("kernel", &["general", "mounts", "run", "sessions", "packages"]),
     ("example", &["general", "run", "packages"]),
     ("warmup", &["general", "run", "packages"]),
     ("lock", &["general", "packages"]),
@@ -30,11 +31,15 @@ const MODES: [(&str, &[&str]); 21] = [
 ];
 
 /// Groups of shared options: name, and ids of the options.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
     ("mounts", &["mount"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
     ("data", &["data_dir"]),
+    (
+        "sessions",
+        &["data_dir", "ready", "max_sessions", "sessions_disk", "hibernate_after", "session_timeout", "durability"],
+    ),
     (
         "server",
         &[

@@ -70,6 +70,7 @@ fn main() -> ExitCode {
     for text in predecessor::apply(&mut cli, &matches, |name| std::env::var(name).ok()) {
         print_error(&format!("brumate: {text}"));
     }
+    commands::kernel::apply_defaults(&mut cli, &matches);
     brumate_setting::set_writer(match &cli.mode {
         Mode::Pipe(_) => setting_names::in_python,
         _ => setting_names::on_command_line,
@@ -88,7 +89,7 @@ fn main() -> ExitCode {
 fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
     let mut threads = match mode {
         // Requests of one client need little time in this process. Another thread would need more time to wake up.
-        Mode::Stdio | Mode::Pipe(_) | Mode::Run(_) => Builder::new_current_thread(),
+        Mode::Stdio | Mode::Pipe(_) | Mode::Kernel(_) | Mode::Run(_) => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = match threads.enable_all().build() {
@@ -107,6 +108,7 @@ fn run(mode: &Mode, matches: &ArgMatches, settings: &Settings) -> u8 {
             Mode::Run(arguments) => commands::run::run(settings, arguments).await,
             Mode::Dev(arguments) => commands::dev::run(arguments, matches).await,
             Mode::Install(arguments) => commands::install::run(settings, arguments, matches).await,
+            Mode::Kernel(arguments) => commands::kernel::run(settings, arguments, matches).await,
             Mode::Example => commands::example::run(settings).await,
             Mode::Warmup(arguments) => commands::warmup::run(settings, arguments).await,
             Mode::Lock(arguments) => commands::lock::run(settings, arguments).await,

@@ -112,8 +112,8 @@ impl Settings {
             ReturnModeArg::Json => ReturnMode::Json,
         };
         let tools = match options.tools {
-            // A package uses runs and sessions, but no MCP tools.
-            _ if matches!(mode, Mode::Pipe(_)) => ToolSet::All,
+            // Packages and kernels use sessions, but no MCP tools.
+            _ if matches!(mode, Mode::Pipe(_) | Mode::Kernel(_)) => ToolSet::All,
             ToolsArg::Run => ToolSet::Run,
             ToolsArg::Interpreter => ToolSet::Interpreter,
             ToolsArg::All => ToolSet::All,

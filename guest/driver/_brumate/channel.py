@@ -14,6 +14,8 @@ from .text import parse, quote
 MAX_FRAME_BYTES = 16 << 20
 # A guest in a loop must not keep the host busy for ever.
 MAX_FRAMES_PER_RUN = 10_000
+# Messages to a Jupyter frontend: widgets and progress bars send many.
+MAX_MESSAGES_PER_RUN = 100_000
 # Values of a run that are sent even when its other frames are used up: a cell's result is not lost to a loop before it.
 MAX_RESULTS_PER_RUN = 100
 # Bytes of all frames of one run.
@@ -30,6 +32,7 @@ class _State:
     fd = -1
     left = MAX_FRAMES_PER_RUN
     results_left = MAX_RESULTS_PER_RUN
+    messages_left = MAX_MESSAGES_PER_RUN
     bytes_left = MAX_BYTES_PER_RUN
     # Frames that were not sent since others had used up what a run may send.
     unsent = 0
@@ -49,6 +52,7 @@ def start_run():
     """Renews the allowance of frames."""
     _State.left = MAX_FRAMES_PER_RUN
     _State.results_left = MAX_RESULTS_PER_RUN
+    _State.messages_left = MAX_MESSAGES_PER_RUN
     _State.bytes_left = MAX_BYTES_PER_RUN
     _State.unsent = 0
 
@@ -71,7 +75,23 @@ def emit(kind, data):
         _State.unsent += 1
         return False
     pairs = ",".join([f"{quote(mime)}:{quote(payload)}" for mime, payload in data.items()])
-    frame = f'{{"{kind}":{{"data":{{{pairs}}}}}}}\n'.encode()
+    return _write_frame(f'{{"{kind}":{{"data":{{{pairs}}}}}}}\n'.encode())
+
+
+def send(kind, content, metadata, buffers):
+    """Sends a message to a Jupyter frontend. Returns whether it was sent.
+
+    Content and metadata are JSON objects as text, buffers are base64.
+    """
+    if _State.fd < 0 or _State.messages_left <= 0:
+        return False
+    _State.messages_left -= 1
+    parts = ",".join([f'"{buffer}"' for buffer in buffers])
+    message = f'"kind":{quote(kind)},"content":{content},"metadata":{metadata},"buffers":[{parts}]'
+    return _write_frame(f'{{"Frontend":{{{message}}}}}\n'.encode())
+
+
+def _write_frame(frame):
     if len(frame) > min(MAX_FRAME_BYTES, _State.bytes_left):
         return False
     _State.bytes_left -= len(frame)

@@ -78,7 +78,8 @@ class _Execution:
         self.module = mode == "module"
         self.script = self.server or self.module or mode == "script"
         self.rich = request.get("rich") is True
-        self.shell = mode == "notebook_cell"
+        self.frontend = mode == "frontend"
+        self.shell = self.frontend or mode == "notebook_cell"
         self.session = self.shell or mode == "cell"
         # A shell shows figures by itself; figures that a script leaves open are not shown anywhere.
         self.figures = request.get("figures") is not False and not self.shell and not self.script
@@ -154,7 +155,12 @@ class _Execution:
         return loops.in_context(self._convert, value)
 
     def _cell(self):
-        """A notebook's cell: IPython catches and words what it raises."""
+        """A notebook's cell: IPython catches and words what it raises.
+
+        The value of a frontend's request is the content of its reply.
+        """
+        if self.frontend:
+            return f'{{"Returned":{{"json":{quote(notebook.serve_frontend(self.request))},"is_str":false}}}}'
         described = notebook.run_cell(self.request)
         return None if described is None else _raised(described)
 

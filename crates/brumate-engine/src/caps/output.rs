@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::api::{
-    Event, GuestRequest, InstallRequest, MAX_MIME_TYPES, MAX_PROMPT, MimeBundle, RequestBody, StreamName, bounded,
+    Event, FrontendKind, FrontendMessage, GuestRequest, InstallRequest, MAX_BUFFERS, MAX_MIME_TYPES, MAX_PROMPT,
+    MimeBundle, RequestBody, StreamName, bounded,
 };
 
 /// Largest text of one stream event, in bytes.
@@ -68,6 +71,13 @@ enum DriverFrame {
     ExecuteResult {
         #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
+    },
+    Frontend {
+        kind: FrontendKind,
+        content: Box<RawValue>,
+        metadata: Box<RawValue>,
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_BUFFERS>")]
+        buffers: Vec<String>,
     },
     InputRequest {
         prompt: String,
@@ -188,6 +198,13 @@ impl GuestOutput {
                     Ok(DriverFrame::ExecuteResult { mut data }) => {
                         self.charge_bundle(size, &mut data);
                         self.emit(Event::ExecuteResult { data });
+                    }
+                    Ok(DriverFrame::Frontend { kind, content, metadata, buffers }) => {
+                        let decoded: Result<_, _> = buffers.iter().map(|text| BASE64_STANDARD.decode(text)).collect();
+                        let Ok(buffers) = decoded else { continue };
+                        self.events_remaining -= size;
+                        let (content, metadata) = (content.get().to_owned(), metadata.get().to_owned());
+                        self.emit(Event::Frontend(FrontendMessage { kind, content, metadata, buffers }));
                     }
                     Err(_) => {}
                 }

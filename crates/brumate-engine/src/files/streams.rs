@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::api::{Event, StreamName};
+use crate::api::{Event, FrontendKind, StreamName};
 use crate::caps::output::{EventSink, GuestOutput, PendingRequest};
 use crate::channel::Channel;
 use crate::wire::{MachineAnswer, MachineMessage, MachineRequest};
@@ -185,7 +185,11 @@ impl Device for Stdin {
 /// server has disconnected, the next request finds out.
 pub(crate) fn event_sink(channel: Arc<Channel>) -> EventSink {
     Box::new(move |event| {
-        let soon = matches!(event, Event::ExecuteResult { .. });
+        let soon = match &event {
+            Event::ExecuteResult { .. } => true,
+            Event::Frontend(message) => message.kind == FrontendKind::ExecuteResult,
+            _ => false,
+        };
         let message = MachineMessage::Event(event);
         let _ = if soon { channel.send_soon(&message) } else { channel.send(&message) };
     })

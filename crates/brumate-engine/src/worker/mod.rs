@@ -392,7 +392,7 @@ fn command_line(request: &Execute) -> Vec<&str> {
         ExecuteMode::Module => Some("-m"),
         ExecuteMode::Script if request.file_name == COMMAND_NAME => Some("-c"),
         ExecuteMode::Script | ExecuteMode::Server => None,
-        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell => return line,
+        ExecuteMode::Snippet | ExecuteMode::Cell | ExecuteMode::NotebookCell | ExecuteMode::Frontend => return line,
     };
     match option {
         // The option and the code take the place of the first argument.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Execute, GuestAnswer, InterruptHandle, Layer, Limits, Outcome, Session, StopReason,
+    CellAndFiles, EngineError, Execute, ExecuteMode, GuestAnswer, InterruptHandle, Layer, Limits, Outcome, Session,
+    StopReason,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +55,26 @@ impl Sessions {
         cancel: &CancellationToken,
         event_sink: &mut (dyn FnMut(RunEvent) + Send),
     ) -> Result<CellReport, SessionError> {
+        let (events, mut event_receiver) = run_events();
+        let listen = async {
+            while let Some(event) = event_receiver.recv().await {
+                event_sink(event);
+            }
+        };
+        tokio::join!(self.execute_to(request, cancel, events), listen).0
+    }
+
+    /// Runs a cell as [`Sessions::execute`] does. Code that writes waits while the channel is full.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::execute`].
+    pub async fn execute_to(
+        &self,
+        request: Request,
+        cancel: &CancellationToken,
+        events: mpsc::Sender<RunEvent>,
+    ) -> Result<CellReport, SessionError> {
         let call = cancel.child_token();
         let _lost_interest = call.clone().drop_guard();
         // An interrupt cancels this token until the cell begins to run, even while the registry is being read.
@@ -71,7 +92,6 @@ impl Sessions {
             None => (self.create(&principal).await?, true),
         };
         let upcoming = waiting.unwrap_or_else(|| entry.upcoming().add(interrupt.clone()));
-        let (events, mut event_receiver) = run_events();
         let work = self.detached(&call, |sessions, cancel| async move {
             let ran = sessions.cell(&entry, request, (interrupt, upcoming), &cancel, events).await;
             match ran {
@@ -88,12 +108,7 @@ impl Sessions {
                 }
             }
         });
-        let listen = async {
-            while let Some(event) = event_receiver.recv().await {
-                event_sink(event);
-            }
-        };
-        tokio::join!(work, listen).0
+        work.await
     }
 
     /// Interrupts the running cell of a session. If none runs, interrupts the first waiting cell, which then never
@@ -141,7 +156,10 @@ impl Sessions {
             (record.id.clone(), record.executions.saturating_add(1))
         };
         let before = Savepoint::of(entry);
-        let mut collector = OutputCollector::of_cell(self.limits());
+        let mut collector = match request.mode {
+            ExecuteMode::Frontend => OutputCollector::of_frontend(self.limits()),
+            _ => OutputCollector::of_cell(self.limits()),
+        };
         let begun = entry.cell_started(live.session.interrupt_handle(), &interrupt);
         drop(upcoming);
         if !begun {

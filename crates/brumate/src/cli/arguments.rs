@@ -102,6 +102,64 @@ pub(crate) struct BundleBuildArgs {
     pub(crate) all: bool,
 }
 
+/// Arguments of `kernel`.
+#[derive(Debug, Args)]
+pub(crate) struct KernelArgs {
+    #[command(subcommand)]
+    pub(crate) action: KernelAction,
+}
+
+/// Actions of `kernel`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelAction {
+    /// Add the sandbox to Jupyter's list of kernels; packages, mounts and limits given here are those of the kernel
+    Install(KernelInstallArgs),
+    /// Remove a kernel from Jupyter's list
+    Remove {
+        /// Name of the kernel
+        #[arg(default_value = "brumate", value_name = "NAME")]
+        name: String,
+    },
+    /// List the kernels that `install` has added
+    List,
+    /// Serve a kernel; Jupyter starts this command
+    Run(KernelRunArgs),
+}
+
+/// Arguments of `kernel install`.
+#[derive(Debug, Args)]
+pub(crate) struct KernelInstallArgs {
+    /// Name of the kernel
+    #[arg(long, default_value = "brumate", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Name that Jupyter shows
+    #[arg(long, default_value = "Python (Brumate sandbox)", value_name = "TEXT")]
+    pub(crate) display_name: String,
+    /// Install for the current user, the default
+    #[arg(long, conflicts_with_all = ["prefix", "sys_prefix"])]
+    pub(crate) user: bool,
+    /// Install below this prefix, such as a virtual environment
+    #[arg(long, conflicts_with = "sys_prefix", value_name = "DIR")]
+    pub(crate) prefix: Option<PathBuf>,
+    /// Install below the active virtual or conda environment
+    #[arg(long)]
+    pub(crate) sys_prefix: bool,
+    /// Session that the kernel continues; it stays when the kernel ends
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+/// Arguments of `kernel run`.
+#[derive(Debug, Args)]
+pub(crate) struct KernelRunArgs {
+    /// Connection file, which Jupyter writes
+    #[arg(long, short = 'f', value_name = "FILE")]
+    pub(crate) connection_file: PathBuf,
+    /// Session that the kernel continues; it stays when the kernel ends
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) session: Option<String>,
+}
+
 /// Arguments of `sessions`.
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArgs {

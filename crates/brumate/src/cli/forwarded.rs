@@ -1,4 +1,4 @@
-//! The command line of a `brumate run` that another command starts or writes down.
+//! The command line of a `brumate` that another command starts or writes down.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::cli_scope;
 /// Option before the name of a variable.
 pub(crate) const VARIABLE: &str = "--env-var";
 
-/// Returns the shared options that were given on the command line and that `run` takes as well. Paths are absolute: the process that
+/// Returns the shared options that were given on the command line and that the command `mode` takes as well. Paths are absolute: the process that
 /// gets them may have another working directory.
-pub(crate) fn shared_options(matches: &ArgMatches) -> Vec<OsString> {
+pub(crate) fn shared_options(matches: &ArgMatches, mode: &str) -> Vec<OsString> {
     let Some((_, given)) = matches.subcommand() else { return Vec::new() };
     let mut line = Vec::new();
     for argument in Cli::command().get_arguments().filter(|argument| argument.is_global_set()) {
         let id = argument.get_id().as_str();
         let is_given = given.value_source(id) == Some(ValueSource::CommandLine);
-        let Some(flag) = argument.get_long().filter(|_| is_given && cli_scope::takes("run", id)) else { continue };
+        let Some(flag) = argument.get_long().filter(|_| is_given && cli_scope::takes(mode, id)) else { continue };
         let flag = OsString::from(format!("--{flag}"));
         let takes_values = argument.get_action().takes_values();
         let is_path = argument.get_value_parser().type_id() == value_parser!(PathBuf).type_id();
@@ -106,7 +106,7 @@ mod tests {
         let matches = cli_scope::scoped(Cli::command()).try_get_matches_from(line).unwrap();
         let here = |path: &str| absolute(Path::new(path)).display().to_string();
         let text = |line: Vec<OsString>| line.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>();
-        let shared = text(shared_options(&matches));
+        let shared = text(shared_options(&matches, "run"));
         for words in [
             &["--memory", "2GiB"][..],
             &["--offline"],

@@ -16,8 +16,9 @@ mod packages;
 mod python_server;
 
 pub(crate) use arguments::{
-    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, LockArgs, ManArgs,
-    PipeArgs, Program, SessionsAction, SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
+    BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, KernelAction,
+    KernelArgs, KernelInstallArgs, KernelRunArgs, LockArgs, ManArgs, PipeArgs, Program, SessionsAction, SessionsArgs,
+    TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -89,6 +90,8 @@ pub(crate) enum Mode {
     Dev(Box<DevArgs>),
     /// Add an MCP server to a client's configuration: `brumate install server.py`
     Install(Box<InstallArgs>),
+    /// Use the sandbox as a Jupyter kernel: in JupyterLab, Notebook, VS Code, nbclient, papermill
+    Kernel(KernelArgs),
     /// Run a small numpy script and print its result
     Example,
     /// Compile everything that a first run would wait for, and check that it works
@@ -129,6 +132,7 @@ impl Mode {
             self,
             Self::Stdio
                 | Self::Pipe(_)
+                | Self::Kernel(KernelArgs { action: KernelAction::Run(_) })
                 | Self::Run(_)
                 | Self::StreamableHttp
                 | Self::StreamableHttpStateless

@@ -118,7 +118,7 @@ fn server_command(
     }
     let program = std::env::current_exe().context("the path of this program is unknown")?;
     let mut line: Vec<OsString> = vec![program.into(), "--".into(), "run".into(), "--watch".into()];
-    line.extend(forwarded::shared_options(matches));
+    line.extend(forwarded::shared_options(matches, "run"));
     line.extend(forwarded::server_options(&arguments.options, &[]));
     if let Some(variables) = variables {
         line.extend(["--env-file".into(), variables.into()]);

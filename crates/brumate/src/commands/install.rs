@@ -113,7 +113,7 @@ fn entry(arguments: &InstallArgs, matches: &ArgMatches) -> anyhow::Result<Entry>
         bail!("cannot read {}", file.display());
     }
     let mut line: Vec<OsString> = vec!["run".into()];
-    line.extend(forwarded::shared_options(matches));
+    line.extend(forwarded::shared_options(matches, "run"));
     line.extend(forwarded::server_options(&arguments.options, &variables));
     line.push(file.into());
     if !arguments.command.is_empty() {

@@ -10,6 +10,7 @@ pub(crate) mod exec;
 pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod install;
+pub(crate) mod kernel;
 pub(crate) mod lock;
 mod output_directory;
 pub(crate) mod pipe;

@@ -21,6 +21,7 @@ mod images;
 mod inspector;
 mod interrupts;
 mod jail;
+mod jupyter;
 mod kill9;
 mod layers;
 mod learned;

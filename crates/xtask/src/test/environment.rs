@@ -17,6 +17,8 @@ const PYTHONS: &[(&str, &str, &str)] = &[
     // These two also have the packages that the servers in `tests/python/python_servers` import.
     ("mcp1", "BRUMATE_TEST_PYTHON_MCP1", "mcp>=1,<2 pillow httpx fastapi uvicorn starlette"),
     ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3 pillow httpx fastapi uvicorn starlette"),
+    // Clients of Jupyter kernels, and the kernel that ours is compared with.
+    ("jupyter", "BRUMATE_TEST_PYTHON_JUPYTER", "jupyter_kernel_test>=0.7,<0.8 ipykernel>=7,<8 nbclient>=0.11,<0.12"),
     // The resolution of uv is the expected result of the tests.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
     // Tests compare the numbers of the sandbox with the numbers of these packages. They have the versions of the

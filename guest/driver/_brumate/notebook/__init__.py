@@ -6,9 +6,9 @@ Nothing here imports IPython before the first such cell, unless an image is made
 from ..pristine import __builtins__
 
 from . import cell
-from .cell import run_cell, was_made
+from .cell import run_cell, serve_frontend, was_made
 
-__all__ = ["forget", "prepare", "run_cell", "was_made"]
+__all__ = ["forget", "prepare", "run_cell", "serve_frontend", "was_made"]
 
 
 def prepare():

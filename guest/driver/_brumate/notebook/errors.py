@@ -6,6 +6,7 @@ import re
 import sys
 
 from .. import execution, reports, streams
+from . import frontend
 from ..text import elide, well_formed
 
 # Longer tracebacks are CPython's, which are quick: IPython's would read the source around each frame.
@@ -26,13 +27,16 @@ class Errors:
         self.pending = None
         # A value that could not be shown fails its cell, as in Jupyter.
         self.showing_failed = False
+        # What frontends got: the lines, and whether they are those of the last exception.
+        self.traceback = None
+        self.was_sent = False
 
     def end_cell(self, error):
         """`(name, message, traceback)` for the exception that ended the cell; None when none did."""
         pending, self.pending = self.pending, None
         if error is None and not (self.showing_failed and pending is not None):
             if pending is not None:
-                streams.write_error(pending[1][2])
+                _print(pending[1][2])
             return None
         if pending is not None:
             return pending[1]
@@ -53,6 +57,22 @@ class Errors:
             streams.write_error(text)
             return
         self._keep(value, (well_formed(kind.__name__), _message(value), text))
+
+    def send(self, kind, value, lines, showing=False):
+        """Takes a traceback, as `show`, and sends it to the frontends."""
+        name, message = well_formed(kind.__name__), _message(value)
+        text = well_formed("\n".join(lines))
+        if len(text) > reports.MAX_TRACEBACK_CHARS:
+            text = elide(text, reports.MAX_TRACEBACK_CHARS)
+            lines = text.split("\n")
+        self.showing_failed = self.showing_failed or showing
+        # A cancelled task's own exception may be only how an interrupt reached it.
+        is_last = name != "CancelledError" or sys.exc_info()[1] is not value
+        if is_last:
+            frontend.send("error", {"ename": name, "evalue": message, "traceback": lines})
+        if sys.exc_info()[1] is value:
+            self._keep(value, (name, message, _ANSI.sub("", text) + "\n"))
+            self.traceback, self.was_sent = lines, is_last
 
     def before_showing(self, value):
         """Takes our own frames out of an exception, and gives memory back when it is about that."""
@@ -81,13 +101,20 @@ class Errors:
             earlier, (_, _, text) = self.pending
             # A cancelled task's own exception is only how the interrupt reached it.
             if not (isinstance(value, KeyboardInterrupt) and type(earlier).__name__ == "CancelledError"):
-                streams.write_error(text)
+                _print(text)
         self.pending = (value, described)
+        self.traceback, self.was_sent = None, False
 
     def _plain(self, error):
         """In CPython's words, from the cell's first frame on."""
         error.__traceback__ = _from_cell(error.__traceback__)
         return reports.describe(error)
+
+
+def _print(text):
+    """Prints a traceback that the cell did not end with; frontends have got it already."""
+    if not frontend.is_listening():
+        streams.write_error(text)
 
 
 def _message(value):

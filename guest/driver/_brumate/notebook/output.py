@@ -12,6 +12,7 @@ from IPython.lib import pretty
 
 from .. import channel, display, figures, pictures, streams
 from ..text import quote
+from . import frontend
 from .attributes import value_of
 
 # In a bundle of this type: `{"display_id": ..., "update": bool}`. Updates repeat all of the bundle.
@@ -55,6 +56,9 @@ class DisplayPublisher(_DisplayPublisher):
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_options):
         self._validate_data(data, metadata)
         _flush()
+        if frontend.is_listening():
+            frontend.display(data, metadata, transient, update)
+            return
         bundle = encoded(data)
         identity = (transient or {}).get("display_id")
         if identity is not None:
@@ -62,8 +66,10 @@ class DisplayPublisher(_DisplayPublisher):
         _emit("DisplayData", bundle)
 
     def clear_output(self, wait=False):
-        """Output that was sent stays."""
+        """Output that was sent stays; a frontend clears its own."""
         _flush()
+        if frontend.is_listening():
+            frontend.send("clear_output", {"wait": bool(wait)})
 
 
 class DisplayHook(_DisplayHook):
@@ -125,7 +131,10 @@ class DisplayHook(_DisplayHook):
             # Its forms that failed were reported.
             self.shell.errors.showing_failed = False
         _flush()
-        _emit("ExecuteResult", encoded(format_dict))
+        if frontend.is_listening():
+            frontend.execute_result(format_dict, md_dict, self.prompt_count)
+        else:
+            _emit("ExecuteResult", encoded(format_dict))
 
     def finish_displayhook(self):
         self._is_active = False

@@ -26,7 +26,7 @@ import brumate_shell
 from brumate_shell import Streams
 
 from .. import ending, interrupts, loops
-from . import last_line, magics, running, sources
+from . import frontend, last_line, magics, running, sources
 from .attributes import settle
 from .cleaning import Manager
 from .errors import Errors
@@ -51,6 +51,9 @@ class _Exiter(ExitAutocall):
     """`exit` and `quit`: the cell ends, the session goes on. With anything that is no success, as an error."""
 
     def __call__(self, keep_kernel=None):
+        if frontend.is_listening():
+            keep = keep_kernel is True
+            self._ip.payload_manager.write_payload({"source": "ask_exit", "keepkernel": keep})
         error = SystemExit(keep_kernel)
         if not keep_kernel or keep_kernel is True:
             self._ip.leaving = error
@@ -266,10 +269,17 @@ class ZMQInteractiveShell(InteractiveShell):
         return error is not None and error is self.leaving
 
     def _showtraceback(self, etype, evalue, stb):
-        self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb), showing=self.displayhook.is_active)
+        if frontend.is_listening():
+            self.errors.send(etype, evalue, list(stb), showing=self.displayhook.is_active)
+        else:
+            self.errors.show(etype, evalue, self.InteractiveTB.stb2text(stb), showing=self.displayhook.is_active)
 
     def show_usage_error(self, exc):
-        self.errors.show(type(exc), exc, f"UsageError: {exc}")
+        if frontend.is_listening():
+            print(f"UsageError: {exc}", file=sys.stderr)
+            self.errors.was_sent, self.errors.traceback = True, []
+        else:
+            self.errors.show(type(exc), exc, f"UsageError: {exc}")
 
     def publish_figure(self, data):
         """Shows a figure's mime bundle, or has `%%capture` catch it."""
@@ -362,8 +372,11 @@ class ZMQInteractiveShell(InteractiveShell):
         self.exiter()
 
     def set_next_input(self, text, replace=False):
-        """`%load` and `%recall` put text into the next cell: here it is printed."""
-        print(text)
+        """`%load` and `%recall` put text into the next cell: without a frontend it is printed."""
+        if frontend.is_listening():
+            self.payload_manager.write_payload({"source": "set_next_input", "text": text, "replace": replace})
+        else:
+            print(text)
 
 
 def _show_figures():
@@ -374,7 +387,11 @@ def _show_figures():
 
 
 def _print_page(text, start=0, screen_lines=0, pager_cmd=None):
-    """What IPython would show in a pager is printed. A hook; other text than a plain one is for frontends."""
+    """What IPython would show in a pager is printed, or shown by the frontend. A hook."""
+    if frontend.is_listening():
+        data = text if isinstance(text, dict) else {"text/plain": text}
+        InteractiveShell._instance.payload_manager.write_payload({"source": "page", "data": data, "start": start})
+        return
     print(text["text/plain"] if isinstance(text, dict) else text)
 
 
@@ -386,6 +403,7 @@ def make():
     """A shell that belongs to nobody yet."""
     interactiveshell.warn = _warn
     interactiveshell._pseudo_sync_runner = _run_without_loop
+    frontend.install()
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use brumate_engine::api::{
-    Analysis, Ended, Event, Execute, FileChunk, FileError, FileInfo, GuestRequest, InstallRequest, LayerId, Limits,
-    MAX_ARGUMENTS, MAX_LAYERS, MAX_LISTED_FILES, MAX_MIME_TYPES, MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS,
-    MissingModule, Outcome, RequestBody, ReturnValue, StopReason, StreamName,
+    Analysis, Ended, Event, Execute, FileChunk, FileError, FileInfo, FrontendKind, FrontendMessage, GuestRequest,
+    InstallRequest, LayerId, Limits, MAX_ARGUMENTS, MAX_BUFFERS, MAX_LAYERS, MAX_LISTED_FILES, MAX_MIME_TYPES,
+    MAX_MODULES, MAX_NAMES, MAX_REQUIREMENTS, MissingModule, Outcome, RequestBody, ReturnValue, StopReason, StreamName,
 };
 use brumate_engine::wire::{
     self, Ending, FileReply, FileRequest, FromInit, FromZygote, HEADER, HostStat, InstallReply, LAYERS_AT_ONCE,
@@ -52,6 +52,11 @@ fn modules(count: usize, among: usize) -> InstallRequest {
 
 fn texts(count: usize) -> Vec<String> {
     vec![String::new(); count]
+}
+
+fn frontend_message(buffers: usize) -> FrontendMessage {
+    let content = "{\"data\":{}}".to_owned();
+    FrontendMessage { kind: FrontendKind::CommMsg, content, metadata: text(), buffers: vec![vec![1, 2]; buffers] }
 }
 
 fn bundle(count: usize) -> brumate_engine::api::MimeBundle {
@@ -180,6 +185,7 @@ fn from_machine() -> Vec<MachineMessage> {
             Event::Stream { name: StreamName::Stderr, text: "x".repeat(1000) },
             Event::DisplayData { data: bundle(MAX_MIME_TYPES) },
             Event::ExecuteResult { data: bundle(1) },
+            Event::Frontend(frontend_message(2)),
             Event::OutputDropped { bytes: u64::MAX },
             Event::Request(GuestRequest { id: u64::MAX, body: RequestBody::Input { prompt: text(), password: true } }),
         ]
@@ -346,5 +352,6 @@ pub(crate) fn too_long() -> Vec<(&'static str, TooLong)> {
         ("layers of an image", TooLong::of(&ToZygote::Layers(vec![info.clone(); LAYERS_AT_ONCE + 1]))),
         ("display data", event(Event::DisplayData { data: bundle(MAX_MIME_TYPES + 1) })),
         ("result", event(Event::ExecuteResult { data: bundle(MAX_MIME_TYPES + 1) })),
+        ("buffers", event(Event::Frontend(frontend_message(MAX_BUFFERS + 1)))),
     ]
 }

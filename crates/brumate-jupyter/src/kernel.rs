@@ -1,0 +1,398 @@
+//! Requests of frontends, answered by a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use brumate_engine_api::{FrontendMessage, StopReason, StreamName};
+use brumate_session::sessions::{CellReport, SessionError, Sessions};
+use brumate_session::{CancellationToken, InputReply, InputRequest, InputRequests, Request, RunEvent, input_requests};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{OnceCell, mpsc, oneshot};
+
+use crate::kernel_info;
+use crate::message::{Header, Message, empty, new_id, object, raw};
+
+/// Name of the exception that a cell ends with when its interpreter has ended.
+const SANDBOX_ERROR: &str = "SandboxError";
+
+/// Events of a cell that wait for slow frontends. Then the cell waits.
+const EVENT_QUEUE: usize = 64;
+
+/// Frontend that a message came from, and that its reply goes to: the identities in front of the message.
+pub type Peer = Vec<Bytes>;
+
+/// Place that a message goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// All frontends.
+    Iopub,
+    /// One frontend, as the reply to a request on its shell channel.
+    Shell(Peer),
+    /// One frontend, as the reply to a request on its control channel.
+    Control(Peer),
+    /// One frontend, which is asked for input.
+    Stdin(Peer),
+}
+
+/// The frontends of a kernel.
+#[async_trait]
+pub trait Frontends: Send + Sync {
+    /// Sends a message. Waits while a frontend that reads has much to read. A frontend that is gone gets nothing.
+    async fn send(&self, to: Destination, message: Message);
+}
+
+/// Session of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelSession {
+    /// A new one, which is removed when the kernel ends.
+    New,
+    /// The session with this id, which stays.
+    Existing(String),
+}
+
+/// End that a frontend asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Whether the frontend starts the kernel again.
+    pub restart: bool,
+}
+
+/// A kernel. Clones share it.
+#[derive(Clone)]
+pub struct Kernel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    sessions: Sessions,
+    principal: String,
+    wanted: KernelSession,
+    /// Id of the session, when there is one.
+    session: OnceCell<String>,
+    /// Id of this kernel in the headers of its messages.
+    id: String,
+    frontends: Arc<dyn Frontends>,
+    /// Receives the answer to the question that the running cell waits for.
+    question: Mutex<Option<oneshot::Sender<InputReply>>>,
+}
+
+impl Kernel {
+    /// Makes a kernel whose session belongs to `principal`.
+    pub fn new(
+        sessions: Sessions,
+        principal: impl Into<String>,
+        session: KernelSession,
+        frontends: Arc<dyn Frontends>,
+    ) -> Self {
+        let inner = Inner {
+            sessions,
+            principal: principal.into(),
+            wanted: session,
+            session: OnceCell::new(),
+            id: new_id(),
+            frontends,
+            question: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns the kernel's id in the headers of its messages.
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// Makes the session, or resumes it. Requests do so themselves; this call comes before the first.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`].
+    pub async fn start(&self) -> Result<(), SessionError> {
+        self.session().await.map(|_| ())
+    }
+
+    /// Returns the id of the session.
+    async fn session(&self) -> Result<&str, SessionError> {
+        let made = self.inner.session.get_or_try_init(|| async {
+            let place = match &self.inner.wanted {
+                KernelSession::Existing(id) => Some(id.as_str()),
+                KernelSession::New => None,
+            };
+            let request = Request::cell(place, "").with_principal(&self.inner.principal);
+            let report = self.inner.sessions.execute(request, &CancellationToken::new(), &mut |_| {}).await?;
+            Ok(report.id.as_str().to_owned())
+        });
+        made.await.map(String::as_str)
+    }
+
+    /// Answers a request on the shell channel. Frontends learn on iopub that the kernel is busy, and when it is idle again.
+    /// Returns whether a cell failed whose frontend wants that the cells behind it do not run.
+    pub async fn shell(&self, peer: Peer, message: Message) -> bool {
+        self.status("busy", &message.header).await;
+        let kind = message.header.msg_type.clone();
+        let (reply, stops) = match kind.as_str() {
+            "kernel_info_request" => (Some(kernel_info::content()), false),
+            "connect_request" => (Some(json!({"status": "ok"})), false),
+            "execute_request" => {
+                let wants_stop = message.content()["stop_on_error"] != Value::Bool(false);
+                let reply = self.run(&peer, &message).await;
+                let stops = wants_stop && reply["status"] == "error";
+                (Some(reply), stops)
+            }
+            "complete_request"
+            | "inspect_request"
+            | "is_complete_request"
+            | "history_request"
+            | "comm_info_request" => (Some(self.run(&peer, &message).await), false),
+            "comm_open" | "comm_msg" | "comm_close" => {
+                self.run(&peer, &message).await;
+                (None, false)
+            }
+            "shutdown_request" | "interrupt_request" => (self.control_content(&message).await, false),
+            _ => (unknown(&kind), false),
+        };
+        self.reply(Destination::Shell(peer), &message.header, reply).await;
+        self.status("idle", &message.header).await;
+        stops
+    }
+
+    /// Answers a request on the control channel, also while a cell runs. Returns the end that it asks for.
+    pub async fn control(&self, peer: Peer, message: Message) -> Option<Shutdown> {
+        self.status("busy", &message.header).await;
+        let kind = message.header.msg_type.clone();
+        let shutdown = (kind == "shutdown_request").then(|| Shutdown { restart: message.content()["restart"] == true });
+        let content = self.control_content(&message).await;
+        if let (Some(_), Some(content)) = (shutdown, &content) {
+            self.send(Destination::Iopub, "shutdown_reply", &message.header, content).await;
+        }
+        self.reply(Destination::Control(peer), &message.header, content).await;
+        self.status("idle", &message.header).await;
+        shutdown
+    }
+
+    async fn control_content(&self, message: &Message) -> Option<Value> {
+        let content = message.content();
+        match message.header.msg_type.as_str() {
+            "kernel_info_request" => Some(kernel_info::content()),
+            "shutdown_request" => Some(json!({"status": "ok", "restart": content["restart"] == true})),
+            "interrupt_request" => {
+                self.interrupt().await;
+                Some(json!({"status": "ok"}))
+            }
+            "debug_request" => Some(json!({
+                "type": "response",
+                "request_seq": content["seq"],
+                "success": false,
+                "command": content["command"],
+                "message": "this kernel has no debugger",
+                "body": {},
+            })),
+            kind => unknown(kind),
+        }
+    }
+
+    /// Takes a message on the stdin channel: the answer to the question that a cell waits for.
+    pub fn stdin(&self, message: &Message) {
+        if message.header.msg_type != "input_reply" {
+            return;
+        }
+        if let Some(question) = self.inner.question.lock().take() {
+            let reply = match &message.content()["value"] {
+                Value::String(line) => InputReply::Line(line.clone()),
+                _ => InputReply::End,
+            };
+            // The code may have stopped waiting.
+            let _ = question.send(reply);
+        }
+    }
+
+    /// Interrupts the running cell.
+    pub async fn interrupt(&self) {
+        if let Some(session) = self.inner.session.get()
+            && let Err(error) = self.inner.sessions.interrupt(&self.inner.principal, session).await
+        {
+            tracing::warn!(%error, "the cell cannot be interrupted");
+        }
+    }
+
+    /// Says that a request was not answered because a cell before it failed.
+    pub async fn abort(&self, peer: Peer, message: &Message) {
+        self.status("busy", &message.header).await;
+        self.reply(Destination::Shell(peer), &message.header, Some(json!({"status": "aborted"}))).await;
+        self.status("idle", &message.header).await;
+    }
+
+    /// Says that the kernel starts.
+    pub async fn starting(&self) {
+        self.status("starting", &Header::default()).await;
+    }
+
+    /// Welcomes a frontend that has subscribed to a topic (JEP 65). Returns the message for that frontend alone.
+    pub fn welcome(&self, topic: &str) -> Message {
+        Message::new("iopub_welcome", &self.inner.id, &Header::default(), &json!({"subscription": topic}))
+    }
+
+    /// Ends the kernel: its running cell is killed. A session that was made for it is removed.
+    pub async fn end(&self) {
+        let Some(session) = self.inner.session.get() else { return };
+        if self.inner.wanted == KernelSession::New
+            && let Err(error) = self.inner.sessions.clear(&self.inner.principal, session).await
+        {
+            tracing::warn!(%error, "the session of this kernel cannot be removed");
+        }
+    }
+
+    /// Serves a request in the session. Returns the content of its reply.
+    async fn run(&self, peer: &Peer, message: &Message) -> Value {
+        let session = match self.session().await {
+            Ok(session) => session,
+            Err(error) => return self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
+        };
+        let asks = message.header.msg_type == "execute_request" && message.content()["allow_stdin"] == true;
+        let buffers: Vec<String> = message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect();
+        let code = json!({
+            "type": message.header.msg_type,
+            "content": message.content,
+            "metadata": message.metadata,
+            "parent": {"header": message.header},
+            "buffers": buffers,
+        });
+        let request = Request::frontend(session, code.to_string())
+            .with_principal(&self.inner.principal)
+            .with_input_requests(asks.then(|| self.input_channel(peer.clone(), message.header.clone())));
+        let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
+        let cancel = CancellationToken::new();
+        let running = self.inner.sessions.execute_to(request, &cancel, sender);
+        let forwarding = async {
+            while let Some(event) = events.recv().await {
+                self.forward(event, &mut events, &message.header).await;
+            }
+        };
+        let (ran, ()) = tokio::join!(running, forwarding);
+        *self.inner.question.lock() = None;
+        match ran {
+            Ok(report) => self.content_of(report, message).await,
+            Err(SessionError::Interrupted) => {
+                self.failed("the cell was interrupted", "KeyboardInterrupt", message).await
+            }
+            Err(error) => self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
+        }
+    }
+
+    /// Returns the content of the reply that the session gave; of an error, if its interpreter ended instead.
+    async fn content_of(&self, report: CellReport, message: &Message) -> Value {
+        let reply = report.run.value.as_ref().and_then(|value| object(value.json.as_bytes()));
+        match reply.and_then(|reply| serde_json::from_str::<Value>(reply.get()).ok()) {
+            Some(reply) => reply,
+            None => {
+                let name = match report.run.stopped {
+                    Some(StopReason::Cancelled) => "KeyboardInterrupt",
+                    _ => SANDBOX_ERROR,
+                };
+                let reason = report.run.error.unwrap_or_else(|| "the interpreter sent no reply".to_owned());
+                self.failed(&reason, name, message).await
+            }
+        }
+    }
+
+    /// Returns the content of the reply to a request that failed outside of its code. Frontends see the error of a cell.
+    async fn failed(&self, reason: &str, name: &str, message: &Message) -> Value {
+        let error = json!({"ename": name, "evalue": reason, "traceback": [format!("{name}: {reason}")]});
+        if message.header.msg_type == "execute_request" {
+            self.send(Destination::Iopub, "error", &message.header, &error).await;
+        }
+        let mut reply = json!({"status": "error", "user_expressions": {}, "payload": [], "execution_count": 0});
+        if let (Value::Object(reply), Value::Object(error)) = (&mut reply, error) {
+            reply.extend(error);
+        }
+        reply
+    }
+
+    /// Sends an event of a cell to the frontends. Texts of one stream that wait become one message.
+    async fn forward(&self, event: RunEvent, events: &mut mpsc::Receiver<RunEvent>, parent: &Header) {
+        let mut next = Some(event);
+        while let Some(event) = next.take() {
+            match event {
+                RunEvent::Output { name, mut text } => {
+                    while let Ok(event) = events.try_recv() {
+                        match event {
+                            RunEvent::Output { name: more, text: rest } if more == name => text.push_str(&rest),
+                            other => {
+                                next = Some(other);
+                                break;
+                            }
+                        }
+                    }
+                    let name = match name {
+                        StreamName::Stdout => "stdout",
+                        StreamName::Stderr => "stderr",
+                    };
+                    self.send(Destination::Iopub, "stream", parent, &json!({"name": name, "text": text})).await;
+                }
+                RunEvent::Frontend(message) => self.forward_message(message, parent).await,
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends a message of the guest to the frontends. One that is no JSON harms nobody but the guest.
+    async fn forward_message(&self, message: FrontendMessage, parent: &Header) {
+        let (Some(content), Some(metadata)) = (object(message.content.as_bytes()), object(message.metadata.as_bytes()))
+        else {
+            tracing::debug!(kind = message.kind.as_str(), "a message of the guest is no JSON object");
+            return;
+        };
+        let mut sent = Message::new(message.kind.as_str(), &self.inner.id, parent, &json!({}));
+        sent.content = content;
+        sent.metadata = metadata;
+        sent.buffers = message.buffers.into_iter().map(Bytes::from).collect();
+        self.inner.frontends.send(Destination::Iopub, sent).await;
+    }
+
+    /// Returns the channel that asks the frontend for input.
+    fn input_channel(&self, peer: Peer, parent: Header) -> InputRequests {
+        let (sender, mut receiver) = input_requests();
+        let kernel = self.clone();
+        tokio::spawn(async move {
+            while let Some(InputRequest { prompt, password, reply, .. }) = receiver.recv().await {
+                *kernel.inner.question.lock() = Some(reply);
+                let content = json!({"prompt": prompt, "password": password});
+                kernel.send(Destination::Stdin(peer.clone()), "input_request", &parent, &content).await;
+            }
+        });
+        sender
+    }
+
+    async fn status(&self, state: &str, parent: &Header) {
+        self.send(Destination::Iopub, "status", parent, &json!({"execution_state": state})).await;
+    }
+
+    /// Sends the reply to a request, if it has one.
+    async fn reply(&self, to: Destination, request: &Header, content: Option<Value>) {
+        if let Some(content) = content {
+            let kind = request.msg_type.strip_suffix("_request").unwrap_or(&request.msg_type);
+            self.send(to, &format!("{kind}_reply"), request, &content).await;
+        }
+    }
+
+    async fn send(&self, to: Destination, kind: &str, parent: &Header, content: &Value) {
+        let mut message = Message::new(kind, &self.inner.id, parent, content);
+        message.metadata = empty();
+        message.content = raw(content);
+        self.inner.frontends.send(to, message).await;
+    }
+}
+
+/// Returns the content of the reply to a request that this kernel does not know.
+fn unknown(kind: &str) -> Option<Value> {
+    kind.ends_with("_request").then(|| {
+        let reason = format!("this kernel does not answer {kind}");
+        json!({"status": "error", "ename": "NotImplementedError", "evalue": reason, "traceback": []})
+    })
+}
+
+/// Longest time for the last messages of a kernel.
+pub(crate) const LAST_MESSAGES: Duration = Duration::from_secs(2);

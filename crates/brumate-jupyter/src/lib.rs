@@ -1,0 +1,16 @@
+//! Sessions as Jupyter kernels (source: the Jupyter messaging specification 5.4).
+//!
+//! [`Kernel`] answers the requests of frontends by a session; [`serve`] gives it the five sockets of a connection file. Code in the
+//! session is hostile: it can send messages of a few kinds ([`FrontendKind`](brumate_engine_api::FrontendKind)), each checked and bounded,
+//! and no others.
+
+mod connection_file;
+mod kernel;
+mod kernel_info;
+mod message;
+mod zmq;
+
+pub use connection_file::{ConnectionFile, ConnectionFileError};
+pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer, Shutdown};
+pub use message::{Header, Message, MessageError, Signer};
+pub use zmq::{KernelEnd, ServeError, serve};

@@ -1,0 +1,192 @@
+//! The five sockets of a kernel: shell, control, stdin, iopub and heartbeat.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use brumate_session::CancellationToken;
+use brumate_session::sessions::Sessions;
+use brumate_zmtp::{BindError, Echo, Limits, PeerId, Publisher, Received, Router};
+use bytes::Bytes;
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+use crate::connection_file::ConnectionFile;
+use crate::kernel::{Destination, Frontends, Kernel, KernelSession, LAST_MESSAGES, Peer, Shutdown};
+use crate::message::{Message, Signer};
+
+/// Most requests on the shell channel that wait. Then frontends wait.
+const MAX_WAITING: usize = 10_000;
+
+/// The sockets cannot be opened.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// An address of the connection file is wrong.
+    #[error("the connection file cannot be used: {0}")]
+    Address(String),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
+/// Reason for the end of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelEnd {
+    /// A frontend asked for it.
+    Shutdown {
+        /// Whether the frontend starts the kernel again.
+        restart: bool,
+    },
+    /// `shutdown` was cancelled.
+    Cancelled,
+}
+
+/// The sockets, as the kernel sends to them.
+struct Sockets {
+    shell: Router,
+    control: Router,
+    stdin: Router,
+    iopub: Publisher,
+    signer: Signer,
+    /// Beginning of topics.
+    topic: String,
+}
+
+#[async_trait]
+impl Frontends for Sockets {
+    async fn send(&self, to: Destination, message: Message) {
+        let (router, peer) = match to {
+            Destination::Shell(peer) => (&self.shell, peer),
+            Destination::Control(peer) => (&self.control, peer),
+            Destination::Stdin(peer) => (&self.stdin, peer),
+            Destination::Iopub => {
+                let topic = Bytes::from(format!("{}.{}", self.topic, message.header.msg_type));
+                let _ = self.iopub.publish(message.into_parts(vec![topic], &self.signer)).await;
+                return;
+            }
+        };
+        let mut identities = peer.into_iter();
+        let Some(identity) = identities.next() else { return };
+        let parts = message.into_parts(identities.collect(), &self.signer);
+        if let Err(error) = router.send(&PeerId::new(identity), parts).await {
+            tracing::debug!(%error, "a frontend did not get a message");
+        }
+    }
+}
+
+/// Serves a kernel until a frontend asks for its end, or `shutdown` is cancelled. `interrupts` interrupts the running cell with each item.
+/// The session begins at once, beside the first requests.
+///
+/// # Errors
+///
+/// [`ServeError`].
+pub async fn serve(
+    file: &ConnectionFile,
+    sessions: Sessions,
+    principal: &str,
+    session: KernelSession,
+    mut interrupts: mpsc::Receiver<()>,
+    shutdown: &CancellationToken,
+) -> Result<KernelEnd, ServeError> {
+    let endpoint = |port| file.endpoint(port).map_err(ServeError::Address);
+    let limits = Limits::default;
+    let sockets = Arc::new(Sockets {
+        shell: Router::bind(endpoint(file.shell_port)?, limits()).await?,
+        control: Router::bind(endpoint(file.control_port)?, limits()).await?,
+        stdin: Router::bind(endpoint(file.stdin_port)?, limits()).await?,
+        iopub: Publisher::bind(endpoint(file.iopub_port)?, limits()).await?,
+        signer: Signer::new(&file.key),
+        topic: format!("kernel.{}", crate::message::new_id()),
+    });
+    let _heartbeat = Echo::bind(endpoint(file.hb_port)?, limits()).await?;
+    let kernel = Kernel::new(sessions, principal, session, sockets.clone());
+    kernel.starting().await;
+
+    let (queue, waiting) = mpsc::channel(MAX_WAITING);
+    let end = tokio::select! {
+        end = serve_control(&kernel, &sockets) => end.map_or(KernelEnd::Cancelled, |shutdown| KernelEnd::Shutdown { restart: shutdown.restart }),
+        () = shutdown.cancelled() => KernelEnd::Cancelled,
+        () = start(&kernel) => KernelEnd::Cancelled,
+        () = read_shell(&sockets, queue) => KernelEnd::Cancelled,
+        () = serve_shell(&kernel, waiting) => KernelEnd::Cancelled,
+        () = serve_stdin(&kernel, &sockets) => KernelEnd::Cancelled,
+        () = welcome(&kernel, &sockets) => KernelEnd::Cancelled,
+        () = async { while let Some(()) = interrupts.recv().await { kernel.interrupt().await } std::future::pending::<()>().await } => KernelEnd::Cancelled,
+    };
+    kernel.end().await;
+    sockets.control.close(LAST_MESSAGES).await;
+    sockets.iopub.close(LAST_MESSAGES).await;
+    Ok(end)
+}
+
+/// Makes the session ahead of the first request. A failure is told to that request.
+async fn start(kernel: &Kernel) {
+    if let Err(error) = kernel.start().await {
+        tracing::warn!(%error, "the session of this kernel did not start");
+    }
+    std::future::pending().await
+}
+
+/// Reads a message. None, and a line in the log, for one that is none.
+fn read(received: Received, signer: &Signer) -> Option<(Peer, Message)> {
+    let mut peer = vec![received.peer.as_bytes().clone()];
+    match Message::from_parts(received.parts, signer) {
+        Ok((identities, message)) => {
+            peer.extend(identities);
+            Some((peer, message))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a message is ignored");
+            None
+        }
+    }
+}
+
+async fn read_shell(sockets: &Sockets, queue: mpsc::Sender<(Peer, Message)>) {
+    while let Some(received) = sockets.shell.recv().await {
+        let Some(request) = read(received, &sockets.signer) else { continue };
+        if queue.send(request).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Answers requests one after the other. When a cell fails, the cells that wait already are aborted.
+async fn serve_shell(kernel: &Kernel, mut waiting: mpsc::Receiver<(Peer, Message)>) {
+    let mut to_abort = 0_usize;
+    while let Some((peer, message)) = waiting.recv().await {
+        let aborts = to_abort > 0;
+        to_abort = to_abort.saturating_sub(1);
+        if aborts && message.header.msg_type == "execute_request" {
+            kernel.abort(peer, &message).await;
+        } else if kernel.shell(peer, message).await {
+            to_abort = waiting.len();
+        }
+    }
+}
+
+async fn serve_control(kernel: &Kernel, sockets: &Sockets) -> Option<Shutdown> {
+    while let Some(received) = sockets.control.recv().await {
+        let Some((peer, message)) = read(received, &sockets.signer) else { continue };
+        let shutdown = kernel.control(peer, message).await;
+        if shutdown.is_some() {
+            return shutdown;
+        }
+    }
+    None
+}
+
+async fn serve_stdin(kernel: &Kernel, sockets: &Sockets) {
+    while let Some(received) = sockets.stdin.recv().await {
+        if let Some((_, message)) = read(received, &sockets.signer) {
+            kernel.stdin(&message);
+        }
+    }
+}
+
+async fn welcome(kernel: &Kernel, sockets: &Sockets) {
+    while let Some(subscription) = sockets.iopub.next_subscription().await {
+        let topic = String::from_utf8_lossy(&subscription.topic).into_owned();
+        let parts = kernel.welcome(&topic).into_parts(vec![subscription.topic.clone()], &sockets.signer);
+        let _ = sockets.iopub.send_to(&subscription.peer, parts).await;
+    }
+}

@@ -1,0 +1,119 @@
+//! `brumate kernel`: the sandbox as a Jupyter kernel, and its entries in Jupyter's list of kernels.
+
+mod directory;
+mod spec;
+
+use anyhow::Context as _;
+use brumate_jupyter::{ConnectionFile, KernelSession};
+use brumate_session::sessions::LOCAL_PRINCIPAL;
+use brumate_session::{Allowances, CancellationToken};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use tokio::sync::mpsc;
+
+use self::directory::KernelDirectory;
+use super::serving::{self, McpService};
+use super::{print, print_error};
+use crate::cli::{Cli, IdleTimeout, KernelAction, KernelArgs, KernelRunArgs, Mode};
+use crate::exit_status;
+use crate::settings::Settings;
+use crate::signals::Signals;
+use brumate::ranges::MAX_TIME;
+
+/// Default of `--output-limit` for a cell: notebooks show more than answers of tools.
+const OUTPUT_LIMIT: u64 = 64 << 20;
+
+/// Sets the defaults of `kernel` for options that were not given: a person ends a cell that takes too long, and a session lasts as long as
+/// its kernel.
+pub(crate) fn apply_defaults(cli: &mut Cli, matches: &ArgMatches) {
+    if !matches!(cli.mode, Mode::Kernel(_)) {
+        return;
+    }
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    let is_default =
+        |id: &str| [matches, inner].iter().all(|matches| matches.value_source(id) == Some(ValueSource::DefaultValue));
+    if is_default("timeout") {
+        cli.options.timeout = MAX_TIME;
+    }
+    if is_default("cpu_timeout") {
+        cli.options.cpu_timeout = MAX_TIME;
+    }
+    if is_default("output_limit") {
+        cli.options.output_limit = OUTPUT_LIMIT;
+    }
+    if is_default("session_timeout") {
+        cli.options.session_timeout = IdleTimeout::Never;
+    }
+}
+
+pub(crate) async fn run(settings: &Settings, arguments: &KernelArgs, matches: &ArgMatches) -> anyhow::Result<u8> {
+    let done = match &arguments.action {
+        KernelAction::Run(arguments) => return serve(settings, arguments).await,
+        KernelAction::Install(arguments) => spec::install(arguments, matches),
+        KernelAction::Remove { name } => spec::remove(name),
+        KernelAction::List => spec::list(),
+    };
+    match done {
+        Ok(text) => {
+            print(&text)?;
+            Ok(exit_status::SUCCESS)
+        }
+        Err(error) => {
+            print_error(&format!("brumate: {error:#}"));
+            Ok(exit_status::FAILURE)
+        }
+    }
+}
+
+/// Serves a kernel. SIGINT interrupts the running cell, as Jupyter's consoles expect; SIGTERM ends the kernel.
+async fn serve(settings: &Settings, arguments: &KernelRunArgs) -> anyhow::Result<u8> {
+    let file = match ConnectionFile::read(&arguments.connection_file) {
+        Ok(file) => file,
+        Err(error) => {
+            print_error(&format!("brumate: {error}"));
+            return Ok(exit_status::USAGE);
+        }
+    };
+    let mut signals = Signals::listen()?;
+    let mut settings = settings.clone();
+    // A session that ends with the kernel is in no list of sessions.
+    let directory = match arguments.session {
+        Some(_) => None,
+        None => Some(KernelDirectory::make(&settings.cache_dir).context("cannot make a directory in the cache")?),
+    };
+    if let (Some(directory), Some(sessions)) = (&directory, &mut settings.sessions) {
+        sessions.data_dir = directory.data();
+    }
+    let Some(service) = McpService::start(&settings, Allowances::default()).await? else {
+        return Ok(exit_status::FAILURE);
+    };
+    let McpService { sessions, telemetry, shutdown_started, .. } = service;
+    let sessions = sessions.context("there is no home directory for sessions: name a directory with --data-dir")?;
+    let session = arguments.session.clone().map_or(KernelSession::New, KernelSession::Existing);
+    let shutdown = CancellationToken::new();
+    // An interrupt that comes while another waits adds nothing.
+    let (interrupt, interrupts) = mpsc::channel(1);
+    let serving = async {
+        let served =
+            brumate_jupyter::serve(&file, sessions.clone(), LOCAL_PRINCIPAL, session, interrupts, &shutdown).await;
+        let written = serving::end(&shutdown_started, Some(&sessions), telemetry).await;
+        served.map(|_| written)
+    };
+    tokio::pin!(serving);
+    let result = loop {
+        tokio::select! {
+            result = &mut serving => break result,
+            status = signals.next() => match status {
+                exit_status::INTERRUPTED => drop(interrupt.try_send(())),
+                _ => shutdown.cancel(),
+            },
+        }
+    };
+    match result {
+        Ok(written) => Ok(serving::exit_status_of(None, written)),
+        Err(error) => {
+            print_error(&format!("brumate: {error}"));
+            Ok(exit_status::FAILURE)
+        }
+    }
+}

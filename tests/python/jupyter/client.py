@@ -1,0 +1,75 @@
+"""A client of a kernel for the tests: one request after the other, with all that is sent meanwhile."""
+
+import contextlib
+import queue
+import threading
+import time
+
+from jupyter_client.manager import KernelManager
+
+# A request that takes longer hangs.
+HANG_SECONDS = 120
+
+
+class Client:
+    """A kernel and a client of it. `transport` is `tcp` or `ipc`."""
+
+    def __init__(self, name="brumate", transport="tcp"):
+        self.manager = KernelManager(kernel_name=name, transport=transport)
+        self.manager.start_kernel()
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=HANG_SECONDS)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def run(self, code, answers=(), interrupt_after=None, **options):
+        """Runs a cell. Returns the content of the reply, and kinds and contents of the messages on iopub."""
+        answers = list(answers)
+        request = self.client.execute(code, allow_stdin=bool(answers), **options)
+        timer = None
+        if interrupt_after is not None:
+            timer = threading.Timer(interrupt_after, self.manager.interrupt_kernel)
+            timer.start()
+        messages = self.messages(request, answers)
+        reply = self.client.get_shell_msg(timeout=HANG_SECONDS)
+        if timer is not None:
+            timer.cancel()
+        assert reply["parent_header"]["msg_id"] == request, reply
+        return reply["content"], messages
+
+    def messages(self, request, answers=()):
+        """The messages on iopub that belong to a request, up to its end. Questions are answered."""
+        found, until = [], time.monotonic() + HANG_SECONDS
+        while True:
+            assert time.monotonic() < until, f"the kernel hangs; so far: {found}"
+            if answers:
+                with contextlib.suppress(queue.Empty):
+                    question = self.client.get_stdin_msg(timeout=0.02)
+                    found.append((question["msg_type"], question["content"]))
+                    self.client.input(answers.pop(0))
+            try:
+                message = self.client.get_iopub_msg(timeout=0.05 if answers else 1)
+            except queue.Empty:
+                continue
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            if message["msg_type"] != "status":
+                found.append((message["msg_type"], message["content"]))
+            elif message["content"]["execution_state"] == "idle":
+                return found
+
+
+def text_of(messages, name="stdout"):
+    """All text of a stream."""
+    return "".join(content["text"] for kind, content in messages if kind == "stream" and content["name"] == name)
+
+
+def results_of(messages):
+    """The texts of the values."""
+    return [content["data"]["text/plain"] for kind, content in messages if kind == "execute_result"]
