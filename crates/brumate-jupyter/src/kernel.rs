@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::kernel_info;
-use crate::message::{Header, Message, empty, new_id, object, raw};
+use crate::message::{Header, Message, empty, new_id, object, parsed_object, raw};
+use crate::output_policy::OutputPolicy;
 
 /// Name of the exception that a cell ends with when its interpreter has ended.
 const SANDBOX_ERROR: &str = "SandboxError";
@@ -71,6 +72,7 @@ struct Inner {
     sessions: Sessions,
     principal: String,
     wanted: KernelSession,
+    policy: OutputPolicy,
     /// Id of the session, when there is one.
     session: OnceCell<String>,
     /// Id of this kernel in the headers of its messages.
@@ -86,12 +88,14 @@ impl Kernel {
         sessions: Sessions,
         principal: impl Into<String>,
         session: KernelSession,
+        policy: OutputPolicy,
         frontends: Arc<dyn Frontends>,
     ) -> Self {
         let inner = Inner {
             sessions,
             principal: principal.into(),
             wanted: session,
+            policy,
             session: OnceCell::new(),
             id: new_id(),
             frontends,
@@ -148,7 +152,7 @@ impl Kernel {
             | "history_request"
             | "comm_info_request" => (Some(self.run(&peer, &message).await), false),
             "comm_open" | "comm_msg" | "comm_close" => {
-                self.run(&peer, &message).await;
+                self.comm(&peer, &message).await;
                 (None, false)
             }
             "shutdown_request" | "interrupt_request" => (self.control_content(&message).await, false),
@@ -157,6 +161,16 @@ impl Kernel {
         self.reply(Destination::Shell(peer), &message.header, reply).await;
         self.status("idle", &message.header).await;
         stops
+    }
+
+    /// Passes a message of a comm to the code. Without active output there are no comms: one that a frontend opens is closed.
+    async fn comm(&self, peer: &Peer, message: &Message) {
+        if self.inner.policy == OutputPolicy::Active {
+            self.run(peer, message).await;
+        } else if message.header.msg_type == "comm_open" {
+            let content = json!({"comm_id": message.content()["comm_id"], "data": {}});
+            self.send(Destination::Iopub, "comm_close", &message.header, &content).await;
+        }
     }
 
     /// Answers a request on the control channel, also while a cell runs. Returns the end that it asks for.
@@ -284,9 +298,8 @@ impl Kernel {
 
     /// Returns the content of the reply that the session gave; of an error, if its interpreter ended instead.
     async fn content_of(&self, report: CellReport, message: &Message) -> Value {
-        let reply = report.run.value.as_ref().and_then(|value| object(value.json.as_bytes()));
-        match reply.and_then(|reply| serde_json::from_str::<Value>(reply.get()).ok()) {
-            Some(reply) => reply,
+        match report.run.value.as_ref().and_then(|value| parsed_object(value.json.as_bytes())) {
+            Some(reply) => self.inner.policy.reply(reply),
             None => {
                 let name = match report.run.stopped {
                     Some(StopReason::Cancelled) => "KeyboardInterrupt",
@@ -330,6 +343,7 @@ impl Kernel {
                         StreamName::Stdout => "stdout",
                         StreamName::Stderr => "stderr",
                     };
+                    let text = self.inner.policy.text(text);
                     self.send(Destination::Iopub, "stream", parent, &json!({"name": name, "text": text})).await;
                 }
                 RunEvent::Frontend(message) => self.forward_message(message, parent).await,
@@ -340,13 +354,13 @@ impl Kernel {
 
     /// Sends a message of the guest to the frontends. One that is no JSON harms nobody but the guest.
     async fn forward_message(&self, message: FrontendMessage, parent: &Header) {
-        let (Some(content), Some(metadata)) = (object(message.content.as_bytes()), object(message.metadata.as_bytes()))
-        else {
+        let (content, metadata) = (parsed_object(message.content.as_bytes()), object(message.metadata.as_bytes()));
+        let (Some(content), Some(metadata)) = (content, metadata) else {
             tracing::debug!(kind = message.kind.as_str(), "a message of the guest is no JSON object");
             return;
         };
-        let mut sent = Message::new(message.kind.as_str(), &self.inner.id, parent, &json!({}));
-        sent.content = content;
+        let Some(content) = self.inner.policy.content(message.kind, content) else { return };
+        let mut sent = Message::new(message.kind.as_str(), &self.inner.id, parent, &content);
         sent.metadata = metadata;
         sent.buffers = message.buffers.into_iter().map(Bytes::from).collect();
         self.inner.frontends.send(Destination::Iopub, sent).await;

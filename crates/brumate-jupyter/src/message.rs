@@ -186,9 +186,14 @@ pub(crate) fn raw(value: &impl Serialize) -> Box<RawValue> {
 /// Returns the text of a JSON object that readers can parse: nested at most 128 deep. None for another text.
 pub(crate) fn object(text: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(text).ok()?;
-    // `Value` refuses what is nested too deeply.
-    serde_json::from_str::<Value>(text).ok().filter(Value::is_object)?;
+    parsed_object(text.as_bytes())?;
     RawValue::from_string(text.to_owned()).ok()
+}
+
+/// Returns the JSON object of a text, as [`object`] does.
+pub(crate) fn parsed_object(text: &[u8]) -> Option<Value> {
+    // `Value` refuses what is nested too deeply.
+    serde_json::from_slice::<Value>(text).ok().filter(Value::is_object)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::connection_file::ConnectionFile;
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession, LAST_MESSAGES, Peer, Shutdown};
 use crate::message::{Message, Signer};
+use crate::output_policy::OutputPolicy;
 
 /// Most requests on the shell channel that wait. Then frontends wait.
 const MAX_WAITING: usize = 10_000;
@@ -83,7 +84,7 @@ pub async fn serve(
     file: &ConnectionFile,
     sessions: Sessions,
     principal: &str,
-    session: KernelSession,
+    (session, policy): (KernelSession, OutputPolicy),
     mut interrupts: mpsc::Receiver<()>,
     shutdown: &CancellationToken,
 ) -> Result<KernelEnd, ServeError> {
@@ -98,7 +99,7 @@ pub async fn serve(
         topic: format!("kernel.{}", crate::message::new_id()),
     });
     let _heartbeat = Echo::bind(endpoint(file.hb_port)?, limits()).await?;
-    let kernel = Kernel::new(sessions, principal, session, sockets.clone());
+    let kernel = Kernel::new(sessions, principal, session, policy, sockets.clone());
     kernel.starting().await;
 
     let (queue, waiting) = mpsc::channel(MAX_WAITING);

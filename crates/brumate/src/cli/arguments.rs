@@ -147,6 +147,9 @@ pub(crate) struct KernelInstallArgs {
     /// Session that the kernel continues; it stays when the kernel ends
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Let outputs run in the client: scripts, widgets, HTML as it is; only for code that you trust as much as the client's page
+    #[arg(long)]
+    pub(crate) active_output: bool,
 }
 
 /// Arguments of `kernel run`.
@@ -158,6 +161,9 @@ pub(crate) struct KernelRunArgs {
     /// Session that the kernel continues; it stays when the kernel ends
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
+    /// Let outputs run in the client: scripts, widgets, HTML as it is; only for code that you trust as much as the client's page
+    #[arg(long)]
+    pub(crate) active_output: bool,
 }
 
 /// Arguments of `sessions`.

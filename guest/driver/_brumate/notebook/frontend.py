@@ -13,7 +13,8 @@ import json
 import numbers
 import sys
 
-from .. import channel, figures, import_hooks, pictures, saved_figures, streams
+from .. import channel, import_hooks, pictures, saved_figures, streams
+from ..display import JsonText
 from ..text import parse, quote, well_formed
 
 # Colors of tracebacks and of inspection, as ipykernel has them.
@@ -112,7 +113,11 @@ def bundle(data):
     """A mime bundle without what only Brumate's own clients use: the picture is as it was drawn."""
     original = data.get(pictures.ORIGINAL)
     own = (pictures.ORIGINAL, saved_figures.SAVED)
-    data = {mime: payload for mime, payload in data.items() if mime not in own}
+    data = {
+        mime: parse(payload) if type(payload) is JsonText else payload
+        for mime, payload in data.items()
+        if mime not in own
+    }
     if original is not None:
         data[pictures.PNG] = original
     return data

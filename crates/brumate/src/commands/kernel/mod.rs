@@ -4,7 +4,7 @@ mod directory;
 mod spec;
 
 use anyhow::Context as _;
-use brumate_jupyter::{ConnectionFile, KernelSession};
+use brumate_jupyter::{ConnectionFile, KernelSession, OutputPolicy};
 use brumate_session::sessions::LOCAL_PRINCIPAL;
 use brumate_session::{Allowances, CancellationToken};
 use clap::ArgMatches;
@@ -90,10 +90,12 @@ async fn serve(settings: &Settings, arguments: &KernelRunArgs) -> anyhow::Result
     let McpService { sessions, telemetry, shutdown_started, .. } = service;
     let sessions = sessions.context("there is no home directory for sessions: name a directory with --data-dir")?;
     let session = arguments.session.clone().map_or(KernelSession::New, KernelSession::Existing);
+    let policy = if arguments.active_output { OutputPolicy::Active } else { OutputPolicy::Passive };
     let shutdown = CancellationToken::new();
     // An interrupt that comes while another waits adds nothing.
     let (interrupt, interrupts) = mpsc::channel(1);
     let serving = async {
+        let session = (session, policy);
         let served =
             brumate_jupyter::serve(&file, sessions.clone(), LOCAL_PRINCIPAL, session, interrupts, &shutdown).await;
         let written = serving::end(&shutdown_started, Some(&sessions), telemetry).await;

@@ -106,6 +106,9 @@ fn content(program: &Path, arguments: &KernelInstallArgs, options: &[OsString]) 
     if let Some(session) = &arguments.session {
         line.push(format!("--session={session}").into());
     }
+    if arguments.active_output {
+        line.push("--active-output".into());
+    }
     line.extend(["-f", "{connection_file}"].map(OsString::from));
     let line = line.iter().map(|word| text(word)).collect::<anyhow::Result<Vec<String>>>()?;
     Ok(json!({
