@@ -1,4 +1,4 @@
-//! A program with the sockets of a kernel, to be tried with other implementations: `echo tcp` or `echo ipc DIRECTORY`.
+//! A program with the sockets of a kernel, to be tried with other implementations: `zmtp_servers tcp` or `zmtp_servers ipc DIRECTORY`.
 //!
 //! It prints the endpoints of ROUTER, XPUB and REP, one a line. ROUTER sends each message back and publishes it; a new subscriber
 //! is welcomed. The message `end` ends the program.
