@@ -16,6 +16,7 @@ def request(kind, buffers=(), **content):
         "parent": {"header": {"msg_id": "m1", "msg_type": kind}},
         "metadata": {},
         "buffers": [base64.b64encode(buffer).decode() for buffer in buffers],
+        "comms": True,
     }
     return {"code": json.dumps(message), "mode": "frontend"}
 
@@ -106,6 +107,30 @@ class Cells(unittest.TestCase):
         self.assertEqual(messages(result), [])
         self.assertIn("[a message of the kind execute_result was left out", result.output)
 
+    def test_a_failing_command_at_the_end_fails_no_cell(self):
+        result = run(execute("!ls /no/such/file"), execute("_exit_code != 0"))
+        self.assertEqual([reply["status"] for reply in replies(result)], ["ok", "ok"])
+        self.assertEqual(messages(result, "execute_result")[0][1]["data"]["text/plain"], "True")
+
+    def test_exceptions_that_code_handles_itself_are_not_sent(self):
+        handler = "get_ipython().set_custom_exc((ValueError,), lambda *a, tb_offset=None: print('handled'))"
+        result = run(execute(handler), execute("raise ValueError(1)"), execute("raise KeyError(2)"))
+        self.assertEqual([content["ename"] for _, content in messages(result, "error")], ["KeyError"])
+        self.assertEqual((result.output, replies(result)[1]["status"]), ("handled\n", "error"))
+
+    def test_groups_and_cancelled_tasks_are_sent_once(self):
+        group = execute("raise ExceptionGroup('g', [ValueError(1)])")
+        cancelled = execute("import asyncio\nraise asyncio.CancelledError()")
+        result = run(group, cancelled)
+        self.assertEqual(
+            [content["ename"] for _, content in messages(result, "error")], ["ExceptionGroup", "CancelledError"]
+        )
+
+    def test_libraries_find_a_kernel(self):
+        code = "s = get_ipython()\n('IPKernelApp' in s.config, s.parent_header['header']['msg_id'], s.get_parent() is not None)"
+        result = run(execute(code))
+        self.assertEqual(messages(result)[0][1]["data"]["text/plain"], "(True, 'm1', True)")
+
     def test_clients_without_a_frontend_get_what_they_got(self):
         cell = {"code": "display(1)\n1 / 0", "mode": "notebook_cell"}
         result = run(execute("1"), cell)
@@ -113,6 +138,32 @@ class Cells(unittest.TestCase):
             [event for event in result.events if "DisplayData" in event][0]["DisplayData"]["data"]["text/plain"], "1"
         )
         self.assertNotIn("\x1b[", result.raised["traceback"])
+
+
+@unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")
+@unittest.skipIf(importlib.util.find_spec("matplotlib") is None, "matplotlib is not installed")
+class Pictures(unittest.TestCase):
+    def shown(self, *codes):
+        return [content for kind, content in messages(run(*map(execute, codes))) if kind != "error"]
+
+    def test_formats_and_sizes(self):
+        plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+        (png,) = self.shown(plot)
+        self.assertEqual((sorted(png["data"]), png["metadata"]), (["image/png", "text/plain"], {}))
+        (retina,) = self.shown("%config InlineBackend.figure_format = 'retina'", plot)
+        width = retina["metadata"]["image/png"]["width"]
+        self.assertEqual(int.from_bytes(base64.b64decode(retina["data"]["image/png"])[16:20], "big") // 2, width)
+        (svg,) = self.shown("%config InlineBackend.figure_format = 'svg'", plot)
+        self.assertEqual(sorted(svg["data"]), ["image/svg+xml", "text/plain"])
+        (empty,) = self.shown("import matplotlib.pyplot as plt\nplt.figure()")
+        self.assertEqual(list(empty["data"]), ["text/plain"])
+
+    @unittest.skipIf(importlib.util.find_spec("plotly") is None, "plotly is not installed")
+    def test_a_figure_of_plotly_is_json(self):
+        for code in ("go.Figure(go.Scatter(y=[1, 2]))", "go.Figure(go.Scatter(y=[1, 2])).show()"):
+            (figure,) = self.shown(f"import plotly.graph_objects as go\n{code}")
+            self.assertEqual(figure["data"]["application/vnd.plotly.v1+json"]["data"][0]["type"], "scatter")
+            self.assertNotIn("text/html", figure["data"])
 
 
 @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")

@@ -273,6 +273,7 @@ impl Kernel {
             "metadata": message.metadata,
             "parent": {"header": message.header},
             "buffers": buffers,
+            "comms": self.inner.policy == OutputPolicy::Active,
         });
         let request = Request::frontend(session, code.to_string())
             .with_principal(&self.inner.principal)

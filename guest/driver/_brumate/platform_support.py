@@ -100,7 +100,10 @@ def _refuse(name, reason):
 
 
 def _without_widgets(module):
-    """Bars of a notebook are drawn as text: nobody sees widgets here."""
+    """Bars of a notebook are drawn as text where nobody sees widgets."""
+    frontend = sys.modules.get("_brumate.notebook.frontend")
+    if frontend is not None and frontend.has_comms():
+        return
     from tqdm.std import tqdm, trange
 
     # What `tqdm.autonotebook` looks at before it takes the others.

@@ -27,9 +27,9 @@ class Errors:
         self.pending = None
         # A value that could not be shown fails its cell, as in Jupyter.
         self.showing_failed = False
-        # What frontends got: the lines, and whether they are those of the last exception.
+        # The lines that frontends got of the last exception, and whether they have to get it yet.
         self.traceback = None
-        self.was_sent = False
+        self.is_unsent = False
 
     def end_cell(self, error):
         """`(name, message, traceback)` for the exception that ended the cell; None when none did."""
@@ -72,7 +72,7 @@ class Errors:
             frontend.send("error", {"ename": name, "evalue": message, "traceback": lines})
         if sys.exc_info()[1] is value:
             self._keep(value, (name, message, _ANSI.sub("", text) + "\n"))
-            self.traceback, self.was_sent = lines, is_last
+            self.traceback, self.is_unsent = lines, not is_last
 
     def before_showing(self, value):
         """Takes our own frames out of an exception, and gives memory back when it is about that."""
@@ -103,7 +103,7 @@ class Errors:
             if not (isinstance(value, KeyboardInterrupt) and type(earlier).__name__ == "CancelledError"):
                 _print(text)
         self.pending = (value, described)
-        self.traceback, self.was_sent = None, False
+        self.traceback, self.is_unsent = None, True
 
     def _plain(self, error):
         """In CPython's words, from the cell's first frame on."""

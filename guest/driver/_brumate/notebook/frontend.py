@@ -1,8 +1,9 @@
 """Requests of a Jupyter frontend, and messages to it.
 
 Source of all contents: the Jupyter messaging specification, 5.4. The host has the sockets, the headers and the order
-of requests. It passes a request as `{"type", "content", "parent", "metadata", "buffers"}`; the answer is the content of
-the reply. Output of a cell goes to the host as messages (`channel.send`), with the content as the frontend gets it.
+of requests. It passes a request as `{"type", "content", "parent", "metadata", "buffers", "comms"}`; the answer is the
+content of the reply. Output of a cell goes to the host as messages (`channel.send`), with the content as the frontend
+gets it.
 """
 
 from ..pristine import __builtins__
@@ -13,9 +14,9 @@ import json
 import numbers
 import sys
 
-from .. import channel, import_hooks, pictures, saved_figures, streams
+from .. import channel, figure_formats, import_hooks, pictures, plotly_figures, saved_figures, streams
 from ..display import JsonText
-from ..text import parse, quote, well_formed
+from ..text import parse, well_formed
 
 # Colors of tracebacks and of inspection, as ipykernel has them.
 COLORS = "neutral"
@@ -26,15 +27,35 @@ MAX_HISTORY = 10_000
 
 _TYPES = "_jupyter_types_experimental"
 
+# Formats that are pixels, and those of screens with small pixels.
+_RASTER = {"png", "retina", "png2x", "jpeg", "jpg"}
+_TWICE = {"retina", "png2x"}
+# Base64 characters that hold the head of a PNG.
+_HEAD_CHARS = 32
+# Columns of a table in a notebook; pandas, imported before there is one, takes a terminal's.
+_MAX_COLUMNS = 20
+
 
 class _State:
     # The request that is served: its header and content. None while no frontend listens.
     parent = None
+    # Whether comms reach the frontends: without them there are no widgets.
+    comms = False
+
+
+def parent():
+    """The request that is served, as `{"header", "content", "metadata"}`; empty without one."""
+    return _State.parent or {}
 
 
 def is_listening():
     """Whether the request that runs is a frontend's."""
     return _State.parent is not None
+
+
+def has_comms():
+    """Whether the request that runs is that of a frontend that shows widgets."""
+    return is_listening() and _State.comms
 
 
 class Kernel:
@@ -52,7 +73,7 @@ class Kernel:
 
     def get_parent(self, channel=None):
         """The request that is served, as `{"header", "content", ...}`."""
-        return _State.parent or {}
+        return parent()
 
 
 # Messages.
@@ -112,7 +133,10 @@ def _base64(value):
 def bundle(data):
     """A mime bundle without what only Brumate's own clients use: the picture is as it was drawn."""
     original = data.get(pictures.ORIGINAL)
-    own = (pictures.ORIGINAL, saved_figures.SAVED)
+    own = [pictures.ORIGINAL, saved_figures.SAVED]
+    if plotly_figures.JSON in data:
+        # The page of a figure, with all of plotly.js: frontends have their own.
+        own.append("text/html")
     data = {
         mime: parse(payload) if type(payload) is JsonText else payload
         for mime, payload in data.items()
@@ -121,6 +145,20 @@ def bundle(data):
     if original is not None:
         data[pictures.PNG] = original
     return data
+
+
+def figure(data):
+    """A figure's mime bundle in the formats that are asked for, and its metadata: the size at which it is shown."""
+    formats = figure_formats.Options().formats
+    data = bundle(data)
+    if not formats & _RASTER:
+        data = {mime: payload for mime, payload in data.items() if mime not in (pictures.PNG, figure_formats.JPEG)}
+    metadata = {}
+    if formats & _TWICE and pictures.PNG in data:
+        size = pictures.size_of(binascii.a2b_base64(data[pictures.PNG][:_HEAD_CHARS]))
+        if size is not None:
+            metadata[pictures.PNG] = {"width": size[0] // 2, "height": size[1] // 2}
+    return data, metadata
 
 
 def display(data, metadata, transient, update):
@@ -142,15 +180,15 @@ def _connect_comms(module):
         """A comm whose messages go to the frontends."""
 
         def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
-            if is_listening():
+            if has_comms():
                 streams.flush()
                 send(msg_type, {"data": data or {}, "comm_id": self.comm_id, **keys}, metadata, buffers)
 
     without = module.create_comm
 
     def create_comm(*arguments, **options):
-        """A comm to the frontends; one that goes nowhere while none listens."""
-        return Comm(*arguments, **options) if is_listening() else without(*arguments, **options)
+        """A comm to the frontends; one that goes nowhere while none shows widgets."""
+        return Comm(*arguments, **options) if has_comms() else without(*arguments, **options)
 
     module.create_comm = create_comm
 
@@ -221,14 +259,15 @@ def _execute(shell, content, request):
     shell.mend()
     error = None if result is None else result.error_before_exec or result.error_in_exec
     left, shell.leaving = shell.is_leaving(error), None
-    traceback = errors.traceback
+    traceback, is_unsent = errors.traceback, errors.is_unsent
     described = errors.end_cell(None if left else error)
     if left:
         error = None
     if described is not None:
         name, message, text = described
-        lines = traceback if traceback is not None else text.rstrip("\n").split("\n")
-        reply = {"status": "error", "ename": name, "evalue": message, "traceback": lines}
+        if is_unsent and traceback is None:
+            traceback = text.rstrip("\n").split("\n")
+        reply = {"status": "error", "ename": name, "evalue": message, "traceback": traceback or []}
     else:
         reply = {"status": "ok"}
     wanted = content.get("user_expressions") or {}
@@ -236,7 +275,7 @@ def _execute(shell, content, request):
     reply["execution_count"] = shell.execution_count - 1
     reply["payload"] = shell.payload_manager.read_payload()
     shell.payload_manager.clear_payload()
-    if described is not None and not errors.was_sent:
+    if described is not None and is_unsent:
         send("error", {name: reply[name] for name in ("ename", "evalue", "traceback")})
     if error is not None:
         from .. import reports
@@ -328,9 +367,11 @@ def serve(shell, text):
     request = parse(text)
     content = request["content"]
     _State.parent = {**request["parent"], "content": content, "metadata": request["metadata"]}
+    _State.comms = request["comms"]
     before, shell.kernel = shell.kernel, shell.kernel or Kernel(shell)
     if shell.colors != COLORS:
         shell.colors = COLORS
+    _look_like_a_kernel(shell)
     try:
         return encoded(_SERVED[request["type"]](shell, content, request))
     finally:
@@ -339,6 +380,12 @@ def serve(shell, text):
         streams.flush()
 
 
-def bad_reply(error):
-    """The reply to a request that failed itself, as JSON text."""
-    return f'{{"status":"error","ename":{quote(type(error).__name__)},"evalue":{quote(str(error))},"traceback":[]}}'
+def _look_like_a_kernel(shell):
+    """Sets what libraries look at to find out that there is a frontend, once in a session."""
+    config = shell.config
+    if "IPKernelApp" in config:
+        return
+    config.IPKernelApp = type(config)()
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and pandas.get_option("display.max_columns") == 0:
+        pandas.set_option("display.max_columns", _MAX_COLUMNS)

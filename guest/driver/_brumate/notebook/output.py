@@ -165,4 +165,8 @@ def register_formatters(formatter):
 
 
 def _figure(figure, include=None, exclude=None):
-    return figures.bundle(figure)
+    if not frontend.is_listening():
+        return figures.bundle(figure)
+    if not figure.axes and not figure.lines:
+        return {"text/plain": repr(figure)}
+    return frontend.figure(figures.bundle(figure))

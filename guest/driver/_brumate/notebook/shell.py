@@ -277,13 +277,15 @@ class ZMQInteractiveShell(InteractiveShell):
     def show_usage_error(self, exc):
         if frontend.is_listening():
             print(f"UsageError: {exc}", file=sys.stderr)
-            self.errors.was_sent, self.errors.traceback = True, []
         else:
             self.errors.show(type(exc), exc, f"UsageError: {exc}")
 
     def publish_figure(self, data):
         """Shows a figure's mime bundle, or has `%%capture` catch it."""
-        self.display_pub.publish(data)
+        if frontend.is_listening():
+            self.display_pub.publish(*frontend.figure(data))
+        else:
+            self.display_pub.publish(data)
 
     def safe_execfile(self, *arguments, **options):
         """Runs a file, for `%run`: its program ends, though its names stay."""
@@ -310,8 +312,8 @@ class ZMQInteractiveShell(InteractiveShell):
     system_piped = system_raw = system
 
     def last_system(self, cmd):
-        """Runs the shell line that ends a cell: the cell fails with it."""
-        self._exited(*self._run_line(cmd), is_last=True)
+        """Runs the shell line that ends a cell. The cell fails with it, unless a frontend shows what it printed."""
+        self._exited(*self._run_line(cmd), is_last=not frontend.is_listening())
 
     def _run_line(self, cmd):
         if cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
@@ -346,6 +348,15 @@ class ZMQInteractiveShell(InteractiveShell):
             raise CalledProcessError(status, cmd)
 
     # What a frontend would do.
+
+    @property
+    def parent_header(self):
+        """The header of the request that is served, and its content: empty without a frontend."""
+        return self.get_parent()
+
+    def get_parent(self):
+        """The same, as ipykernel's shell has it."""
+        return frontend.parent()
 
     def enable_gui(self, gui=None):
         if gui not in _BACKENDS:
