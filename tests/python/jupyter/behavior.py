@@ -1,5 +1,6 @@
 """What frontends rely on beyond single requests: input, interrupts, restarts, aborted cells, comms; and a hostile guest."""
 
+import contextlib
 import os
 import socket
 import time
@@ -9,7 +10,15 @@ from pathlib import Path
 from client import HANG_SECONDS, Client, results_of, text_of
 from jupyter_client.session import Session
 
-KERNELS = Path(os.environ["BRUMATE_CACHE_DIR"]) / "kernels"
+
+def directory_of(manager):
+    """The directory of a running kernel: it has a file there locked. Other tests have kernels in the same cache."""
+    names = []
+    for descriptor in Path(f"/proc/{manager.provisioner.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            names.append(Path(os.readlink(descriptor)))
+    (lock,) = [name for name in names if name.name == "lock" and name.parent.name.startswith("kernel-")]
+    return lock.parent
 
 
 class Cells(unittest.TestCase):
@@ -32,12 +41,12 @@ class Cells(unittest.TestCase):
 
     def test_interrupts_end_cells_and_keep_names(self):
         for code in (
-            "kept = 7\nwhile True: pass",
-            "import time\ntime.sleep(100)",
-            "import asyncio\nawait asyncio.sleep(100)",
+            "kept = 7\nprint()\nwhile True: pass",
+            "import time\nprint()\ntime.sleep(100)",
+            "import asyncio\nprint()\nawait asyncio.sleep(100)",
         ):
             with self.subTest(code):
-                reply, messages = self.kernel.run(code, interrupt_after=0.5)
+                reply, messages = self.kernel.run(code, interrupt=True)
                 self.assertEqual((reply["status"], reply["ename"]), ("error", "KeyboardInterrupt"))
                 self.assertEqual(
                     [content["ename"] for kind, content in messages if kind == "error"], ["KeyboardInterrupt"]
@@ -147,22 +156,27 @@ class Life(unittest.TestCase):
             self.assertEqual(results_of(kernel.run("1 + 1")[1]), ["2"])
 
     def test_restarts_begin_anew_and_leave_nothing_behind(self):
+        directories = []
         with Client() as kernel:
             for _ in range(3):
+                directories.append(directory_of(kernel.manager))
                 self.assertEqual(kernel.run("'x' in globals()")[1][-1][1]["data"]["text/plain"], "False")
                 kernel.run("x = 1")
                 kernel.manager.restart_kernel(now=False)
                 kernel.client.wait_for_ready(timeout=HANG_SECONDS)
+            directories.append(directory_of(kernel.manager))
             kernel.manager.restart_kernel(now=True)
             kernel.client.wait_for_ready(timeout=HANG_SECONDS)
             self.assertEqual(results_of(kernel.run("1")[1]), ["1"])
+            directories.append(directory_of(kernel.manager))
             kernel.client.shutdown()
             until = time.monotonic() + HANG_SECONDS
             while kernel.manager.is_alive() and time.monotonic() < until:
                 time.sleep(0.05)
             self.assertFalse(kernel.manager.is_alive())
         # The killed kernel's directory was removed by the next.
-        self.assertEqual([path.name for path in KERNELS.iterdir() if path.is_dir()], [])
+        self.assertEqual(len(set(directories)), 5)
+        self.assertEqual([path for path in directories if path.exists()], [])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import contextlib
 import queue
-import threading
 import time
 
 from jupyter_client.manager import KernelManager
@@ -28,22 +27,19 @@ class Client:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
 
-    def run(self, code, answers=(), interrupt_after=None, **options):
-        """Runs a cell. Returns the content of the reply, and kinds and contents of the messages on iopub."""
+    def run(self, code, answers=(), interrupt=False, **options):
+        """Runs a cell. Returns the content of the reply, and kinds and contents of the messages on iopub.
+
+        With `interrupt` the cell is interrupted when it has printed something.
+        """
         answers = list(answers)
         request = self.client.execute(code, allow_stdin=bool(answers), **options)
-        timer = None
-        if interrupt_after is not None:
-            timer = threading.Timer(interrupt_after, self.manager.interrupt_kernel)
-            timer.start()
-        messages = self.messages(request, answers)
+        messages = self.messages(request, answers, interrupt)
         reply = self.client.get_shell_msg(timeout=HANG_SECONDS)
-        if timer is not None:
-            timer.cancel()
         assert reply["parent_header"]["msg_id"] == request, reply
         return reply["content"], messages
 
-    def messages(self, request, answers=()):
+    def messages(self, request, answers=(), interrupt=False):
         """The messages on iopub that belong to a request, up to its end. Questions are answered."""
         found, until = [], time.monotonic() + HANG_SECONDS
         while True:
@@ -61,6 +57,9 @@ class Client:
                 continue
             if message["msg_type"] != "status":
                 found.append((message["msg_type"], message["content"]))
+                if interrupt and message["msg_type"] == "stream":
+                    interrupt = False
+                    self.manager.interrupt_kernel()
             elif message["content"]["execution_state"] == "idle":
                 return found
 
