@@ -47,8 +47,8 @@ pub enum Event {
         #[serde(deserialize_with = "bounded::texts::<_, MAX_MIME_TYPES>")]
         data: MimeBundle,
     },
-    /// A message to the Jupyter frontends, instead of the two above, in
-    /// [`ExecuteMode::Frontend`](crate::ExecuteMode::Frontend).
+    /// A message to the Jupyter frontends. [`ExecuteMode::Frontend`](crate::ExecuteMode::Frontend) sends it in the place of
+    /// [`Event::DisplayData`] and [`Event::ExecuteResult`].
     Frontend(FrontendMessage),
     /// Output beyond [`Limits::output_bytes`](crate::Limits::output_bytes) is being dropped. Sent now and then;
     /// [`Outcome::output_dropped`](crate::Outcome::output_dropped) is exact.

@@ -136,7 +136,7 @@ impl OutputPolicy {
 fn passive_bundle(content: &mut Value) {
     let Some(data) = content.get_mut("data").and_then(Value::as_object_mut) else { return };
     let given = std::mem::take(data);
-    // What a script would draw is shown by its picture.
+    // The picture stands for the drawing of a script.
     let has_picture = ["image/png", "image/jpeg"].iter().any(|mime| given.contains_key(*mime));
     for (mime, payload) in given {
         let text = || payload.as_str().unwrap_or_default();

@@ -20,7 +20,7 @@ pub(crate) fn permits(bytes: usize) -> u32 {
 pub(crate) struct Budget {
     room: Arc<Semaphore>,
     total: u32,
-    /// Messages with a share of the room that are complete. Whoever uses the socket takes them some time.
+    /// Number of complete messages that hold a share of the room. The user of the socket will take them.
     complete: Arc<AtomicUsize>,
     timeout: Duration,
 }
@@ -40,7 +40,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// [`ConnectionError::TimedOut`], when messages that have not ended hold all room and keep it: one of them must go.
+    /// [`ConnectionError::TimedOut`], when messages that are not complete hold all room, so that one of them must end.
     pub(crate) async fn grow(&self, share: &mut Share, bytes: usize) -> Result<(), ConnectionError> {
         let held = share.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let wanted = permits(bytes).min(self.total).saturating_sub(permits(held));
@@ -73,7 +73,7 @@ impl Budget {
     }
 }
 
-/// What one message holds of the room. Empty for a small message.
+/// Part of the room that one message holds. Empty for a small message.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     permit: Option<OwnedSemaphorePermit>,

@@ -11,7 +11,7 @@ pub(crate) const SHORT_BYTES: usize = 255;
 /// Longest context of PING, in bytes.
 const CONTEXT_BYTES: usize = 16;
 
-/// A command of a peer's.
+/// A command of a peer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// The peer is ready.
@@ -20,20 +20,20 @@ pub(crate) enum Command {
     Error(String),
     /// The peer asks for PONG with this context.
     Ping(Bytes),
-    /// The peer wants messages with this beginning.
+    /// The peer subscribes to the topics with this beginning.
     Subscribe(Bytes),
-    /// The peer wants them no more.
+    /// The peer cancels a subscription.
     Cancel(Bytes),
     /// A command without meaning here.
     Other,
 }
 
-/// What READY says.
+/// Properties of READY.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ready {
     /// `None` when it is missing or unknown.
     pub(crate) socket_type: Option<SocketType>,
-    /// Empty when the other side shall choose one.
+    /// Empty if the other side chooses one.
     pub(crate) identity: Bytes,
 }
 

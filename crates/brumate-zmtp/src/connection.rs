@@ -1,4 +1,4 @@
-//! A connection after its handshake: what it reads goes to a service, and what is queued is written.
+//! A connection after its handshake: it passes messages to a service, and writes the messages of its queue.
 
 use std::time::Duration;
 
@@ -26,16 +26,16 @@ pub(crate) struct Message {
     pub(crate) share: Share,
 }
 
-/// Whether something that arrived had a meaning.
+/// Whether a message or a command had a meaning for the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// It had.
     Some,
-    /// It had none. There is a bound for these.
+    /// It had none. A connection may have a bounded number of these.
     None,
 }
 
-/// What a socket does with what arrives.
+/// Receiver of the messages and subscriptions of a socket.
 pub(crate) trait Service: Send + Sync + 'static {
     /// Takes a message. The connection reads no more until this returns.
     fn receive(&self, peer: &Peer, message: Message) -> impl Future<Output = Result<Meaning, ConnectionError>> + Send;
@@ -56,7 +56,7 @@ pub(crate) struct Connection<'a, S> {
     pub(crate) budget: &'a Budget,
     pub(crate) write_timeout: Duration,
     pub(crate) message_timeout: Duration,
-    /// Cancelled to write what is queued, and to end.
+    /// Cancelled to end the connection when its queue is written.
     pub(crate) closing: &'a CancellationToken,
 }
 
@@ -127,7 +127,7 @@ impl<S: Service> Reading<'_, S> {
         }
     }
 
-    /// Reads a piece, after there is room for what has arrived.
+    /// Waits for room for the bytes that have arrived, then reads a piece.
     async fn read(&mut self, share: &mut Share, deadline: &mut Option<Instant>) -> Result<(), ConnectionError> {
         let held = self.incoming.held_bytes();
         if held <= SMALL_MESSAGE_BYTES {
@@ -164,7 +164,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes what is queued until the socket is closing and the queue is empty.
+    /// Writes the messages of the queue until the socket is closing and the queue is empty.
     async fn run(&mut self) -> Result<(), ConnectionError> {
         let mut gathered = BytesMut::new();
         loop {

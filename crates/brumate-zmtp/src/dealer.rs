@@ -22,7 +22,7 @@ pub struct Dealer {
 }
 
 impl Dealer {
-    /// Connects to whoever listens there. With an empty identity the other side chooses a name.
+    /// Connects to a socket. With an empty identity the other side chooses a name.
     pub async fn connect(endpoint: &Endpoint, identity: Bytes, limits: Limits) -> Result<Self, ConnectError> {
         let link = Link::connect(endpoint, SocketType::Dealer, identity, limits).await?;
         Ok(Self { link: Arc::new(link) })
@@ -38,7 +38,7 @@ impl Dealer {
     ///
     /// # Errors
     ///
-    /// Why the connection has ended, after all messages that arrived are taken.
+    /// The reason for the end of the connection, after all messages that arrived are taken.
     pub async fn recv(&self) -> Result<Parts, ConnectionError> {
         self.link.recv().await
     }
@@ -48,7 +48,7 @@ impl Dealer {
         self.link.send(parts).await
     }
 
-    /// Ends the connection when what is queued is written, and returns whether that was within `timeout`; the rest is lost.
+    /// Ends the connection when its queue is written. Returns whether that was within `timeout`; the rest is lost.
     pub async fn close(&self, timeout: Duration) -> bool {
         self.link.close(timeout).await
     }

@@ -1,10 +1,10 @@
-//! Places of sockets.
+//! Addresses of sockets.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-/// Where a socket listens.
+/// Address of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A TCP port. Binding port 0 takes a free one.

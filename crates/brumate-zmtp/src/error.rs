@@ -1,4 +1,4 @@
-//! What fails: binding, connecting, sending, a connection, and the protocol itself.
+//! Errors of binding, connecting and sending, of connections, and of the protocol.
 
 use std::io;
 
@@ -10,9 +10,9 @@ pub enum BindError {
     /// The system refuses.
     #[error("cannot listen on {endpoint}: {source}")]
     Io {
-        /// Where the socket was to listen.
+        /// Address of the socket.
         endpoint: Endpoint,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The path is a socket that somebody listens on, or no socket at all.
@@ -26,9 +26,9 @@ pub enum ConnectError {
     /// The system refuses.
     #[error("cannot connect to {endpoint}: {source}")]
     Io {
-        /// Where the other side was to listen.
+        /// Address of the other side.
         endpoint: Endpoint,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The other side does not greet as it must.
@@ -53,13 +53,13 @@ pub enum SendError {
     TimedOut,
 }
 
-/// Why a connection has ended.
+/// Reason for the end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// One of the sides has closed it.
     #[error("the connection was closed")]
     Closed,
-    /// The system says so.
+    /// The system reports an error.
     #[error("the connection failed: {0}")]
     Io(io::ErrorKind),
     /// The peer was too slow.

@@ -39,7 +39,7 @@ fn put_head(to_write: &mut BytesMut, flags: u8, length: usize) {
     }
 }
 
-/// What a peer has sent in full.
+/// A message or a command that has arrived in full.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
     /// A command: its name and its data, not yet looked at.

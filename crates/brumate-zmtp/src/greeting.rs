@@ -6,9 +6,9 @@ use crate::error::ProtocolError;
 
 /// Bytes of a greeting.
 pub(crate) const GREETING_BYTES: usize = 64;
-/// Where the version begins.
+/// Offset of the version.
 const VERSION_AT: usize = 10;
-/// Where the mechanism begins.
+/// Offset of the mechanism.
 const MECHANISM_AT: usize = 12;
 /// Name of the mechanism in its field.
 const MECHANISM: &[u8; 20] = b"NULL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -52,7 +52,7 @@ mod tests {
         let changed = |at: usize, byte: u8| {
             let mut greeting = greeting();
             greeting[at] = byte;
-            // What comes before is right, and the byte itself is enough to refuse.
+            // The bytes before it are right. This byte is enough to refuse.
             check(&greeting[..at]).unwrap();
             check(&greeting[..=at])
         };

@@ -13,7 +13,7 @@ use crate::limits::{LINGER, Limits};
 use crate::socket_type::SocketType;
 use crate::stream::Stream;
 
-/// A connection in its handshake. Nothing of the peer's is kept but what it has sent last.
+/// A connection in its handshake. It keeps the last bytes of the peer only.
 pub(crate) struct Handshake {
     pub(crate) incoming: Incoming,
     pub(crate) writer: Box<dyn AsyncWrite + Send + Sync + Unpin>,
@@ -66,7 +66,7 @@ impl Handshake {
         Ok(ready.identity)
     }
 
-    /// Tells the peer why, if it listens.
+    /// Sends the reason to the peer, if it listens.
     async fn refuse(&mut self, error: &ProtocolError) {
         let refused = async {
             self.writer.write_all(&command::error(&error.to_string())).await?;

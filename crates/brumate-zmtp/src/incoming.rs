@@ -1,4 +1,4 @@
-//! What a peer sends, read from its stream.
+//! Messages and commands of a peer, read from its stream.
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -33,7 +33,7 @@ impl Incoming {
         }
     }
 
-    /// Reads a command, the only thing that may come.
+    /// Reads a command. A message is an error.
     pub(crate) async fn command(&mut self) -> Result<bytes::Bytes, ConnectionError> {
         loop {
             match self.decode()? {
@@ -49,7 +49,7 @@ impl Incoming {
         self.decoder.take_messages();
     }
 
-    /// Returns what has arrived in full.
+    /// Returns the next message or command that has arrived in full.
     pub(crate) fn decode(&mut self) -> Result<Option<Decoded>, ProtocolError> {
         self.decoder.decode(&mut self.received)
     }

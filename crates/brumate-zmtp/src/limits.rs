@@ -1,4 +1,4 @@
-//! What peers may make a socket keep, and how long they may take.
+//! Limits of a socket: bytes and numbers that it keeps for peers, and times that peers have.
 
 use std::time::Duration;
 

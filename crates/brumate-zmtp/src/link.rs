@@ -26,7 +26,7 @@ use crate::stream::{self, Stream};
 pub(crate) struct Link {
     peer: Arc<Peer>,
     received: Mutex<mpsc::Receiver<Message>>,
-    /// Why the connection has ended.
+    /// Reason for the end of the connection.
     end: Arc<OnceLock<ConnectionError>>,
     closing: CancellationToken,
     running: parking_lot::Mutex<Option<AbortOnDropHandle<bool>>>,
@@ -98,7 +98,7 @@ impl Link {
         self.peer.outbox.send(Arc::new(parts)).await
     }
 
-    /// Ends the connection when what is queued is written, and returns whether that was within `within`.
+    /// Ends the connection when its queue is written. Returns whether that was within `within`.
     pub(crate) async fn close(&self, within: Duration) -> bool {
         let running = self.running.lock().take();
         self.closing.cancel();
@@ -109,7 +109,7 @@ impl Link {
     }
 }
 
-/// What the task of a connection has.
+/// State of the task of a connection.
 struct Running {
     handshake: Handshake,
     outgoing: mpsc::Receiver<Outgoing>,
@@ -121,7 +121,7 @@ struct Running {
 }
 
 impl Running {
-    /// Runs the connection. Returns whether all that was queued is written.
+    /// Runs the connection. Returns whether its queue is written.
     async fn run(self) -> bool {
         let Self { handshake, outgoing, inbox, peer, limits, closing, end } = self;
         let connection = Connection {
@@ -139,7 +139,7 @@ impl Running {
         let is_flushed = ended.is_ok();
         let _ = end.set(ended.err().unwrap_or(ConnectionError::Closed));
         peer.outbox.close();
-        // Those who receive see the end after this.
+        // Calls that receive see the end after this.
         drop(inbox);
         is_flushed
     }

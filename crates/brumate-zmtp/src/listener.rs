@@ -24,7 +24,7 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// Binds it. Returns where it listens, and the file to remove in the end.
+    /// Binds it. Returns its address, and the file to remove in the end.
     pub(crate) async fn bind(endpoint: Endpoint) -> Result<(Self, Endpoint, Option<SocketFile>), BindError> {
         let failed = |source| BindError::Io { endpoint: endpoint.clone(), source };
         match &endpoint {

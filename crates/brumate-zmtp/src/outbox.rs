@@ -1,4 +1,4 @@
-//! The queue of what is to be written to one peer.
+//! The queue of messages for one peer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::command;
 use crate::error::SendError;
 use crate::limits::{Limits, PART_BYTES, QUEUED_MESSAGES};
 
-/// What is to be written.
+/// An entry of the queue.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// A message, with its share of the queue until it is written.
@@ -98,7 +98,7 @@ impl Outbox {
         command::pong(context)
     }
 
-    /// Waits until all that is queued is written, and returns whether that was before `deadline`.
+    /// Waits until the queue is written. Returns whether that was before `deadline`.
     pub(crate) async fn flush(&self, deadline: Instant) -> bool {
         matches!(timeout_at(deadline, self.room.acquire_many(self.total)).await, Ok(Ok(_)))
     }
@@ -108,7 +108,7 @@ impl Outbox {
         self.too_slow.cancelled().await;
     }
 
-    /// Ends the waiting of those who send.
+    /// Makes all calls that wait for room return.
     pub(crate) fn close(&self) {
         self.room.close();
     }

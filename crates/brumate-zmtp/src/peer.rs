@@ -1,4 +1,4 @@
-//! Peers: their names, and which are connected.
+//! Peers: their names, and the table of connected peers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Peers {
         self.connected.lock().values().cloned().collect()
     }
 
-    /// Adds a peer. It leaves when what is returned is dropped.
+    /// Adds a peer. It leaves when the returned [`Membership`] is dropped.
     ///
     /// While another peer has the same identity, this waits: the other may be an old connection of the same peer, whose end is not
     /// yet seen.

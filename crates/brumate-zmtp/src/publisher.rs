@@ -1,4 +1,4 @@
-//! XPUB: messages for those who subscribed to their topics.
+//! XPUB: messages for the subscribers of their topics.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::socket_type::SocketType;
 /// A new topic of a subscriber.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Who subscribed.
+    /// The subscriber.
     pub peer: PeerId,
     /// The beginning of the topics that it wants; empty for all.
     pub topic: Bytes,
@@ -46,7 +46,7 @@ impl Publisher {
         Ok(Self { server: Arc::new(server), subscribers })
     }
 
-    /// Returns where it listens, with the port that was taken.
+    /// Returns the address, with the port that was taken.
     pub fn local_endpoint(&self) -> &Endpoint {
         self.server.endpoint()
     }
@@ -65,7 +65,7 @@ impl Publisher {
         peers.retain(|peer| !peer.outbox.try_send(&parts));
         let Some(deadline) = peers.first().map(|peer| peer.outbox.deadline()) else { return Ok(()) };
         for peer in peers {
-            // What fails is a connection that has ended.
+            // A peer whose connection has ended gets nothing.
             let _ = peer.outbox.send_until(Arc::clone(&parts), deadline).await;
         }
         Ok(())
@@ -75,7 +75,7 @@ impl Publisher {
     ///
     /// # Errors
     ///
-    /// The same as those of [`Router::send`](crate::Router::send).
+    /// As [`Router::send`](crate::Router::send).
     pub async fn send_to(&self, peer: &PeerId, parts: Parts) -> Result<(), SendError> {
         self.server.send(peer, parts).await
     }
@@ -100,7 +100,7 @@ impl Publisher {
     }
 }
 
-/// Who wants which topics.
+/// Topics of the subscribers.
 #[derive(Debug)]
 struct Subscribers {
     max_topics: usize,

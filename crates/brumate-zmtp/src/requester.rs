@@ -19,7 +19,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Connects to whoever listens there.
+    /// Connects to a socket.
     pub async fn connect(endpoint: &Endpoint, limits: Limits) -> Result<Self, ConnectError> {
         let link = Link::connect(endpoint, SocketType::Req, Bytes::new(), limits).await?;
         Ok(Self { link, owed: 0 })
@@ -31,8 +31,8 @@ impl Requester {
         Ok(Self { link, owed: 0 })
     }
 
-    /// Sends a request and waits for its reply. Replies come in the order of the requests: those to requests that were cancelled
-    /// are skipped.
+    /// Sends a request and waits for its reply. Replies come in the order of the requests. Replies to cancelled
+    /// requests are skipped.
     pub async fn request(&mut self, parts: Parts) -> Result<Parts, ConnectionError> {
         let enveloped = std::iter::once(Bytes::new()).chain(parts).collect();
         if self.link.send(enveloped).await.is_err() {
@@ -42,7 +42,7 @@ impl Requester {
         self.owed += 1;
         loop {
             let mut reply = self.link.recv().await?;
-            // What has no empty part in front is no reply.
+            // A message without an empty part in front is no reply.
             if reply.first().is_none_or(|delimiter| !delimiter.is_empty()) {
                 continue;
             }

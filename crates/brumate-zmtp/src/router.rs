@@ -14,10 +14,10 @@ use crate::peer::{Peer, PeerId};
 use crate::server::{BoundService, Server};
 use crate::socket_type::SocketType;
 
-/// A message of a peer's.
+/// A message of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// Who sent it.
+    /// The sender.
     pub peer: PeerId,
     /// Its parts, without the name of the peer. There is an empty part in front if the peer is a REQ socket.
     pub parts: Parts,
@@ -44,7 +44,7 @@ impl Router {
         Ok(Self { server: Arc::new(server), received: Arc::new(Mutex::new(received)) })
     }
 
-    /// Returns where it listens, with the port that was taken.
+    /// Returns the address, with the port that was taken.
     pub fn local_endpoint(&self) -> &Endpoint {
         self.server.endpoint()
     }
@@ -71,13 +71,13 @@ impl Router {
     }
 
     /// Closes the socket: no more connections, and each one ends when what is queued for it is written. Returns whether all of it
-    /// was written within `timeout`; the rest is lost. What has arrived can still be received.
+    /// was written within `timeout`; the rest is lost. Messages that have arrived can still be received.
     pub async fn close(&self, timeout: Duration) -> bool {
         self.server.close(timeout).await
     }
 }
 
-/// Hands messages to whoever receives. When nobody does, connections are not read.
+/// Passes messages to `recv`. While nobody calls it, connections are not read.
 #[derive(Debug)]
 struct Inbox {
     sender: mpsc::Sender<(PeerId, Message)>,

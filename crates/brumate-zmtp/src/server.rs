@@ -33,10 +33,10 @@ pub(crate) trait BoundService: Service {
     /// Whether peers are named by their identity. Otherwise all names are generated.
     const NAMES_BY_IDENTITY: bool = false;
 
-    /// Is told of a peer before anything of it arrives.
+    /// Notes a peer. This call comes before its first message.
     fn joined(&self, _peer: &Arc<Peer>) {}
 
-    /// Is told that a peer is gone.
+    /// Notes that a peer is gone.
     fn left(&self, _peer: &Peer) {}
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Server {
     endpoint: Endpoint,
     peers: Arc<Peers>,
     closing: CancellationToken,
-    /// Accepts; has all connections. `None` once the socket is closed.
+    /// Task that accepts connections and owns them. `None` once the socket is closed.
     accepting: Mutex<Option<AbortOnDropHandle<bool>>>,
     file: Mutex<Option<SocketFile>>,
 }
@@ -104,7 +104,7 @@ impl Server {
     }
 }
 
-/// What the connections of a socket have in common.
+/// State that the connections of a socket share.
 struct Shared<S> {
     service: Arc<S>,
     peers: Arc<Peers>,
@@ -113,7 +113,7 @@ struct Shared<S> {
     limits: Limits,
 }
 
-/// Accepts connections until the socket closes, then waits for their ends. Returns whether all that was queued is written.
+/// Accepts connections until the socket closes, then waits for their ends. Returns whether all queues are written.
 async fn accept<S: BoundService>(listener: Listener, shared: Arc<Shared<S>>) -> bool {
     let mut connections = JoinSet::new();
     loop {
@@ -122,7 +122,7 @@ async fn accept<S: BoundService>(listener: Listener, shared: Arc<Shared<S>>) -> 
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        // Those that have ended count no more.
+        // Connections that have ended do not count.
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok(stream) if connections.len() < shared.limits.peers => {
@@ -145,7 +145,7 @@ async fn accept<S: BoundService>(listener: Listener, shared: Arc<Shared<S>>) -> 
 }
 
 impl<S: BoundService> Shared<S> {
-    /// Serves a connection. Returns whether all that was queued for it is written.
+    /// Serves a connection. Returns whether its queue is written.
     async fn serve(&self, stream: Stream) -> bool {
         let mut handshake = Handshake::new(stream, S::SOCKET_TYPE, &self.limits);
         let (outbox, outgoing) = Outbox::new(&self.limits);

@@ -53,7 +53,7 @@ fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_COUNT)
 }
 
-/// Connects to whoever listens there.
+/// Connects to a socket.
 pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Stream> {
     Ok(match endpoint {
         Endpoint::Tcp { host, port } => TcpStream::connect(SocketAddr::new(*host, *port)).await?.into(),

@@ -22,7 +22,7 @@ pub struct Subscriber {
 }
 
 impl Subscriber {
-    /// Connects to whoever listens there, and subscribes to topics; an empty one stands for all.
+    /// Connects to a socket, and subscribes to topics; an empty one stands for all.
     pub async fn connect(endpoint: &Endpoint, topics: &[Bytes], limits: Limits) -> Result<Self, ConnectError> {
         Self::new(Link::connect(endpoint, SocketType::Sub, Bytes::new(), limits).await?, topics).await
     }
@@ -48,7 +48,7 @@ impl Subscriber {
     ///
     /// # Errors
     ///
-    /// Why the connection has ended, after all messages that arrived are taken.
+    /// The reason for the end of the connection, after all messages that arrived are taken.
     pub async fn recv(&self) -> Result<Parts, ConnectionError> {
         self.link.recv().await
     }

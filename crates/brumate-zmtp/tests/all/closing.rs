@@ -1,4 +1,4 @@
-//! What is queued when a socket closes.
+//! Queued messages when a socket closes.
 
 use std::time::Duration;
 
