@@ -1,7 +1,6 @@
 //! Requests of frontends, answered by a session.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::kernel_info;
-use crate::message::{Header, Message, empty, new_id, object, parsed_object, raw};
+use crate::message::{Header, Message, new_id, object, parsed_object};
 use crate::output_policy::OutputPolicy;
 
 /// Name of the exception that a cell ends with when its interpreter has ended.
@@ -53,13 +52,6 @@ pub enum KernelSession {
     New,
     /// The session with this id, which stays.
     Existing(String),
-}
-
-/// End that a frontend asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shutdown {
-    /// Whether the frontend starts the kernel again.
-    pub restart: bool,
 }
 
 /// A kernel. Clones share it.
@@ -141,16 +133,16 @@ impl Kernel {
             "kernel_info_request" => (Some(kernel_info::content()), false),
             "connect_request" => (Some(json!({"status": "ok"})), false),
             "execute_request" => {
-                let wants_stop = message.content()["stop_on_error"] != Value::Bool(false);
-                let reply = self.run(&peer, &message).await;
-                let stops = wants_stop && reply["status"] == "error";
+                let content = message.content();
+                let reply = self.run(&peer, &message, content["allow_stdin"] == true).await;
+                let stops = content["stop_on_error"] != false && reply["status"] == "error";
                 (Some(reply), stops)
             }
             "complete_request"
             | "inspect_request"
             | "is_complete_request"
             | "history_request"
-            | "comm_info_request" => (Some(self.run(&peer, &message).await), false),
+            | "comm_info_request" => (Some(self.run(&peer, &message, false).await), false),
             "comm_open" | "comm_msg" | "comm_close" => {
                 self.comm(&peer, &message).await;
                 (None, false)
@@ -166,25 +158,24 @@ impl Kernel {
     /// Passes a message of a comm to the code. Without active output there are no comms: one that a frontend opens is closed.
     async fn comm(&self, peer: &Peer, message: &Message) {
         if self.inner.policy == OutputPolicy::Active {
-            self.run(peer, message).await;
+            self.run(peer, message, false).await;
         } else if message.header.msg_type == "comm_open" {
             let content = json!({"comm_id": message.content()["comm_id"], "data": {}});
             self.send(Destination::Iopub, "comm_close", &message.header, &content).await;
         }
     }
 
-    /// Answers a request on the control channel, also while a cell runs. Returns the end that it asks for.
-    pub async fn control(&self, peer: Peer, message: Message) -> Option<Shutdown> {
+    /// Answers a request on the control channel, also while a cell runs. Returns whether it asks for the kernel's end.
+    pub async fn control(&self, peer: Peer, message: Message) -> bool {
         self.status("busy", &message.header).await;
-        let kind = message.header.msg_type.clone();
-        let shutdown = (kind == "shutdown_request").then(|| Shutdown { restart: message.content()["restart"] == true });
+        let ends = message.header.msg_type == "shutdown_request";
         let content = self.control_content(&message).await;
-        if let (Some(_), Some(content)) = (shutdown, &content) {
+        if let (true, Some(content)) = (ends, &content) {
             self.send(Destination::Iopub, "shutdown_reply", &message.header, content).await;
         }
         self.reply(Destination::Control(peer), &message.header, content).await;
         self.status("idle", &message.header).await;
-        shutdown
+        ends
     }
 
     async fn control_content(&self, message: &Message) -> Option<Value> {
@@ -259,13 +250,12 @@ impl Kernel {
         }
     }
 
-    /// Serves a request in the session. Returns the content of its reply.
-    async fn run(&self, peer: &Peer, message: &Message) -> Value {
+    /// Serves a request in the session; its code may ask for input if `asks`. Returns the content of its reply.
+    async fn run(&self, peer: &Peer, message: &Message, asks: bool) -> Value {
         let session = match self.session().await {
             Ok(session) => session,
             Err(error) => return self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
         };
-        let asks = message.header.msg_type == "execute_request" && message.content()["allow_stdin"] == true;
         let buffers: Vec<String> = message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect();
         let code = json!({
             "type": message.header.msg_type,
@@ -394,10 +384,7 @@ impl Kernel {
     }
 
     async fn send(&self, to: Destination, kind: &str, parent: &Header, content: &Value) {
-        let mut message = Message::new(kind, &self.inner.id, parent, content);
-        message.metadata = empty();
-        message.content = raw(content);
-        self.inner.frontends.send(to, message).await;
+        self.inner.frontends.send(to, Message::new(kind, &self.inner.id, parent, content)).await;
     }
 }
 
@@ -408,6 +395,3 @@ fn unknown(kind: &str) -> Option<Value> {
         json!({"status": "error", "ename": "NotImplementedError", "evalue": reason, "traceback": []})
     })
 }
-
-/// Longest time for the last messages of a kernel.
-pub(crate) const LAST_MESSAGES: Duration = Duration::from_secs(2);

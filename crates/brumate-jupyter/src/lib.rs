@@ -12,7 +12,7 @@ mod output_policy;
 mod zmq;
 
 pub use connection_file::{ConnectionFile, ConnectionFileError};
-pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer, Shutdown};
+pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
 pub use message::{Header, Message, MessageError, Signer};
 pub use output_policy::OutputPolicy;
-pub use zmq::{KernelEnd, ServeError, serve};
+pub use zmq::{ServeError, serve};

@@ -1,6 +1,7 @@
 //! The five sockets of a kernel: shell, control, stdin, iopub and heartbeat.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use brumate_session::CancellationToken;
@@ -11,12 +12,14 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::connection_file::ConnectionFile;
-use crate::kernel::{Destination, Frontends, Kernel, KernelSession, LAST_MESSAGES, Peer, Shutdown};
+use crate::kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
 use crate::message::{Message, Signer};
 use crate::output_policy::OutputPolicy;
 
 /// Most requests on the shell channel that wait. Then frontends wait.
 const MAX_WAITING: usize = 10_000;
+/// Longest time for the last messages of a kernel.
+const LAST_MESSAGES: Duration = Duration::from_secs(2);
 
 /// The sockets cannot be opened.
 #[derive(Debug, Error)]
@@ -27,18 +30,6 @@ pub enum ServeError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
-}
-
-/// Reason for the end of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KernelEnd {
-    /// A frontend asked for it.
-    Shutdown {
-        /// Whether the frontend starts the kernel again.
-        restart: bool,
-    },
-    /// `shutdown` was cancelled.
-    Cancelled,
 }
 
 /// The sockets, as the kernel sends to them.
@@ -85,9 +76,9 @@ pub async fn serve(
     sessions: Sessions,
     principal: &str,
     (session, policy): (KernelSession, OutputPolicy),
-    mut interrupts: mpsc::Receiver<()>,
+    interrupts: mpsc::Receiver<()>,
     shutdown: &CancellationToken,
-) -> Result<KernelEnd, ServeError> {
+) -> Result<(), ServeError> {
     let endpoint = |port| file.endpoint(port).map_err(ServeError::Address);
     let limits = Limits::default;
     let sockets = Arc::new(Sockets {
@@ -103,20 +94,28 @@ pub async fn serve(
     kernel.starting().await;
 
     let (queue, waiting) = mpsc::channel(MAX_WAITING);
-    let end = tokio::select! {
-        end = serve_control(&kernel, &sockets) => end.map_or(KernelEnd::Cancelled, |shutdown| KernelEnd::Shutdown { restart: shutdown.restart }),
-        () = shutdown.cancelled() => KernelEnd::Cancelled,
-        () = start(&kernel) => KernelEnd::Cancelled,
-        () = read_shell(&sockets, queue) => KernelEnd::Cancelled,
-        () = serve_shell(&kernel, waiting) => KernelEnd::Cancelled,
-        () = serve_stdin(&kernel, &sockets) => KernelEnd::Cancelled,
-        () = welcome(&kernel, &sockets) => KernelEnd::Cancelled,
-        () = async { while let Some(()) = interrupts.recv().await { kernel.interrupt().await } std::future::pending::<()>().await } => KernelEnd::Cancelled,
-    };
+    tokio::select! {
+        () = serve_control(&kernel, &sockets) => {}
+        () = shutdown.cancelled() => {}
+        () = start(&kernel) => {}
+        () = read_shell(&sockets, queue) => {}
+        () = serve_shell(&kernel, waiting) => {}
+        () = serve_stdin(&kernel, &sockets) => {}
+        () = welcome(&kernel, &sockets) => {}
+        () = interrupt(&kernel, interrupts) => {}
+    }
     kernel.end().await;
     sockets.control.close(LAST_MESSAGES).await;
     sockets.iopub.close(LAST_MESSAGES).await;
-    Ok(end)
+    Ok(())
+}
+
+/// Interrupts the running cell with each item.
+async fn interrupt(kernel: &Kernel, mut interrupts: mpsc::Receiver<()>) {
+    while let Some(()) = interrupts.recv().await {
+        kernel.interrupt().await;
+    }
+    std::future::pending().await
 }
 
 /// Makes the session ahead of the first request. A failure is told to that request.
@@ -165,15 +164,15 @@ async fn serve_shell(kernel: &Kernel, mut waiting: mpsc::Receiver<(Peer, Message
     }
 }
 
-async fn serve_control(kernel: &Kernel, sockets: &Sockets) -> Option<Shutdown> {
+/// Answers requests until one asks for the kernel's end.
+async fn serve_control(kernel: &Kernel, sockets: &Sockets) {
     while let Some(received) = sockets.control.recv().await {
-        let Some((peer, message)) = read(received, &sockets.signer) else { continue };
-        let shutdown = kernel.control(peer, message).await;
-        if shutdown.is_some() {
-            return shutdown;
+        if let Some((peer, message)) = read(received, &sockets.signer)
+            && kernel.control(peer, message).await
+        {
+            return;
         }
     }
-    None
 }
 
 async fn serve_stdin(kernel: &Kernel, sockets: &Sockets) {

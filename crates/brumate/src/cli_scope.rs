@@ -109,6 +109,12 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ),
 ];
 
+/// Returns whether a shared option was not given, neither before nor after the command, nor by a variable.
+pub(crate) fn is_default(matches: &ArgMatches, id: &str) -> bool {
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    [matches, inner].iter().all(|matches| matches.value_source(id) == Some(ValueSource::DefaultValue))
+}
+
 /// Returns whether a command takes the option with this id.
 pub(crate) fn takes(mode: &str, id: &str) -> bool {
     let groups = MODES.iter().find(|(name, _)| *name == mode).map_or(&[][..], |(_, groups)| groups);

@@ -4,10 +4,9 @@
 use brumate_mcp::PROTOCOL_TARGET;
 use brumate_session::units::parse_duration;
 use clap::ArgMatches;
-use clap::parser::ValueSource;
 
 use crate::cli::{Cli, IdleTimeout, ToolsArg};
-use crate::env_vars;
+use crate::{cli_scope, env_vars};
 
 /// Applies the variables, which `variable` reads. Returns warnings about invalid values. They are not errors, because other programs may
 /// use these names.
@@ -16,11 +15,9 @@ pub(crate) fn apply(cli: &mut Cli, matches: &ArgMatches, variable: impl Fn(&str)
     if !cli.mode.is_server() || cli.options.tools == ToolsArg::Run {
         return ignored;
     }
-    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
     let mut time = |name: &str, id: &str| {
         let text = variable(name).filter(|text| !text.is_empty())?;
-        let is_default = |matches: &ArgMatches| matches.value_source(id) == Some(ValueSource::DefaultValue);
-        if !(is_default(matches) && is_default(inner)) {
+        if !cli_scope::is_default(matches, id) {
             return None;
         }
         match parse_duration(&text) {

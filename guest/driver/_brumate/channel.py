@@ -95,10 +95,14 @@ def _write_frame(frame):
     if len(frame) > min(MAX_FRAME_BYTES, _State.bytes_left):
         return False
     _State.bytes_left -= len(frame)
+    _write_all(frame)
+    return True
+
+
+def _write_all(frame):
     view = memoryview(frame)
     while view:
         view = view[_write(_State.fd, view) :]
-    return True
 
 
 def ask(prompt, password=False):
@@ -126,9 +130,7 @@ def _question(frame):
     """Sends a frame that asks; returns the answer, None when nobody answers."""
     if _State.fd < 0:
         return None
-    view = memoryview(frame.encode("utf-8", "replace"))
-    while view:
-        view = view[_write(_State.fd, view) :]
+    _write_all(frame.encode("utf-8", "replace"))
     parts = []
     while not parts or not parts[-1].endswith(b"\n"):
         try:

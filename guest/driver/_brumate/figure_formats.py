@@ -20,7 +20,8 @@ MAX_RASTER_BYTES = 6 << 20
 # Bytes of one SVG or PDF; drawing ends there, and the form is left out.
 MAX_VECTOR_BYTES = 2 << 20
 
-_TWICE = {"retina", "png2x"}
+# Formats of screens with small pixels: twice the resolution, shown at half of the size.
+TWICE = {"retina", "png2x"}
 
 
 class Options:
@@ -34,7 +35,7 @@ class Options:
             self.formats, self.arguments = set(backend.figure_formats), dict(backend.print_figure_kwargs)
 
     def is_jpeg(self):
-        return bool(self.formats & {"jpeg", "jpg"}) and not self.formats & {"png", *_TWICE}
+        return bool(self.formats & {"jpeg", "jpg"}) and not self.formats & {"png", *TWICE}
 
 
 def draw(figure):
@@ -42,7 +43,7 @@ def draw(figure):
     options = Options()
     arguments = dict(options.arguments)
     dpi = arguments.pop("dpi", "figure")
-    dpi = (figure.dpi if dpi == "figure" else dpi) * (2 if options.formats & _TWICE else 1)
+    dpi = (figure.dpi if dpi == "figure" else dpi) * (2 if options.formats & TWICE else 1)
     width, height = figure.get_size_inches()
     pixels = width * height * dpi * dpi
     if pixels > MAX_PIXELS:

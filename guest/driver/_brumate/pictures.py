@@ -27,10 +27,7 @@ def fit(data):
     encoded = data.get(PNG)
     if encoded is None:
         return
-    try:
-        size = size_of(binascii.a2b_base64(encoded[:_HEAD_CHARS]))
-    except (ValueError, binascii.Error):
-        size = None
+    size = encoded_size(encoded)
     if size is None or (max(size) <= MAX_SIDE and len(encoded) <= MAX_BYTES * 4 // 3):
         return
     original = binascii.a2b_base64(encoded)
@@ -48,6 +45,14 @@ def size_of(content):
     if content[:8] != _SIGNATURE or content[12:16] != b"IHDR" or len(content) < 24:
         return None
     return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
+
+
+def encoded_size(encoded):
+    """The same by the PNG's base64."""
+    try:
+        return size_of(binascii.a2b_base64(encoded[:_HEAD_CHARS]))
+    except (ValueError, binascii.Error):
+        return None
 
 
 def _smaller(png, size):

@@ -92,7 +92,7 @@ impl Sessions {
             None => (self.create(&principal).await?, true),
         };
         let upcoming = waiting.unwrap_or_else(|| entry.upcoming().add(interrupt.clone()));
-        let work = self.detached(&call, |sessions, cancel| async move {
+        self.detached(&call, |sessions, cancel| async move {
             let ran = sessions.cell(&entry, request, (interrupt, upcoming), &cancel, events).await;
             match ran {
                 Ok(mut report) => {
@@ -107,8 +107,8 @@ impl Sessions {
                     Err(error)
                 }
             }
-        });
-        work.await
+        })
+        .await
     }
 
     /// Interrupts the running cell of a session. If none runs, interrupts the first waiting cell, which then never

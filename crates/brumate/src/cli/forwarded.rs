@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, value_parser};
 
@@ -12,8 +13,8 @@ use crate::cli_scope;
 /// Option before the name of a variable.
 pub(crate) const VARIABLE: &str = "--env-var";
 
-/// Returns the shared options that were given on the command line and that the command `mode` takes as well. Paths are absolute: the process that
-/// gets them may have another working directory.
+/// Returns the shared options that were given on the command line and that the command `mode` takes as well. Paths are absolute: the
+/// process that gets them may have another working directory.
 pub(crate) fn shared_options(matches: &ArgMatches, mode: &str) -> Vec<OsString> {
     let Some((_, given)) = matches.subcommand() else { return Vec::new() };
     let mut line = Vec::new();
@@ -69,6 +70,15 @@ pub(crate) fn server_options(options: &PythonServerOptions, variables: &[(String
 /// Returns an absolute path; the path itself if there is no working directory.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns a word of a command line for a file of JSON, which has no other texts than UTF-8.
+///
+/// # Errors
+///
+/// It is no UTF-8.
+pub(crate) fn text(word: &OsString) -> anyhow::Result<String> {
+    word.to_str().map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not UTF-8 text", word.to_string_lossy()))
 }
 
 #[cfg(test)]

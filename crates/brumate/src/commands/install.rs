@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use brumate::directories;
 use brumate_mcp_clients::{Action, Change, ConfigFile, Entry, Environment as ClientEnvironment, Mode, is_server_name};
 use clap::ArgMatches;
@@ -93,9 +93,9 @@ fn report(arguments: &InstallArgs, name: &str, change: &Change) -> anyhow::Resul
 /// Returns what the entry starts, by which it is found again: the server's file, or the whole command.
 fn installed_server(arguments: &InstallArgs) -> anyhow::Result<String> {
     if let Some(server) = &arguments.server {
-        return text(&forwarded::absolute(Path::new(server)).into());
+        return forwarded::text(&forwarded::absolute(Path::new(server)).into());
     }
-    let mut words = arguments.command.iter().map(text);
+    let mut words = arguments.command.iter().map(forwarded::text);
     let command = words.next().context("`--remove` needs a file, a command, or `--name`")??;
     Ok(Entry { command, args: words.collect::<anyhow::Result<_>>()?, env: Vec::new() }.command_line())
 }
@@ -104,7 +104,7 @@ fn installed_server(arguments: &InstallArgs) -> anyhow::Result<String> {
 fn entry(arguments: &InstallArgs, matches: &ArgMatches) -> anyhow::Result<Entry> {
     let variables = environment::variables(&arguments.options)?;
     let Some(server) = &arguments.server else {
-        let mut words = arguments.command.iter().map(text);
+        let mut words = arguments.command.iter().map(forwarded::text);
         let command = words.next().context("`--` is followed by no command")??;
         return Ok(Entry { command, args: words.collect::<anyhow::Result<_>>()?, env: variables });
     };
@@ -121,13 +121,8 @@ fn entry(arguments: &InstallArgs, matches: &ArgMatches) -> anyhow::Result<Entry>
         line.extend(arguments.command.iter().cloned());
     }
     let program = std::env::current_exe().context("the path of this program is unknown")?;
-    let args = line.iter().map(text).collect::<anyhow::Result<_>>()?;
-    Ok(Entry { command: text(&program.into())?, args, env: variables })
-}
-
-/// Returns a word of a command line. JSON has no other texts than UTF-8.
-fn text(word: &OsString) -> anyhow::Result<String> {
-    word.to_str().map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not UTF-8 text", word.to_string_lossy()))
+    let args = line.iter().map(forwarded::text).collect::<anyhow::Result<_>>()?;
+    Ok(Entry { command: forwarded::text(&program.into())?, args, env: variables })
 }
 
 /// Returns the name of the server for the client: its own, which it is asked for in the sandbox, or that of its file.

@@ -27,11 +27,8 @@ MAX_HISTORY = 10_000
 
 _TYPES = "_jupyter_types_experimental"
 
-# Formats that are pixels, and those of screens with small pixels.
-_RASTER = {"png", "retina", "png2x", "jpeg", "jpg"}
-_TWICE = {"retina", "png2x"}
-# Base64 characters that hold the head of a PNG.
-_HEAD_CHARS = 32
+# Formats that are pixels.
+_RASTER = {"png", *figure_formats.TWICE, "jpeg", "jpg"}
 # Columns of a table in a notebook; pandas, imported before there is one, takes a terminal's.
 _MAX_COLUMNS = 20
 
@@ -154,8 +151,8 @@ def figure(data):
     if not formats & _RASTER:
         data = {mime: payload for mime, payload in data.items() if mime not in (pictures.PNG, figure_formats.JPEG)}
     metadata = {}
-    if formats & _TWICE and pictures.PNG in data:
-        size = pictures.size_of(binascii.a2b_base64(data[pictures.PNG][:_HEAD_CHARS]))
+    if formats & figure_formats.TWICE and pictures.PNG in data:
+        size = pictures.encoded_size(data[pictures.PNG])
         if size is not None:
             metadata[pictures.PNG] = {"width": size[0] // 2, "height": size[1] // 2}
     return data, metadata
@@ -216,17 +213,11 @@ def _comm_message(name):
             getattr(manager, name)(None, None, message)
         except BaseException:
             shell.showtraceback()
-            described = shell.errors.end_cell(sys.exc_info()[1])
-            if described is not None:
-                streams.write_error(described[2])
-        _show_figures(shell)
+        # Shows the figures that the code has drawn.
+        shell.events.trigger("post_execute")
         return {}
 
     return serve
-
-
-def _show_figures(shell):
-    shell.events.trigger("post_execute")
 
 
 def _comm_info(shell, content, request):

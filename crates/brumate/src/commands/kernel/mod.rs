@@ -8,16 +8,15 @@ use brumate_jupyter::{ConnectionFile, KernelSession, OutputPolicy};
 use brumate_session::sessions::LOCAL_PRINCIPAL;
 use brumate_session::{Allowances, CancellationToken};
 use clap::ArgMatches;
-use clap::parser::ValueSource;
 use tokio::sync::mpsc;
 
 use self::directory::KernelDirectory;
 use super::serving::{self, McpService};
 use super::{print, print_error};
 use crate::cli::{Cli, IdleTimeout, KernelAction, KernelArgs, KernelRunArgs, Mode};
-use crate::exit_status;
 use crate::settings::Settings;
 use crate::signals::Signals;
+use crate::{cli_scope, exit_status};
 use brumate::ranges::MAX_TIME;
 
 /// Default of `--output-limit` for a cell: notebooks show more than answers of tools.
@@ -29,9 +28,7 @@ pub(crate) fn apply_defaults(cli: &mut Cli, matches: &ArgMatches) {
     if !matches!(cli.mode, Mode::Kernel(_)) {
         return;
     }
-    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
-    let is_default =
-        |id: &str| [matches, inner].iter().all(|matches| matches.value_source(id) == Some(ValueSource::DefaultValue));
+    let is_default = |id: &str| cli_scope::is_default(matches, id);
     if is_default("timeout") {
         cli.options.timeout = MAX_TIME;
     }

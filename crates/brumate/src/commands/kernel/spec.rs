@@ -2,7 +2,7 @@
 //!
 //! Source of the directories: the documentation of `jupyter_core`, and `jupyter --paths`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -88,15 +88,12 @@ pub(super) fn install(arguments: &KernelInstallArgs, matches: &ArgMatches) -> an
     std::fs::create_dir_all(&directory)
         .and_then(|()| replace_file(&file, &format!("{text}\n")))
         .with_context(|| format!("cannot write {}", file.display()))?;
-    let note = match directories_have(&directory) {
+    let is_found = Directories::of_process().kernels().contains(&data.join("kernels"));
+    let note = match is_found {
         true => "",
         false => "\nJupyter finds it if it is installed below the same prefix, or if JUPYTER_PATH names it.",
     };
     Ok(format!("installed the kernel `{name}`: {}{note}", file.display()))
-}
-
-fn directories_have(directory: &Path) -> bool {
-    directory.parent().is_some_and(|parent| Directories::of_process().kernels().iter().any(|known| known == parent))
 }
 
 /// Returns the content of a description.
@@ -110,7 +107,7 @@ fn content(program: &Path, arguments: &KernelInstallArgs, options: &[OsString]) 
         line.push("--active-output".into());
     }
     line.extend(["-f", "{connection_file}"].map(OsString::from));
-    let line = line.iter().map(|word| text(word)).collect::<anyhow::Result<Vec<String>>>()?;
+    let line = line.iter().map(forwarded::text).collect::<anyhow::Result<Vec<String>>>()?;
     Ok(json!({
         "argv": line,
         "display_name": arguments.display_name,
@@ -119,11 +116,6 @@ fn content(program: &Path, arguments: &KernelInstallArgs, options: &[OsString]) 
         "interrupt_mode": "message",
         "metadata": {"debugger": false, MARK: {"version": env!("CARGO_PKG_VERSION")}},
     }))
-}
-
-/// Returns a word of a command line. JSON has no other texts than UTF-8.
-fn text(word: &OsStr) -> anyhow::Result<String> {
-    word.to_str().map(str::to_owned).ok_or_else(|| anyhow!("`{}` is not UTF-8 text", word.to_string_lossy()))
 }
 
 /// Removes a kernel of ours from the first directory that has it. Returns the message about it.
