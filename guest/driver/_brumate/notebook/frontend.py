@@ -56,7 +56,7 @@ def has_comms():
 
 
 class Kernel:
-    """What `get_ipython().kernel` is, for widgets: it knows the request that is served."""
+    """The value of `get_ipython().kernel`, for widgets. It knows the request that is served."""
 
     def __init__(self, shell):
         self.shell = shell
@@ -85,7 +85,7 @@ def send(kind, content, metadata=None, buffers=()):
 
 
 def encoded(value):
-    """A value as JSON text: bytes as base64; what JSON does not know as text."""
+    """A value as JSON text: bytes as base64, other values that are no JSON as text."""
     try:
         return well_formed(json.dumps(value, default=_default, ensure_ascii=False, allow_nan=False))
     except (ValueError, TypeError):
@@ -128,7 +128,7 @@ def _base64(value):
 
 
 def bundle(data):
-    """A mime bundle without what only Brumate's own clients use: the picture is as it was drawn."""
+    """A mime bundle without the types of Brumate's own clients. The picture is as it was drawn."""
     original = data.get(pictures.ORIGINAL)
     own = [pictures.ORIGINAL, saved_figures.SAVED]
     if plotly_figures.JSON in data:
@@ -372,7 +372,7 @@ def serve(shell, text):
 
 
 def _look_like_a_kernel(shell):
-    """Sets what libraries look at to find out that there is a frontend, once in a session."""
+    """Sets the marks by which libraries recognise a frontend, once in a session."""
     config = shell.config
     if "IPKernelApp" in config:
         return
