@@ -79,6 +79,11 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Returns whether its sessions can be written to files. Sessions that cannot end with their server. Default: true.
+    fn stores_sessions(&self) -> bool {
+        true
+    }
+
     /// Makes a fresh session.
     ///
     /// # Errors

@@ -61,4 +61,20 @@ impl FrontendKind {
             FrontendKind::CommClose => "comm_close",
         }
     }
+
+    /// Reads the `msg_type` of a message. `None` for kinds that code may not send.
+    pub fn parse(name: &str) -> Option<Self> {
+        const ALL: [FrontendKind; 9] = [
+            FrontendKind::ExecuteInput,
+            FrontendKind::DisplayData,
+            FrontendKind::UpdateDisplayData,
+            FrontendKind::ExecuteResult,
+            FrontendKind::Error,
+            FrontendKind::ClearOutput,
+            FrontendKind::CommOpen,
+            FrontendKind::CommMsg,
+            FrontendKind::CommClose,
+        ];
+        ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
 }

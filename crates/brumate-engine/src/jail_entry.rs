@@ -1,13 +1,11 @@
 //! Entry points of jailed processes: `brumate internal zygote|compile`.
 
-#![expect(unsafe_code, reason = "takes over the control socket, an inherited descriptor")]
-
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use crate::channel::Channel;
 use crate::jail::config;
-use brumate_jail::{CONTROL_FD, JailConfig, ProbeResult, Profile};
+use brumate_jail::{JailConfig, ProbeResult, Profile, spawn};
 
 /// Runs an internal command. Must be called at the very start of `main`, before any thread exists: these processes jail
 /// themselves and must be single-threaded then. Returns `None` if `arguments` (without the program's name) are no
@@ -25,7 +23,7 @@ pub fn internal_main(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
         _ => return None,
     };
     crate::caps::clock::prepare();
-    Some(control_socket().map_or(ExitCode::FAILURE, run))
+    Some(spawn::control_socket().map_or(ExitCode::FAILURE, run))
 }
 
 /// `brumate internal probe-…`: enters the jail of `profile` and tries every wall from inside.
@@ -40,20 +38,5 @@ fn probe(socket: OwnedFd, profile: Profile) -> ExitCode {
     match channel.send(&result) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Returns the socket that the server passed.
-fn control_socket() -> Option<OwnedFd> {
-    // SAFETY: descriptor 3 is what `jail::spawn::command` put there; this process has just started and nothing else has
-    // taken ownership of it. The check below detects a descriptor that is not open before it is used.
-    let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
-    match rustix::net::sockopt::socket_type(&socket) {
-        Ok(_) => Some(socket),
-        Err(_) => {
-            // Not the server's socket: it must not be closed.
-            std::mem::forget(socket);
-            None
-        }
     }
 }

@@ -30,6 +30,8 @@ pub enum Profile {
     Zygote,
     /// Compiling WebAssembly: threads, no `fork`.
     Compile,
+    /// A program of the host and the processes that it starts ([`super::native`]).
+    Native,
 }
 
 /// What a missing wall means. The mandatory walls ([`super::Wall::is_mandatory`]) are fatal under both.
@@ -77,6 +79,14 @@ impl JailLimits {
                 open_files: 512,
                 processes: 1024,
                 file_bytes: 8 << 30,
+                data_bytes: None,
+                cpu_seconds: None,
+                nice: 0,
+            },
+            Profile::Native => JailLimits {
+                open_files: 1024,
+                processes: 256,
+                file_bytes: 1 << 30,
                 data_bytes: None,
                 cpu_seconds: None,
                 nice: 0,
@@ -132,7 +142,7 @@ impl JailConfig {
             limits: JailLimits::of(profile),
             crash_snapshot_time: match profile {
                 Profile::Zygote => CRASH_SNAPSHOT_TIME + SUPERVISOR_MARGIN,
-                Profile::Compile => Duration::ZERO,
+                Profile::Compile | Profile::Native => Duration::ZERO,
             },
             self_check: false,
         }
@@ -173,7 +183,7 @@ mod tests {
 
     #[test]
     fn defaults_are_valid() {
-        for profile in [Profile::Zygote, Profile::Compile] {
+        for profile in [Profile::Zygote, Profile::Compile, Profile::Native] {
             assert!(JailConfig::of(profile).validate().is_ok());
         }
     }

@@ -1,8 +1,10 @@
 //! Landlock: the kernel's own refusal of files, TCP and signals, whatever the namespaces and filters let through.
 
+use std::os::fd::OwnedFd;
+
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use super::{Report, Wall};
@@ -48,4 +50,29 @@ fn restrict() -> Result<ABI, String> {
         (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi),
         (_, other) => Err(format!("contradictory answer: {other:?}")),
     }
+}
+
+/// Makes rules for a native program: it may read and execute all files of its root, and change those below `writable`. TCP ports are
+/// refused unless `network`. Signals and abstract sockets stay in the jail. Returns the rules, which a process puts on itself, or the
+/// reason why there are none.
+pub(super) fn native_rules(writable: &[&str], network: bool) -> Result<OwnedFd, String> {
+    let text = |error: landlock::RulesetError| error.to_string();
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))
+        .map_err(text)?;
+    if !network {
+        rules = rules.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
+    }
+    let mut rules = rules.scope(Scope::from_all(NEWEST)).and_then(|rules| rules.create()).map_err(text)?;
+    let beneath = |path: &str, access| match PathFd::new(path) {
+        Ok(path) => Ok(PathBeneath::new(path, access)),
+        Err(error) => Err(format!("{path}: {error}")),
+    };
+    rules = rules.add_rule(beneath("/", AccessFs::from_read(NEWEST))?).map_err(text)?;
+    for path in writable {
+        rules = rules.add_rule(beneath(path, AccessFs::from_all(NEWEST))?).map_err(text)?;
+    }
+    let made: Option<OwnedFd> = rules.into();
+    made.ok_or_else(|| "this kernel has no Landlock".to_owned())
 }

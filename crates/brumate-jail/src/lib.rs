@@ -28,6 +28,7 @@ mod landlock;
 mod limits;
 mod machine;
 mod namespaces;
+pub mod native;
 pub mod probe;
 mod report;
 mod root;

@@ -37,6 +37,11 @@ impl ProcSelf {
         if written == text.len() { Ok(()) } else { Err(Errno::IO) }
     }
 
+    /// Opens a namespace of this process, for processes that are to join it.
+    pub(super) fn open_namespace(&self, name: &str) -> rustix::io::Result<OwnedFd> {
+        rustix::fs::openat(&self.0, format!("ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+    }
+
     fn namespace(&self, name: &str) -> Option<Vec<u8>> {
         let path = format!("ns/{name}");
         let link = rustix::fs::readlinkat(self.0.as_fd(), path, Vec::new()).ok()?;
@@ -66,6 +71,16 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// Whether the namespaces are inside a user namespace of this process.
+    pub(super) fn has_user_namespace(&self) -> bool {
+        self.user.is_ok()
+    }
+
+    /// Names the namespaces that were taken, as in `/proc/self/ns`.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        OTHERS.iter().zip(&self.others).filter(|(_, result)| result.is_ok()).map(|((_, _, name), _)| *name)
+    }
+
     /// Whether a new process namespace awaits the next child.
     pub(super) fn has(&self, wall: Wall) -> bool {
         OTHERS.iter().zip(&self.others).any(|((known, _, _), result)| *known == wall && result.is_ok())

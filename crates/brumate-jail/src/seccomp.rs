@@ -22,6 +22,7 @@ use super::{JailError, Profile, Report, Wall};
 
 mod calls;
 mod forbidden;
+mod native;
 
 pub(super) use forbidden::FORBIDDEN;
 
@@ -74,8 +75,26 @@ fn programs(profile: Profile) -> Result<[BpfProgram; 3], JailError> {
     Ok([allowed, denied, deadly()?])
 }
 
+/// Returns the programs of a native program and the processes that it starts, in the order in which they are to be installed.
+/// `network`: sockets of the internet families may be made.
+pub(super) fn native_programs(network: bool) -> Result<Vec<BpfProgram>, JailError> {
+    let allowed = compile(&native::allowed(network), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?;
+    let denied = compile(&native::denied(), SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))?;
+    // The last one ends the installing of programs.
+    Ok(vec![allowed, deadly_calls(Vec::new())?, denied])
+}
+
+/// Installs programs of [`native_programs`].
+pub(super) fn install_native(programs: &[BpfProgram]) -> Result<(), JailError> {
+    programs.iter().try_for_each(apply)
+}
+
 fn deadly() -> Result<BpfProgram, JailError> {
-    let entries: Vec<Entry> = FORBIDDEN.iter().map(|&(_, call)| (call, Vec::new())).collect();
+    deadly_calls(FORBIDDEN.iter().map(|&(_, call)| (call, Vec::new())).collect())
+}
+
+/// Returns the program that kills at these calls, and at calls of foreign ABIs.
+fn deadly_calls(entries: Vec<Entry>) -> Result<BpfProgram, JailError> {
     let mut program = compile(&entries, SeccompAction::Allow, SeccompAction::KillProcess)?;
     let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     // Jumps are relative, so three instructions in front change nothing behind them.

@@ -107,3 +107,19 @@ fn set_stack(limit: &libc::rlimit) -> io::Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Returns the control socket in a process that [`command`] started. To be called once, before the process opens anything. `None` for a
+/// process that somebody else started.
+pub fn control_socket() -> Option<OwnedFd> {
+    // SAFETY: descriptor 3 is what `command` put there; this process has just started and nothing else has
+    // taken ownership of it. The check below detects a descriptor that is not open before it is used.
+    let socket = unsafe { OwnedFd::from_raw_fd(CONTROL_FD) };
+    match rustix::net::sockopt::socket_type(&socket) {
+        Ok(_) => Some(socket),
+        Err(_) => {
+            // Not the server's socket: it must not be closed.
+            std::mem::forget(socket);
+            None
+        }
+    }
+}

@@ -33,6 +33,7 @@ pub(super) fn fork(_alone: &SingleThreaded) -> io::Result<Side> {
 
 /// Proof that this process has one thread. It stays true as long as no thread is started: the jail starts none, and the
 /// zygote's filter refuses it.
+#[derive(Debug)]
 pub(super) struct SingleThreaded(());
 
 impl SingleThreaded {
@@ -203,4 +204,65 @@ fn makes_process(number: libc::c_long) -> bool {
         return true;
     }
     number == libc::SYS_clone
+}
+
+/// Makes all mounts of a detached tree read-only, without devices and set-user-id programs. Linux 5.12.
+pub(super) fn make_read_only(tree: BorrowedFd<'_>) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    // SAFETY: the path is an empty C string, and the attributes live through the call, which only reads them.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Switches the loopback interface of this network namespace on.
+pub(super) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    // SAFETY: all-zero bytes are a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (slot, byte) in request.ifr_name.iter_mut().zip(b"lo") {
+        *slot = *byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: `request` lives through the call and is of the type that this request reads.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Puts Landlock's rules on this process, for good. It must have `no_new_privs`.
+pub(super) fn restrict_to(rules: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    match unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Executes a program in the place of this process. Returns the exit status for one that cannot be executed.
+pub(super) fn execute(arguments: &[std::ffi::CString], variables: &[std::ffi::CString]) -> i32 {
+    let pointers = |texts: &[std::ffi::CString]| -> Vec<*const libc::c_char> {
+        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (arguments, variables) = (pointers(arguments), pointers(variables));
+    if !arguments[0].is_null() {
+        // SAFETY: both lists end with a null pointer, and their texts outlive the call.
+        unsafe { libc::execve(arguments[0], arguments.as_ptr(), variables.as_ptr()) };
+    }
+    127
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::kernel_info;
-use crate::message::{Header, Message, new_id, object, parsed_object};
 use crate::output_policy::OutputPolicy;
+use brumate_jupyter_protocol::{Header, Message, new_id, object, parsed_object};
 
 /// Name of the exception that a cell ends with when its interpreter has ended.
 const SANDBOX_ERROR: &str = "SandboxError";

@@ -3,7 +3,7 @@
 use brumate_packages::{PYTHON_FULL_VERSION, PYTHON_VERSION};
 use serde_json::{Value, json};
 
-use crate::message::PROTOCOL_VERSION;
+use brumate_jupyter_protocol::PROTOCOL_VERSION;
 
 /// Returns the content of `kernel_info_reply`.
 pub(crate) fn content() -> Value {

@@ -7,12 +7,11 @@
 mod connection_file;
 mod kernel;
 mod kernel_info;
-mod message;
 mod output_policy;
 mod zmq;
 
+pub use brumate_jupyter_protocol::{Header, Message, MessageError, Signer};
 pub use connection_file::{ConnectionFile, ConnectionFileError};
 pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
-pub use message::{Header, Message, MessageError, Signer};
 pub use output_policy::OutputPolicy;
 pub use zmq::{ServeError, serve};

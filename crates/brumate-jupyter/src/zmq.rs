@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::connection_file::ConnectionFile;
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
-use crate::message::{Message, Signer};
 use crate::output_policy::OutputPolicy;
+use brumate_jupyter_protocol::{Message, Signer};
 
 /// Most requests on the shell channel that wait. Then frontends wait.
 const MAX_WAITING: usize = 10_000;
@@ -87,7 +87,7 @@ pub async fn serve(
         stdin: Router::bind(endpoint(file.stdin_port)?, limits()).await?,
         iopub: Publisher::bind(endpoint(file.iopub_port)?, limits()).await?,
         signer: Signer::new(&file.key),
-        topic: format!("kernel.{}", crate::message::new_id()),
+        topic: format!("kernel.{}", brumate_jupyter_protocol::new_id()),
     });
     let _heartbeat = Echo::bind(endpoint(file.hb_port)?, limits()).await?;
     let kernel = Kernel::new(sessions, principal, session, policy, sockets.clone());

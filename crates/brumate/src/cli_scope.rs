@@ -49,6 +49,8 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "return_mode",
             "no_figures",
             "tools",
+            "engine",
+            "python",
             "data_dir",
             "input_dir",
             "max_live_sessions",

@@ -154,6 +154,10 @@ variables! {
     TIMEOUT = "BRUMATE_TIMEOUT" since "0.1.0";
     /// Set of tools to serve (`--tools`).
     TOOLS = "BRUMATE_TOOLS" since "0.1.0";
+    /// Engine of sessions (`--engine`).
+    ENGINE = "BRUMATE_ENGINE" since "0.1.0";
+    /// Python of `--engine jupyter` (`--python`).
+    PYTHON = "BRUMATE_PYTHON" since "0.1.0";
     /// The user's cache directory (XDG Base Directory Specification).
     XDG_CACHE_HOME = "XDG_CACHE_HOME" since "0.1.0";
     /// The user's data directory (XDG Base Directory Specification).

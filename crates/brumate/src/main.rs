@@ -57,6 +57,9 @@ fn main() -> ExitCode {
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         return code;
     }
+    if let Some(code) = brumate_jupyter_engine::internal_main(&arguments) {
+        return code;
+    }
     if let Some(code) = commands::variables_file::internal_main(&arguments) {
         return code;
     }

@@ -12,7 +12,7 @@ use brumate_session::sessions::SessionSettings;
 use brumate_session::units::{format_duration, format_size};
 use brumate_session::{Grants, ImageBuilder, RunnerSettings, WhenFull};
 
-use crate::cli::{Cli, Mode, ReturnModeArg, ToolsArg};
+use crate::cli::{Cli, DurabilityArg, EngineArg, Mode, Options, ReturnModeArg, ToolsArg};
 use crate::environment::Environment;
 use crate::http_settings::{self, HttpServerSettings};
 use crate::{package_settings, session_settings};
@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     /// Whether results of `run_python_code` contain figures.
     pub(crate) figures: bool,
     pub(crate) tools: ToolSet,
+    pub(crate) engine: EngineSettings,
     /// Time limit of each answer to `input()` and `getpass()`.
     pub(crate) input_timeout: Duration,
     /// Mounts of the program of `exec`, `test` and `run`.
@@ -118,6 +119,7 @@ impl Settings {
             ToolsArg::Interpreter => ToolSet::Interpreter,
             ToolsArg::All => ToolSet::All,
         };
+        let engine = engine_settings(options, mode, tools)?;
         let input_timeout =
             check_range("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
         let sessions = session_settings::resolve(options, &runner, environment)?;
@@ -137,12 +139,61 @@ impl Settings {
             return_mode,
             figures: !options.no_figures,
             tools,
+            engine,
             input_timeout,
             mounts,
             sessions,
             http,
         })
     }
+}
+
+/// Engine of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EngineSettings {
+    /// Python in WebAssembly.
+    Sandbox,
+    /// Kernels of Jupyter.
+    Jupyter {
+        /// Name of the kernel; `None`: Python's.
+        kernel: Option<String>,
+        /// Interpreter, or directory of a virtual environment.
+        python: Option<PathBuf>,
+    },
+}
+
+/// Makes the settings of the engine.
+///
+/// # Errors
+///
+/// A text with the options that exclude each other.
+fn engine_settings(options: &Options, mode: &Mode, tools: ToolSet) -> Result<EngineSettings, String> {
+    let Some(EngineArg::Jupyter(kernel)) = &options.engine else {
+        return match options.python {
+            Some(_) => Err("`--python` needs `--engine jupyter`".to_owned()),
+            None => Ok(EngineSettings::Sandbox),
+        };
+    };
+    let serves = matches!(mode, Mode::Stdio | Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse);
+    if !serves || tools != ToolSet::Interpreter {
+        let reason = "serves the tools of sessions only: use it with `stdio`, `streamable-http` or `sse`, and `--tools interpreter`";
+        return Err(format!("`--engine jupyter` {reason}"));
+    }
+    if kernel.is_none() && options.python.is_none() {
+        return Err(
+            "`--engine jupyter` needs the Python of its kernels: name a virtual environment with `--python`".to_owned()
+        );
+    }
+    for (is_given, name) in [
+        (!options.mount.is_empty(), "--mount"),
+        (options.deps.is_some(), "--deps"),
+        (options.durability == DurabilityArg::Cell, "--durability cell"),
+    ] {
+        if is_given {
+            return Err(format!("`{name}` is not possible with `--engine jupyter`"));
+        }
+    }
+    Ok(EngineSettings::Jupyter { kernel: kernel.clone(), python: options.python.clone() })
 }
 
 /// Splits a list of requirements at commas, except those inside `[extras]` and between version specifiers:

@@ -30,7 +30,7 @@ pub(super) type Alternative = Vec<Condition>;
 /// A call and the alternatives of which one must hold; none means "whatever the arguments".
 pub(super) type Entry = (c_long, Vec<Alternative>);
 
-fn int(argument: u8, test: Test) -> Condition {
+pub(super) fn int(argument: u8, test: Test) -> Condition {
     Condition { argument, wide: false, test }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn long(argument: u8, test: Test) -> Condition {
 }
 
 /// The argument is one of these.
-fn one_of(argument: u8, values: &[libc::c_int]) -> Vec<Alternative> {
+pub(super) fn one_of(argument: u8, values: &[libc::c_int]) -> Vec<Alternative> {
     values.iter().map(|&value| vec![int(argument, Test::Is(u64::from(value as u32)))]).collect()
 }
 
@@ -267,6 +267,7 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
             let thread = Test::Masked(!(libc::CLONE_DETACHED as u64), THREAD_FLAGS);
             when(libc::SYS_clone, vec![vec![long(0, thread)]]);
         }
+        Profile::Native => {}
     }
     list
 }

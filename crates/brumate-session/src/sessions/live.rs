@@ -260,6 +260,10 @@ impl Sessions {
         check: DiskCheck,
     ) -> Result<(), SessionError> {
         let MachineState::Live(live) = &*machine else { return Ok(()) };
+        if !self.inner.engine.stores_sessions() && entry.record().state != SessionState::Fresh {
+            let reason = "its engine keeps sessions in processes only".to_owned();
+            return Err(SessionError::NotStorable { reason });
+        }
         // An unchanged state is in its file already. A session that never ran needs no file.
         let changed = {
             let record = entry.record();

@@ -21,6 +21,9 @@ pub(super) const WRITTEN_AT_ONCE: usize = 4;
 /// Time beyond its grace time that a stopped cell may delay the shutdown.
 const CLOSING_MARGIN: Duration = Duration::from_secs(5);
 
+/// Reason for the end of a session that cannot be in a file.
+const ENDED_WITH_SERVER: &str = "its engine keeps sessions in processes only, and they ended with the server";
+
 impl Sessions {
     /// Reads the registry, and removes files of earlier servers that no session needs.
     pub(super) async fn load(&self) -> Result<(), DataDirError> {
@@ -110,6 +113,7 @@ impl Sessions {
             let idle = self.idle_time(&entry);
             let due = self.inner.settings.hibernate_after.is_some_and(|after| idle >= after);
             if due
+                && self.inner.engine.stores_sessions()
                 && entry.has_lease()
                 && let Some(mut guard) = entry.try_lock()
                 && matches!(*guard, MachineState::Live(_))
@@ -245,6 +249,10 @@ impl Sessions {
             return Ok(Closed::Unwritten);
         };
         let mut closed = Closed::Written;
+        if !self.inner.engine.stores_sessions() && entry.record().state == SessionState::Live {
+            *guard = MachineState::Absent;
+            entry.record().lose(ENDED_WITH_SERVER);
+        }
         match self.hibernate(entry, &mut guard, DiskCheck::Skipped).await {
             Err(error @ SessionError::Storage(_)) => return Err(error),
             Err(error) => {

@@ -199,6 +199,13 @@ pub(crate) struct Options {
     /// Set of tools to serve
     #[arg(long, global = true, help_heading = "Server", env = env_vars::TOOLS, default_value = "run", value_enum)]
     pub(crate) tools: ToolsArg,
+    /// Engine of sessions: `sandbox`, Python in WebAssembly; or `jupyter[:KERNEL]`, kernels of this host in a jail, for `--tools
+    /// interpreter` [default: sandbox]
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::ENGINE, value_name = "ENGINE")]
+    pub(crate) engine: Option<EngineArg>,
+    /// Python of `--engine jupyter`: the directory of a virtual environment with `ipykernel`, or an interpreter
+    #[arg(long, global = true, help_heading = "Server", hide_short_help = true, env = env_vars::PYTHON, value_name = "VENV")]
+    pub(crate) python: Option<PathBuf>,
     /// Directory for sessions; servers of one user can share it [default: `brumate` in the user's data directory]
     #[arg(long, global = true, help_heading = "Sessions", env = env_vars::DATA_DIR, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -241,6 +248,28 @@ pub(crate) enum ReturnModeArg {
     Xml,
     /// One JSON object, for programs
     Json,
+}
+
+/// Values of `--engine`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EngineArg {
+    /// Python in WebAssembly.
+    Sandbox,
+    /// Kernels of Jupyter; the name of one, if it is not Python's.
+    Jupyter(Option<String>),
+}
+
+impl std::str::FromStr for EngineArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "sandbox" => Ok(Self::Sandbox),
+            None if text == "jupyter" => Ok(Self::Jupyter(None)),
+            Some(("jupyter", kernel)) if !kernel.is_empty() => Ok(Self::Jupyter(Some(kernel.to_owned()))),
+            _ => Err("engines are `sandbox`, `jupyter` and `jupyter:KERNEL`".to_owned()),
+        }
+    }
 }
 
 /// Values of `--tools`.

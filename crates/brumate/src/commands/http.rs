@@ -7,17 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use brumate_engine::Trimmer;
-use brumate_engine::client::LocalEngine;
-use brumate_engine_api::Image;
 use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
-use brumate_session::sessions::session_image;
 use brumate_session::{Admission, CancellationToken};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::print_error;
-use super::serving::{self, McpService};
+use super::serving::{self, McpService, ServiceEngine};
 use crate::exit_status;
 use crate::http_settings::HttpServerSettings;
 use crate::settings::Settings;
@@ -54,7 +51,12 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     };
     let signals = Signals::listen()?;
     serving.health = Health::default().with_admission(admission.clone()).with_sessions(sessions.clone());
-    set_ready_when_prepared(engine, sessions.is_some(), serving.health.clone(), shutdown_started.clone());
+    set_ready_when_prepared(
+        (engine, settings.clone()),
+        sessions.is_some(),
+        serving.health.clone(),
+        shutdown_started.clone(),
+    );
     reload_in_background(&serving, admission)?;
     trim_memory();
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
@@ -124,10 +126,14 @@ fn raise_descriptors() {
 }
 
 /// Prepares the sandbox, and sets the server ready afterwards.
-fn set_ready_when_prepared(engine: LocalEngine, sessions: bool, health: Health, shutdown_started: CancellationToken) {
+fn set_ready_when_prepared(
+    (engine, settings): (ServiceEngine, Settings),
+    sessions: bool,
+    health: Health,
+    shutdown_started: CancellationToken,
+) {
     tokio::spawn(async move {
-        let image = if sessions { session_image() } else { Image::data() };
-        match engine.compile_and_build_ahead(&Image::DATA, &image).await {
+        match engine.prepare(&settings, sessions).await {
             Ok(()) => health.set_ready(),
             Err(error) if shutdown_started.is_cancelled() => {
                 tracing::debug!(%error, "the sandbox was not prepared before the shutdown")

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine::client::LocalEngine;
-use brumate_engine_api::Image;
+use brumate_engine_api::{Engine, EngineError, Image};
+use brumate_jupyter_engine::{JupyterEngine, JupyterEngineConfig};
 use brumate_server::{PythonServer, ToolSet};
 use brumate_session::sessions::{Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
@@ -12,15 +13,79 @@ use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 use super::print_error;
 use crate::exit_status;
 use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
-use crate::settings::Settings;
+use crate::settings::{EngineSettings, Settings};
 use crate::telemetry::Telemetry;
+
+/// Engine of a server's sessions.
+#[derive(Clone)]
+pub(crate) enum ServiceEngine {
+    /// Python in WebAssembly, which also runs code without a session.
+    Sandbox(LocalEngine),
+    /// Kernels of Jupyter.
+    Jupyter(Arc<JupyterEngine>),
+}
+
+impl ServiceEngine {
+    async fn make(settings: &Settings, sandbox: &Sandbox) -> Result<Self, EngineError> {
+        match &settings.engine {
+            EngineSettings::Sandbox => Ok(Self::Sandbox(sandbox.engine.clone())),
+            EngineSettings::Jupyter { kernel, python } => {
+                let config = JupyterEngineConfig {
+                    kernel: kernel.clone(),
+                    python: python.clone(),
+                    require_jail: settings.require_jail,
+                    ready: settings.ready.min(1),
+                    program: None,
+                };
+                Ok(Self::Jupyter(Arc::new(JupyterEngine::new(config).await?)))
+            }
+        }
+    }
+
+    fn interface(&self) -> Arc<dyn Engine> {
+        match self {
+            Self::Sandbox(engine) => Arc::new(engine.clone()),
+            Self::Jupyter(engine) => Arc::clone(engine) as Arc<dyn Engine>,
+        }
+    }
+
+    fn start_in_background(&self, settings: &Settings, is_shut_down: impl Fn() -> bool + Send + 'static) {
+        match self {
+            Self::Sandbox(engine) => engine.start_in_background(is_shut_down),
+            Self::Jupyter(engine) => {
+                let (engine, limits) = (Arc::clone(engine), settings.runner.limits);
+                tokio::spawn(async move {
+                    match engine.prepare(&limits).await {
+                        Err(error) if !is_shut_down() => tracing::error!(%error, "no kernel can be started"),
+                        _ => {}
+                    }
+                });
+            }
+        }
+    }
+
+    /// Prepares everything that the first session needs.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`].
+    pub(crate) async fn prepare(&self, settings: &Settings, sessions: bool) -> Result<(), EngineError> {
+        match self {
+            Self::Sandbox(engine) => {
+                let image = if sessions { session_image() } else { Image::data() };
+                engine.compile_and_build_ahead(&Image::DATA, &image).await
+            }
+            Self::Jupyter(engine) => engine.prepare(&settings.runner.limits).await,
+        }
+    }
+}
 
 /// An MCP server and its parts. Its sandbox starts in the background.
 pub(crate) struct McpService {
     pub(crate) server: PythonServer,
     pub(crate) runner: Runner,
     pub(crate) sessions: Option<Sessions>,
-    pub(crate) engine: LocalEngine,
+    pub(crate) engine: ServiceEngine,
     pub(crate) admission: Admission,
     /// Export of traces, if it is configured.
     pub(crate) telemetry: Option<Telemetry>,
@@ -43,7 +108,14 @@ impl McpService {
         // Runs in sessions and other runs share one limit.
         let admission = Admission::new(settings.runner.max_concurrent, allowances.clone(), settings.runner.when_full);
         sandbox.runner = sandbox.runner.with_admission(admission.clone());
-        let sessions = match sessions(settings, &sandbox, allowances).await {
+        let engine = match ServiceEngine::make(settings, &sandbox).await {
+            Ok(engine) => engine,
+            Err(error) => {
+                print_error(&format!("brumate: {error}"));
+                return Ok(None);
+            }
+        };
+        let sessions = match sessions(settings, &sandbox, &engine, allowances).await {
             Ok(sessions) => sessions,
             Err(reason) => {
                 print_error(&format!("brumate: {reason}"));
@@ -52,7 +124,7 @@ impl McpService {
         };
         let shutdown_started = CancellationToken::new();
         let shutdown = shutdown_started.clone();
-        sandbox.engine.start_in_background(move || shutdown.is_cancelled());
+        engine.start_in_background(settings, move || shutdown.is_cancelled());
         if !settings.runner.dependencies.is_empty() {
             warm_in_background(sandbox.clone(), settings.clone());
         }
@@ -63,9 +135,11 @@ impl McpService {
             .with_traces(telemetry.as_ref().map(Telemetry::traces));
         if let Some(sessions) = &sessions {
             server = server.with_sessions(sessions.clone(), settings.tools);
-            prepare_in_background(sandbox.engine.clone(), shutdown_started.clone());
+            if let ServiceEngine::Sandbox(engine) = &engine {
+                prepare_in_background(engine.clone(), shutdown_started.clone());
+            }
         }
-        Ok(Some(Self { server, runner, sessions, engine: sandbox.engine, admission, telemetry, shutdown_started }))
+        Ok(Some(Self { server, runner, sessions, engine, admission, telemetry, shutdown_started }))
     }
 }
 
@@ -113,15 +187,22 @@ fn warm_in_background(sandbox: Sandbox, settings: Settings) {
 }
 
 /// Opens the sessions, if the tools need them.
-async fn sessions(settings: &Settings, sandbox: &Sandbox, allowances: Allowances) -> Result<Option<Sessions>, String> {
+async fn sessions(
+    settings: &Settings,
+    sandbox: &Sandbox,
+    engine: &ServiceEngine,
+    allowances: Allowances,
+) -> Result<Option<Sessions>, String> {
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run => {
             let mut sessions = sessions.clone();
             sessions.admission = Some(sandbox.runner.admission().clone());
             sessions.allowances = allowances;
-            sessions.packages = Some(sandbox.runner.packages().clone());
-            sessions.dependencies.clone_from(&settings.runner.dependencies);
-            let opened = Sessions::open(Arc::new(sandbox.engine.clone()), sessions).await;
+            if let ServiceEngine::Sandbox(_) = engine {
+                sessions.packages = Some(sandbox.runner.packages().clone());
+                sessions.dependencies.clone_from(&settings.runner.dependencies);
+            }
+            let opened = Sessions::open(engine.interface(), sessions).await;
             opened.map(Some).map_err(|error| error.to_string())
         }
         _ => Ok(None),

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Stands between the identities of a message and its signature.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
 /// Version of the messaging protocol.
-pub(crate) const PROTOCOL_VERSION: &str = "5.4";
+pub const PROTOCOL_VERSION: &str = "5.4";
 
 /// Header of a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -162,7 +162,7 @@ impl Message {
 }
 
 /// Makes a random id.
-pub(crate) fn new_id() -> String {
+pub fn new_id() -> String {
     let mut bytes = [0; 16];
     // Without random numbers ids are still different for each message.
     if getrandom::fill(&mut bytes).is_err() {
@@ -174,24 +174,24 @@ pub(crate) fn new_id() -> String {
 }
 
 /// Returns `{}`.
-pub(crate) fn empty() -> Box<RawValue> {
+pub fn empty() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
 /// Returns a value as JSON text. A value that is no JSON becomes `{}`.
-pub(crate) fn raw(value: &impl Serialize) -> Box<RawValue> {
+pub fn raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| empty())
 }
 
 /// Returns the text of a JSON object that readers can parse: nested at most 128 deep. None for another text.
-pub(crate) fn object(text: &[u8]) -> Option<Box<RawValue>> {
+pub fn object(text: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(text).ok()?;
     parsed_object(text.as_bytes())?;
     RawValue::from_string(text.to_owned()).ok()
 }
 
 /// Returns the JSON object of a text, as [`object`] does.
-pub(crate) fn parsed_object(text: &[u8]) -> Option<Value> {
+pub fn parsed_object(text: &[u8]) -> Option<Value> {
     // `Value` refuses what is nested too deeply.
     serde_json::from_slice::<Value>(text).ok().filter(Value::is_object)
 }

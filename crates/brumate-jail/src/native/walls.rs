@@ -1,0 +1,113 @@
+//! Walls that a program's own process puts up, just before it runs anything of a stranger.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::process::{Resource, Rlimit};
+use serde::{Deserialize, Serialize};
+
+use super::super::{JailError, Report, identity, seccomp, sys};
+use super::{NativeConfig, Profile, WORKSPACE};
+
+/// Signals that may be queued.
+const PENDING_SIGNALS: u64 = 1024;
+
+/// Walls of a process: its user, its limits, its filters of system calls. A process that joins the jail puts them up in this order:
+/// the namespaces, the user, no capabilities, `no_new_privs`, the limits, Landlock's rules, the filters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walls {
+    /// User and group id.
+    pub uid: u32,
+    /// See [`Walls::uid`].
+    pub gid: u32,
+    /// Limits: numbers of resources (`RLIMIT_…`), and values.
+    pub limits: Vec<(u32, u64)>,
+    /// Programs for seccomp, in this order: each instruction is a code, two jumps and a value.
+    pub filters: Vec<Vec<(u16, u8, u8, u32)>>,
+    /// Number of the system call `seccomp`.
+    pub seccomp: i64,
+    /// Number of the system call `landlock_restrict_self`.
+    pub landlock_restrict_self: i64,
+}
+
+impl Walls {
+    pub(super) fn new(config: &NativeConfig, network: bool) -> Result<Self, JailError> {
+        let programs = seccomp::native_programs(network)?;
+        let instruction = |i: &seccompiler::sock_filter| (i.code, i.jt, i.jf, i.k);
+        let limits = [
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_MEMLOCK, 0),
+            (libc::RLIMIT_MSGQUEUE, 0),
+            (libc::RLIMIT_NICE, 0),
+            (libc::RLIMIT_RTPRIO, 0),
+            (libc::RLIMIT_SIGPENDING, PENDING_SIGNALS),
+            (libc::RLIMIT_NOFILE, config.open_files),
+            (libc::RLIMIT_FSIZE, config.file_bytes),
+            (libc::RLIMIT_DATA, config.memory_bytes),
+            (libc::RLIMIT_NPROC, config.processes),
+        ];
+        Ok(Self {
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+            limits: limits.into_iter().map(|(resource, value)| (resource as u32, value)).collect(),
+            filters: programs.iter().map(|program| program.iter().map(instruction).collect()).collect(),
+            seccomp: libc::SYS_seccomp,
+            landlock_restrict_self: libc::SYS_landlock_restrict_self,
+        })
+    }
+
+    /// Counts the filters.
+    pub(super) fn programs(&self) -> usize {
+        self.filters.len()
+    }
+
+    /// Describes the limits for a report.
+    pub(super) fn describe_limits(&self) -> String {
+        let value =
+            |wanted| self.limits.iter().find(|(resource, _)| *resource == wanted).map_or(0, |(_, value)| *value);
+        #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+        let (files, bytes, data) =
+            (value(libc::RLIMIT_NOFILE as u32), value(libc::RLIMIT_FSIZE as u32), value(libc::RLIMIT_DATA as u32));
+        format!("{files} files, {bytes} bytes per file, {data} bytes of memory per process, no core, no locked memory")
+    }
+
+    /// Puts the walls up around this process, which is in the namespaces already and has no capabilities.
+    pub(super) fn put_up(&self, rules: Option<BorrowedFd<'_>>) -> Result<(), JailError> {
+        rustix::process::setsid().map_err(JailError::os("starting a session"))?;
+        rustix::process::chdir(WORKSPACE).map_err(JailError::os("entering the workspace"))?;
+        identity::no_new_privs(&mut Report::new(Profile::Native))?;
+        for (resource, value) in [
+            (Resource::Core, libc::RLIMIT_CORE),
+            (Resource::Memlock, libc::RLIMIT_MEMLOCK),
+            (Resource::Msgqueue, libc::RLIMIT_MSGQUEUE),
+            (Resource::Nice, libc::RLIMIT_NICE),
+            (Resource::Rtprio, libc::RLIMIT_RTPRIO),
+            (Resource::Sigpending, libc::RLIMIT_SIGPENDING),
+            (Resource::Nofile, libc::RLIMIT_NOFILE),
+            (Resource::Fsize, libc::RLIMIT_FSIZE),
+            (Resource::Data, libc::RLIMIT_DATA),
+            (Resource::Nproc, libc::RLIMIT_NPROC),
+        ]
+        .map(|(resource, number)| {
+            #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+            let number = number as u32;
+            let value = self.limits.iter().find(|(known, _)| *known == number).map(|(_, value)| *value);
+            (resource, value)
+        }) {
+            if let Some(value) = value {
+                let hard = rustix::process::getrlimit(resource).maximum;
+                let value = hard.map_or(value, |hard| hard.min(value));
+                let limit = Rlimit { current: Some(value), maximum: Some(value) };
+                rustix::process::setrlimit(resource, limit)
+                    .map_err(|errno| JailError::Limit { resource: format!("{resource:?}"), source: errno.into() })?;
+            }
+        }
+        if let Some(rules) = rules {
+            sys::restrict_to(rules).map_err(|source| JailError::Os { step: "Landlock", source })?;
+        }
+        let instruction = |&(code, jt, jf, k): &(u16, u8, u8, u32)| seccompiler::sock_filter { code, jt, jf, k };
+        let programs: Vec<seccompiler::BpfProgram> =
+            self.filters.iter().map(|program| program.iter().map(instruction).collect()).collect();
+        super::install(&programs)
+    }
+}
