@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import tempfile
 from typing import Any
 
@@ -15,6 +17,10 @@ EXPIRED = (
     'SessionExpiredError: Session {id} not found or has expired. Sessions expire after 30 minutes of inactivity. Please '
     'create a new session (use session_id="" or session_id="0") and re-execute your setup code.'
 )
+
+
+ENGINE = shlex.split(os.environ.get('BRUMATE_TEST_ENGINE', ''))
+"""Options for another engine than the sandbox."""
 
 
 class Interpreter:
@@ -74,7 +80,7 @@ class Host:
         self.data.cleanup()
 
     def server(self, *flags: str, tools: str = 'interpreter', **options: Any) -> Any:
-        return connect(self.setup, '--tools', tools, '--data-dir', self.data.name, *flags, **options)
+        return connect(self.setup, '--tools', tools, '--data-dir', self.data.name, *ENGINE, *flags, **options)
 
 
 async def resources(client: Any) -> list[dict[str, Any]]:

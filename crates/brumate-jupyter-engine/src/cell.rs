@@ -1,5 +1,7 @@
 //! One request to a kernel: its output, its questions, its limits and its end.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,14 +17,22 @@ use tokio::sync::{Notify, mpsc};
 use crate::kernel::{Kernel, protocol};
 use crate::messages::{self, FrontendRequest};
 
-/// Time in which a kernel says that it is idle, after its reply.
+/// Time in which a kernel says that it is idle, after its reply and its last output.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time in which the output arrives that was written before the reply.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at the CPU time.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of displayed objects and of other messages of one request. Further ones are dropped.
 const MAX_DISPLAY_BYTES: usize = 128 << 20;
 /// Questions of one request.
 const MAX_QUESTIONS: u64 = 1000;
+/// Type of the pictures that matplotlib shows.
+const PICTURE: &str = "image/png";
+/// Key in the metadata of a request that comes from a tool; `DIRECT` of `kernel.py`.
+const DIRECT: &str = "brumate";
+/// Displayed objects of one request. Further ones are counted.
+const MAX_DISPLAYS: usize = 10_000;
 /// Answers that wait for the code.
 const ANSWERS: usize = 4;
 
@@ -130,7 +140,8 @@ impl KernelRequest {
             "stop_on_error": true,
         });
         let kind = "execute_request".to_owned();
-        let message = kernel.message(&kind, &content);
+        let mut message = kernel.message(&kind, &content);
+        message.metadata = brumate_jupyter_protocol::raw(&json!({DIRECT: true}));
         Ok(Self { kind, content, message, for_frontends: false })
     }
 
@@ -159,6 +170,9 @@ struct Running<'a> {
     output_bytes: u64,
     dropped: u64,
     display_bytes: usize,
+    displays: usize,
+    /// Digests of pictures that were shown.
+    pictures: HashSet<u64>,
     questions: u64,
     /// Header of the question that waits.
     question: Option<Message>,
@@ -197,6 +211,8 @@ pub(crate) async fn run(
         output_bytes: 0,
         dropped: 0,
         display_bytes: 0,
+        displays: 0,
+        pictures: HashSet::new(),
         questions: 0,
         question: None,
         paused_at: None,
@@ -217,12 +233,16 @@ impl Running<'_> {
         events: &mpsc::Sender<Event>,
     ) -> Result<(), EngineError> {
         let mut replied_at: Option<Instant> = None;
+        let mut heard_at = self.begun;
         loop {
             let is_done = (self.reply.is_some() || !self.request.has_reply()) && self.is_idle;
             if is_done && self.pending.is_empty() {
                 return Ok(());
             }
-            let grace_is_over = replied_at.is_some_and(|at| at.elapsed() >= IDLE_TIMEOUT);
+            let grace_is_over = replied_at.is_some_and(|at| {
+                let quiet = heard_at.max(at).elapsed();
+                quiet >= IDLE_TIMEOUT || at.elapsed() >= DRAIN_TIMEOUT
+            });
             if self.reply.is_some() && grace_is_over && self.pending.is_empty() {
                 return Ok(());
             }
@@ -241,13 +261,6 @@ impl Running<'_> {
                     }
                     self.interrupt().await;
                 }
-                parts = self.kernel.connection.iopub.recv(), if takes => {
-                    let parts = parts.map_err(|_| ());
-                    match parts {
-                        Ok(parts) => self.published(parts),
-                        Err(()) => return Err(self.lost().await),
-                    }
-                }
                 parts = self.kernel.connection.shell.recv() => match parts {
                     Ok(parts) => {
                         self.replied(parts);
@@ -263,6 +276,17 @@ impl Running<'_> {
                 },
                 Some((_, line)) = answers.recv() => self.answer(line).await?,
                 reason = self.kernel.ended() => return Err(self.exited(reason)),
+                // Last, since code can fill it for ever.
+                parts = self.kernel.connection.iopub.recv(), if takes => {
+                    let parts = parts.map_err(|_| ());
+                    match parts {
+                        Ok(parts) => {
+                            heard_at = Instant::now();
+                            self.published(parts);
+                        }
+                        Err(()) => return Err(self.lost().await),
+                    }
+                }
                 () = tokio::time::sleep(tick) => {}
             }
             self.enforce_limits().await?;
@@ -374,11 +398,22 @@ impl Running<'_> {
         }
         let content = message.content();
         match kind {
-            "display_data" | "update_display_data" => {
-                self.pending.extend(messages::bundle_of(&content).map(|data| Event::DisplayData { data }));
-            }
-            "execute_result" => {
-                self.pending.extend(messages::bundle_of(&content).map(|data| Event::ExecuteResult { data }));
+            "display_data" | "update_display_data" | "execute_result" => {
+                self.displays += 1;
+                if self.displays > MAX_DISPLAYS && kind != "execute_result" {
+                    return;
+                }
+                let Some(mut data) = messages::bundle_of(&content) else { return };
+                // A figure that is shown and is the value as well is one picture.
+                if data.get(PICTURE).is_some_and(|picture| !self.pictures.insert(digest(picture))) {
+                    data.remove(PICTURE);
+                    if kind == "display_data" {
+                        return;
+                    }
+                }
+                let event =
+                    if kind == "execute_result" { Event::ExecuteResult { data } } else { Event::DisplayData { data } };
+                self.pending.push_back(event);
             }
             "error" if is_own => self.error = Some(messages::exception_of(&content)),
             _ => {}
@@ -387,6 +422,10 @@ impl Running<'_> {
 
     /// Passes text on, within the limit.
     fn write(&mut self, name: StreamName, mut text: String) {
+        // The lines of `!command` come from a terminal.
+        if !self.request.for_frontends && text.contains('\r') {
+            text = text.replace("\r\n", "\n");
+        }
         let room = self.limits.output_bytes.saturating_sub(self.output_bytes);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         if text.len() > room {
@@ -418,6 +457,11 @@ impl Running<'_> {
             self.is_idle = true;
         }
         self.reply = Some(reply);
+        let left_out = self.displays.saturating_sub(MAX_DISPLAYS);
+        if left_out > 0 {
+            let text = format!("[{left_out} more displays were left out: a cell may show {MAX_DISPLAYS}]\n");
+            self.write(StreamName::Stdout, text);
+        }
     }
 
     /// Writes texts that a frontend would show in a pager: the help of `name?`.
@@ -483,6 +527,13 @@ impl Running<'_> {
             more_new_files: 0,
         }
     }
+}
+
+/// Returns a number that other pictures do not have.
+fn digest(picture: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    picture.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the end of code with this exception. `SystemExit` is an exit.

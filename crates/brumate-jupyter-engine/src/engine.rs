@@ -61,9 +61,15 @@ impl JupyterEngine {
             None => None,
         };
         let prefix = interpreter.as_ref().map(|interpreter| interpreter.prefix.clone());
-        let (spec, interpreter) = match (interpreter, name == PYTHON_KERNEL) {
+        let forks = name == PYTHON_KERNEL;
+        let (spec, interpreter) = match (interpreter, forks) {
             (Some(interpreter), true) => (ipython(&interpreter), Some(interpreter)),
-            (_, is_python) => {
+            // Its own programs are those of the virtual environment.
+            (Some(interpreter), false) => {
+                let spec = KernelSpec::find(&name, prefix.as_deref()).map_err(|error| unavailable(&error))?;
+                (spec, Some(interpreter))
+            }
+            (None, is_python) => {
                 let spec = KernelSpec::find(&name, prefix.as_deref()).map_err(|error| unavailable(&error))?;
                 // A kernel of an interpreter that is known is forked as well.
                 let program = spec.argv.first().map(PathBuf::from).filter(|program| is_python && program.is_absolute());
@@ -79,7 +85,7 @@ impl JupyterEngine {
             None => std::env::current_exe()?,
         };
         let require = if config.require_jail { Require::All } else { Require::Best };
-        let recipe = Recipe { program, spec, interpreter, require };
+        let recipe = Recipe { program, spec, interpreter, forks, require };
         let inner = Inner { recipe, ready_count: config.ready, zygote: AsyncMutex::default(), ready: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -116,7 +122,9 @@ fn ipython(interpreter: &Interpreter) -> KernelSpec {
 impl Inner {
     /// Returns the zygote if kernels are forked. Starts it, or starts another one if it has ended.
     async fn source(&self) -> Result<Source, EngineError> {
-        let Some(interpreter) = &self.recipe.interpreter else { return Ok(Source::Command) };
+        let Some(interpreter) = self.recipe.interpreter.as_ref().filter(|_| self.recipe.forks) else {
+            return Ok(Source::Command);
+        };
         let mut zygote = self.zygote.lock().await;
         if let Some(living) = zygote.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(Source::Zygote(Arc::clone(living)));

@@ -9,6 +9,7 @@ use brumate_engine_api::{EngineError, ExitReason, Limits};
 use brumate_jail::Require;
 use brumate_jail::native::{NativeConfig, NativeProgram, WORKSPACE};
 use brumate_jupyter_protocol::{Header, Message, Signer, new_id};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ use crate::zygote::Zygote;
 
 /// Time in which a kernel listens on its sockets.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time in which a jail tells why it has ended, after its kernel has.
+const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 /// Descriptors of each process of a kernel.
 const OPEN_FILES: u64 = 1024;
 /// Processes and threads of a kernel.
@@ -61,7 +64,10 @@ pub(crate) struct Recipe {
     /// This program: it makes jails.
     pub(crate) program: PathBuf,
     pub(crate) spec: KernelSpec,
+    /// Python whose directories and programs the kernel has.
     pub(crate) interpreter: Option<Interpreter>,
+    /// Whether kernels are forks of a zygote of the interpreter.
+    pub(crate) forks: bool,
     pub(crate) require: Require,
 }
 
@@ -230,14 +236,18 @@ impl Kernel {
                 let _ = tokio::time::timeout(Duration::from_millis(100), sent).await;
             }
             InterruptMode::Signal => {
-                let group = rustix::process::Pid::from_raw(self.pid);
-                // The descriptor proves that the number is still that of the kernel.
-                let lives = rustix::process::pidfd_send_signal(&self.process, Signal::INT);
-                if let (Ok(()), Some(group)) = (lives, group) {
+                // The number is that of the kernel until its process has ended.
+                if let (true, Some(group)) = (self.is_alive(), rustix::process::Pid::from_raw(self.pid)) {
                     let _ = rustix::process::kill_process_group(group, Signal::INT);
                 }
             }
         }
+    }
+
+    /// Returns whether the kernel's process lives. A descriptor of a process is readable when it has ended.
+    fn is_alive(&self) -> bool {
+        let mut entry = [PollFd::new(&self.process, PollFlags::IN)];
+        rustix::event::poll(&mut entry, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
 
     /// Ends the kernel.
@@ -278,7 +288,11 @@ async fn ended(jail: &JailProcess, zygote: Option<&Zygote>, pid: i32) -> ExitRea
         }
     };
     let status = tokio::select! {
-        status = told => status,
+        // A jail that ends takes the kernel with it, and knows why.
+        status = told => match tokio::time::timeout(REASON_TIMEOUT, jail.ended()).await {
+            Ok(JailEnd::Memory) => return ExitReason::MemoryLimit,
+            _ => status,
+        },
         end = jail.ended() => match end {
             JailEnd::Memory => return ExitReason::MemoryLimit,
             // As a shell tells of signals.

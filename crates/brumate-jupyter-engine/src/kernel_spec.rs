@@ -166,10 +166,7 @@ pub(crate) fn environment(
         ("HOME", HOME),
         ("USER", brumate_jail::native::USER),
         ("LANG", "C.UTF-8"),
-        ("LC_ALL", "C.UTF-8"),
-        ("TMPDIR", "/tmp"),
-        ("TERM", "xterm-256color"),
-        ("JUPYTER_PLATFORM_DIRS", "1"),
+        ("TZ", "UTC"),
         ("OUTPUT_DIR", brumate_jail::native::WORKSPACE),
     ];
     fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).chain(extra).collect()

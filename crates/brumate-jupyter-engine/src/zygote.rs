@@ -16,8 +16,8 @@ use crate::interpreter::Interpreter;
 use crate::jail_process::JailProcess;
 use crate::order;
 
-/// Program of the zygote.
-const PROGRAM: &str = include_str!("python/zygote.py");
+/// Program of the zygote: the kernel's part, and the part that forks.
+const PROGRAM: &str = concat!(include_str!("python/kernel.py"), "\n", include_str!("python/zygote.py"));
 /// Stack of its main thread, which kernels inherit. Their other threads have as much, and it counts as memory.
 const STACK_BYTES: u64 = 8 << 20;
 /// Time in which it imports its modules.

@@ -33,7 +33,6 @@ pub enum GuardEnd {
 
 /// Reaps what processes leave behind, and measures their memory. Returns when the jail has to end: with this process all others end.
 pub(super) fn guard(control: BorrowedFd<'_>, program: Option<Pid>, memory_bytes: u64) -> GuardEnd {
-    let mut first = None;
     loop {
         let mut entry = [PollFd::new(&control, PollFlags::empty())];
         let hung_up = match rustix::event::poll(&mut entry, Some(&MEASURE_EVERY)) {
@@ -49,32 +48,34 @@ pub(super) fn guard(control: BorrowedFd<'_>, program: Option<Pid>, memory_bytes:
                 return GuardEnd::Ended { status: status.exit_status(), signal: status.terminating_signal() };
             }
         }
-        let used = memory_of_all();
-        // A process begins with pages that it shares with its zygote. They count from the first measurement on.
-        let base = *first.get_or_insert(used.min(memory_bytes));
-        if used > memory_bytes.saturating_add(base) {
-            return GuardEnd::Memory(used);
+        // The exact numbers take longer.
+        if memory_of_all("status", &["RssAnon:", "RssShmem:", "VmSwap:"]) > memory_bytes {
+            let used = memory_of_all("smaps_rollup", &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"]);
+            if used > memory_bytes {
+                return GuardEnd::Memory(used);
+            }
         }
     }
 }
 
-/// Returns the memory of all processes that no file backs, in bytes: resident and in swap. Zero where `/proc` cannot be read.
-fn memory_of_all() -> u64 {
+/// Returns the memory of all processes that no file backs, in bytes: the sum of these lines of a file of `/proc`. Zero where `/proc`
+/// cannot be read.
+fn memory_of_all(file: &str, lines: &[&str]) -> u64 {
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
     let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
-    let processes =
-        names.filter(|name| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok_and(|pid| pid != 1)));
-    processes.filter_map(|pid| memory_of(pid.to_str()?)).sum()
+    let is_process = |name: &str| name.parse::<u32>().is_ok_and(|pid| pid != 1);
+    names
+        .filter_map(|name| name.to_str().filter(|name| is_process(name)).and_then(|pid| memory_of(pid, file, lines)))
+        .sum()
 }
 
-fn memory_of(pid: &str) -> Option<u64> {
+#[expect(clippy::disallowed_methods, reason = "at most `STATUS_BYTES`")]
+fn memory_of(pid: &str, file: &str, counted: &[&str]) -> Option<u64> {
     use std::io::Read as _;
-    let file = std::fs::File::open(format!("/proc/{pid}/status")).ok()?;
+    let file = std::fs::File::open(format!("/proc/{pid}/{file}")).ok()?;
     let mut text = String::new();
-    #[expect(clippy::disallowed_methods, reason = "at most `STATUS_BYTES`")]
     file.take(STATUS_BYTES as u64).read_to_string(&mut text).ok()?;
     let kilobytes = |line: &str| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok();
-    let counted = ["RssAnon:", "RssShmem:", "VmSwap:"];
     let lines = text.lines().filter(|line| counted.iter().any(|name| line.starts_with(name)));
     Some(lines.filter_map(kilobytes).sum::<u64>() * 1024)
 }

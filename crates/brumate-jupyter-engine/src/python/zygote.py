@@ -1,4 +1,4 @@
-"""A Python process that has imported what kernels need, and forks kernels into jails.
+"""The zygote: a Python process that has imported the modules of kernels, and forks kernels into jails. The first part is `kernel.py`.
 
 It runs code of the virtual environment only, and nothing of a stranger. Each order comes on descriptor 3, as JSON with descriptors:
 the socket for answers about this kernel, and the door of its jail (workspace, sockets, namespaces, rules of Landlock).
@@ -13,7 +13,6 @@ import resource
 import select
 import signal
 import socket
-import sys
 
 CONTROL = 3
 """Descriptor of the socket to the server."""
@@ -22,6 +21,7 @@ MAX_ORDER = 1 << 20
 MAX_DESCRIPTORS = 32
 """Most descriptors of an order."""
 
+PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -91,9 +91,9 @@ def draw():
     pyplot.close(figure)
 
 
-def enter(order, door, user):
+def enter(door, namespaces):
     """Joins a jail's namespaces. The caller's next child is in all of them."""
-    for name, namespace in zip(door["namespaces"], user):
+    for name, namespace in zip(door["namespaces"], namespaces):
         check(libc.setns(namespace, 0), f"setns {name}")
 
 
@@ -111,6 +111,8 @@ def wall(order, rules):
         os.setresuid(walls["uid"], walls["uid"], walls["uid"])
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     check(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    # The change of the user has hidden this process from itself: `/proc/self` would be root's.
+    check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     for number, value in walls["limits"]:
         hard = resource.getrlimit(number)[1]
@@ -124,32 +126,6 @@ def wall(order, rules):
         instructions = (Instruction * len(lines))(*(Instruction(*line) for line in lines))
         program = Program(len(lines), instructions)
         check(libc.syscall(ctypes.c_long(walls["seccomp"]), SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(program)), "seccomp")
-
-
-def serve_kernel(order, answers):
-    """Runs the kernel of an order until it ends."""
-    gc.unfreeze()
-    os.environ.clear()
-    os.environ.update(order["environment"])
-    sys.argv = ["ipykernel_launcher", "-f", order["connection_file"]]
-    sys.path[:0] = [""]
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
-    from ipykernel.kernelapp import IPKernelApp
-    app = IPKernelApp.instance()
-    app.initialize(["-f", order["connection_file"], *order["arguments"]])
-    import zmq
-    # The server reads all. A kernel that drops output at a high-water mark would never tell that it is idle.
-    publisher = getattr(app.iopub_thread, "socket", app.iopub_socket)
-    publisher.setsockopt(zmq.SNDHWM, 0)
-    # `exit()` ends the cell. The server ends the kernel.
-    app.shell.unobserve_all("exit_now")
-    if "matplotlib.pyplot" in sys.modules:
-        # Its renderer was chosen for the figure of the zygote.
-        app.shell.enable_matplotlib("inline")
-    answers.send(b'{"ready": true}')
-    answers.close()
-    app.start()
 
 
 def silence():
@@ -176,7 +152,7 @@ def make(order, descriptors):
         door = order["door"]
         namespaces = descriptors[3:3 + len(door["namespaces"])]
         rules = descriptors[-1] if door["landlock"] else None
-        enter(order, door, namespaces)
+        enter(door, namespaces)
         child = os.fork()
         if child:
             with_pid = json.dumps({"pid": child}).encode()
@@ -188,6 +164,7 @@ def make(order, descriptors):
         signal.set_wakeup_fd(-1)
         silence()
         wall(order, rules)
+        gc.unfreeze()
         serve_kernel(order, answers)
         os._exit(0)
     except SystemExit as error:
