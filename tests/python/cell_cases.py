@@ -13,7 +13,11 @@ import anyio
 
 from cases import contains, same
 from harness import Setup
-from interpreter import Host, Interpreter
+from interpreter import NATIVE, Host, Interpreter
+
+
+EVERY = 'interpreter' if NATIVE else 'all'
+"""The largest set of tools that the engine has."""
 
 
 async def long_cell(setup: Setup) -> None:
@@ -40,6 +44,11 @@ async def over_the_limit(setup: Setup) -> None:
             same(await interpreter.value(session, 'x'), '2')
             stubborn = 'x = 3\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass'
             killed = await interpreter.cell(stubborn, session)
+            if NATIVE:
+                contains(killed['error'], 'SessionLostError', 'did not react', 'create a new one')
+                dead = await interpreter.cell('import os\nos._exit(3)', await interpreter.open())
+                contains(dead['error'], 'SessionLostError', 'status 3')
+                return
             contains(killed['error'], 'SessionRolledBackError', 'did not react', 'as it was before this cell')
             same(await interpreter.value(session, 'x'), '2')
             dead = await interpreter.cell('import os\nos._exit(3)', session)
@@ -115,7 +124,7 @@ async def questions(setup: Setup) -> None:
     answers: list[dict[str, Any]] = []
     with Host(setup) as host, tempfile.TemporaryFile() as errors:
         options = {'answer': lambda _: answers.pop(0), 'errors': errors, 'environment': {'BRUMATE_LOG': 'trace'}}
-        async with host.server('--timeout', '5m', tools='all', **options) as client:
+        async with host.server('--timeout', '5m', tools=EVERY, **options) as client:
             interpreter = Interpreter(client)
             answers[:] = [accept('Zoë'), accept('hunter-two')]
             code = "import getpass\nname = input('name? ')\nsecret = getpass.getpass('Password: ')\n(name, len(secret))"
@@ -135,7 +144,7 @@ async def questions(setup: Setup) -> None:
             contains(''.join(dismissed['output']), '[the question was dismissed]')
             same(await interpreter.value(session, 'x, name'), "(1, 'Zoë')")
             answers[:] = [accept('inside'), accept('alone')]
-            for more in ({'session_id': session}, {}):
+            for more in () if NATIVE else ({'session_id': session}, {}):
                 result = await client.call_raw('run_python_code', {'python_code': "input('? ') + '!'", **more})
                 contains(
                     result['content'][0]['text'], '<status>success</status>', 'alone!' if answers == [] else 'inside!'
@@ -160,6 +169,8 @@ async def thinking(setup: Setup) -> None:
             same(await interpreter.value(session, 'input()'), "'at last'")
         async with host.server('--input-timeout', '1s', answer=slowly) as client:
             interpreter = Interpreter(client)
+            if NATIVE:
+                session = await interpreter.open()
             late = await client.call_raw('execute_code', {'code': 'y = 1\ninput()', 'session_id': session})
             if client.modern:
                 # The client repeated the call after the wait had ended.
@@ -174,7 +185,8 @@ async def thinking(setup: Setup) -> None:
 async def nobody_to_ask(setup: Setup) -> None:
     """With a client that shows no forms, `input()` raises."""
     with Host(setup) as host:
-        async with host.server(tools='all') as client:
+        async with host.server(tools=EVERY) as client:
             failed = await Interpreter(client).cell("input('?')")
             contains(failed['error'], 'StdinNotImplementedError', 'does not support input requests')
-            contains(await client.text('input()'), 'EOFError')
+            if not NATIVE:
+                contains(await client.text('input()'), 'EOFError')

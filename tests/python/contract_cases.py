@@ -14,7 +14,7 @@ import anyio
 
 from cases import contains, same
 from harness import SDK_MAJOR, Setup, plain
-from interpreter import EXPIRED, Host, Interpreter, resources
+from interpreter import EXPIRED, NATIVE, Host, Interpreter, resources
 
 ANSWER = ['success', 'output', 'result', 'error', 'traceback', 'files', 'session_info']
 FILE = ['uri', 'mime_type', 'name', 'size']
@@ -99,7 +99,7 @@ async def answers(setup: Setup) -> None:
 async def ids(setup: Setup) -> None:
     """Ids are 16 URL-safe characters and unique. Only the answer that made the session has its id."""
     with Host(setup) as host:
-        async with host.server('--max-live-sessions', '2') as client:
+        async with host.server(*(() if NATIVE else ('--max-live-sessions', '2'))) as client:
             interpreter = Interpreter(client)
             seen = [await interpreter.open() for _ in range(12)]
             same(len(set(seen)), 12)

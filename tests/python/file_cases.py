@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cases import contains, same
 from harness import Setup
-from interpreter import Host, Interpreter
+from interpreter import NATIVE, Host, Interpreter
 
 
 async def traversal(setup: Setup) -> None:
@@ -62,6 +62,8 @@ async def files(setup: Setup) -> None:
                 "%cd /tmp\nopen('lost.csv', 'w').write('1')\nopen('.hidden', 'w').close()", session
             )
             same(away['files'], [])
+            if NATIVE:
+                return
             said = 'Not in the list of files, because outside of /workspace: /tmp/lost.csv. Write files there, or move'
             same([line.startswith(said) for line in away['output'][1:]], [True])
             back = await interpreter.cell(

@@ -21,6 +21,8 @@ EXPIRED = (
 
 ENGINE = shlex.split(os.environ.get('BRUMATE_TEST_ENGINE', ''))
 """Options for another engine than the sandbox."""
+NATIVE = bool(ENGINE)
+"""Whether sessions are native kernels. Those end with their process, and their libraries are the host's."""
 
 
 class Interpreter:

@@ -8,7 +8,7 @@ import re
 
 from cases import contains, same
 from harness import Setup
-from interpreter import Host, Interpreter
+from interpreter import NATIVE, Host, Interpreter
 
 
 async def history(setup: Setup) -> None:
@@ -63,7 +63,7 @@ async def figures_of_each_library(setup: Setup) -> None:
                 'import matplotlib.pyplot as plt, seaborn as sns, plotly.express as px, plotly.graph_objects as go'
             )
             drawn = ['png']
-            page = ['html', 'json', 'png']
+            page = ['html', 'json', *([] if NATIVE else ['png'])]
             number = 0
             for code, endings in [
                 ('plt.plot([1, 2])\nplt.show()', drawn),
@@ -83,7 +83,7 @@ async def figures_of_each_library(setup: Setup) -> None:
                 same([file['name'] for file in answer['files']], names)
                 same([line.split(' (')[0] for line in answer['output']], [f'📊 File created: {name}' for name in names])
                 pictures = [block for block in result['content'] if block['type'] == 'image']
-                same([picture['mimeType'] for picture in pictures], ['image/png'])
+                same([picture['mimeType'] for picture in pictures], ['image/png'] if 'png' in endings else [])
                 first = await interpreter.read(answer['files'][0]['uri'])
                 if endings is drawn:
                     same((first['mimeType'], first['blob'][:8]), ('image/png', 'iVBORw0K'))
@@ -122,6 +122,8 @@ async def saved_figures(setup: Setup) -> None:
                 )
             page = await interpreter.cell("px.line(x=[1, 2], y=[3, 4]).write_html('p.html')", session)
             same([(file['name'], file['mime_type']) for file in page['files']], [('p.html', 'text/html')])
+            if NATIVE:
+                return
             drawn = await interpreter.cell("px.line(x=[1, 2], y=[3, 4]).write_image('p.png')", session)
             same([(file['name'], file['mime_type']) for file in drawn['files']], [('p.png', 'image/png')])
 
@@ -231,6 +233,8 @@ async def several_values(setup: Setup) -> None:
             same(many['result'], "'end'")
         async with host.server('--timeout', '5s', '--grace', '20s') as client:
             interpreter = Interpreter(client)
+            if NATIVE:
+                session = await interpreter.open()
             code = 'import asyncio\nasync def wait(): await asyncio.sleep(100)\nawait wait()'
             waited = await interpreter.cell(code, session)
             contains('\n'.join(waited['traceback']), 'in wait()', 'await wait()')
@@ -256,7 +260,7 @@ async def programs_and_tasks(setup: Setup) -> None:
             await interpreter.cell(
                 'import asyncio\nasync def job(): return 7\ntask = asyncio.create_task(job())', session
             )
-            same(await interpreter.value(session, 'task.done()'), 'False')
+            same(await interpreter.value(session, 'task.done()'), 'True' if NATIVE else 'False')
             same(await interpreter.value(session, 'await task'), '7')
             same(await interpreter.value(session, 'asyncio.run(job())'), '7')
             # As rich and tqdm have it: both start a thread when they are told to.

@@ -129,7 +129,7 @@ impl Directory {
         let path = if path.is_empty() { "." } else { path };
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let flags = flags | OFlags::CLOEXEC;
         rustix::fs::openat2(&*self.root, path, flags, mode, resolve)
     }
 

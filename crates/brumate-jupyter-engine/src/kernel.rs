@@ -23,7 +23,7 @@ use crate::zygote::Zygote;
 /// Time in which a kernel listens on its sockets.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time in which a jail tells why it has ended, after its kernel has.
-const REASON_TIMEOUT: Duration = Duration::from_millis(100);
+const REASON_TIMEOUT: Duration = Duration::from_millis(300);
 /// Descriptors of each process of a kernel.
 const OPEN_FILES: u64 = 1024;
 /// Processes and threads of a kernel.

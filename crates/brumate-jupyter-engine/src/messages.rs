@@ -70,7 +70,11 @@ pub(crate) fn exception_of(content: &Value) -> Exception {
         traceback.push_str(&anstream::adapter::strip_str(line).to_string());
         traceback.push('\n');
     }
-    Exception { ename: text(&content["ename"], MAX_NAME), evalue: text(&content["evalue"], MAX_TEXT), traceback }
+    let (ename, evalue) = (text(&content["ename"], MAX_NAME), text(&content["evalue"], MAX_TEXT));
+    if traceback.is_empty() {
+        traceback = format!("{ename}: {evalue}\n");
+    }
+    Exception { ename, evalue, traceback }
 }
 
 /// Returns a message of a kernel as one for frontends, if it is of a kind that code may send.

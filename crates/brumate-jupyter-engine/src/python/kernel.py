@@ -11,6 +11,8 @@ import warnings
 
 DIRECT = "brumate"
 """Key in the metadata of requests that come from a tool, and not from a frontend of Jupyter."""
+UNREAD = 1 << 20
+"""Characters that are written before the writer waits until they are sent."""
 STREAMS = ("stdout", "stderr")
 """Standard streams."""
 
@@ -32,8 +34,8 @@ def set_up(app):
 
 
 def keep_order():
-    """Lets text of the two streams arrive in the order in which it was written."""
-    last = [None]
+    """Lets text of the two streams arrive in the order in which it was written, and writers wait for slow readers."""
+    last, waiting = [None], [0]
     for name in STREAMS:
         stream = getattr(sys, name)
         write = stream.write
@@ -42,7 +44,13 @@ def keep_order():
             if last[0] not in (None, name):
                 getattr(sys, last[0]).flush()
             last[0] = name
-            return write(text)
+            waiting[0] += len(text)
+            written = write(text)
+            if waiting[0] > UNREAD:
+                # The kernel keeps the rest in its memory, and answers nothing before it is sent.
+                waiting[0] = 0
+                getattr(sys, name).flush()
+            return written
 
         stream.write = ordered
 

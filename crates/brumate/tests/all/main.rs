@@ -32,6 +32,7 @@ mod mcp_clients;
 mod mcp_http;
 mod mcp_sessions;
 mod mounts;
+mod native_kernels;
 mod notebook;
 mod on_demand;
 mod planted_images;

@@ -100,7 +100,7 @@ fn no_module_of_cases_is_forgotten() {
     let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
     let scripts = files.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
     let (_, http) = include_str!("mcp_http.rs").split_once("\nmodules! {").unwrap();
-    let elsewhere = format!("\n    cases: in mcp_clients.rs\n{http}");
+    let elsewhere = format!("\n    cases: in mcp_clients.rs\n    native_cases: in native_kernels.rs\n{http}");
     for path in scripts.filter(|path| !written(&std::fs::read_to_string(path).unwrap()).is_empty()) {
         let module = path.file_stem().and_then(|stem| stem.to_str()).unwrap();
         let is_run =

@@ -22,8 +22,12 @@ const PYTHONS: &[(&str, &str, &str)] = &[
     // The resolution of uv is the expected result of the tests.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
     // Tests compare the numbers of the sandbox with the numbers of these packages. They have the versions of the
-    // bundle.
-    ("numbers", "BRUMATE_TEST_PYTHON_NUMBERS", "numpy==2.4.6 pandas==3.0.2 python-dateutil==2.9.0.post0"),
+    // bundle. It is the Python of native kernels as well.
+    (
+        "numbers",
+        "BRUMATE_TEST_PYTHON_NUMBERS",
+        "numpy==2.4.6 pandas==3.0.2 python-dateutil==2.9.0.post0 ipykernel>=7,<8 matplotlib>=3.10,<4",
+    ),
 ];
 
 /// npm packages besides the interpreter's package, which is installed from `runtime/`.

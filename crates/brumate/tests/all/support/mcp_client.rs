@@ -17,13 +17,27 @@ pub(crate) const MCP1: Client = Client(PYTHON_MCP1, 1, "legacy");
 pub(crate) const MCP2: Client = Client(PYTHON_MCP2, 2, "auto");
 pub(crate) const MCP2_LEGACY: Client = Client(PYTHON_MCP2, 2, "legacy");
 
+/// Runs a case of a module against the binary, with these environment variables besides.
+pub(crate) fn run_with(variables: &[(&str, &str)], module: &str, case: &str, client: Client) {
+    start((STDIO, variables), module, case, client);
+}
+
 /// Runs a case of a module against the binary.
 pub(crate) fn run(module: &str, case: &str, client: Client) {
     run_over(STDIO, module, case, client);
 }
 
 /// The same over a transport, as `mcp_client.py` calls it.
-pub(crate) fn run_over(transport: &str, module: &str, case: &str, Client(variable, sdk, era): Client) {
+pub(crate) fn run_over(transport: &str, module: &str, case: &str, client: Client) {
+    start((transport, &[]), module, case, client);
+}
+
+fn start(
+    (transport, variables): (&str, &[(&str, &str)]),
+    module: &str,
+    case: &str,
+    Client(variable, sdk, era): Client,
+) {
     let Some(python) = std::env::var_os(variable) else {
         panic!(
             "{variable} is not set: it names a Python interpreter that has `mcp` {sdk}.x; `cargo xtask test` sets it"
@@ -40,6 +54,7 @@ pub(crate) fn run_over(transport: &str, module: &str, case: &str, Client(variabl
         .arg(cache)
         .arg(case)
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .envs(variables.iter().copied())
         .output()
         .unwrap_or_else(|error| panic!("{variable}: cannot run {}: {error}", python.display()));
     assert!(

@@ -1,0 +1,155 @@
+//! Sessions in kernels of the host (`--engine jupyter`): the code interpreter's contract with the same cases as the sandbox, and cases
+//! of its own. The long tier has all of the contract, with libraries that the sandbox cannot have.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::mcp_client::{MCP2, run_with};
+
+/// Python with `ipykernel`, numpy, pandas and matplotlib.
+const PYTHON: &str = "BRUMATE_TEST_PYTHON_NUMBERS";
+
+/// Packages of the long tier: libraries of the cases, and such as have no form for WebAssembly.
+const PACKAGES: &[&str] = &[
+    "ipykernel>=7,<8",
+    "numpy",
+    "pandas",
+    "matplotlib",
+    "seaborn",
+    "plotly",
+    "nbformat",
+    "sympy",
+    "openpyxl",
+    "jinja2",
+    "pillow",
+    "polars",
+    "duckdb",
+    "pyarrow",
+    "lightgbm",
+    "scikit-learn",
+    "opencv-python-headless",
+    "bash_kernel",
+];
+
+fn engine(kernel: &str, python: &std::path::Path) -> String {
+    format!("--engine {kernel} --python {}", python.display())
+}
+
+/// Runs a case with the Python of the test environment.
+fn run(module: &str, case: &str) {
+    let python = PathBuf::from(std::env::var_os(PYTHON).expect("`cargo xtask test` sets it"));
+    run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter", &python))], module, case, MCP2);
+}
+
+macro_rules! cases {
+    ($($module:ident: $($case:ident)*;)+) => {
+        $(mod $module {
+            $(#[test]
+            fn $case() {
+                super::run(stringify!($module), stringify!($case));
+            })*
+        })+
+    };
+}
+
+cases! {
+    native_cases: native_walls native_limits native_lies native_ends;
+    contract_cases: results errors state;
+    cell_cases: leaving over_the_limit;
+    figure_cases: figures;
+    file_cases: traversal;
+}
+
+mod long_tier {
+    use super::*;
+
+    /// Returns the Python of the long tier, which is made once.
+    fn python() -> PathBuf {
+        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("native-python");
+        let python = directory.join("bin/python");
+        if !directory.join("made").exists() {
+            let made =
+                Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory).status().expect("Python");
+            assert!(made.success(), "no virtual environment");
+            let mut install = Command::new(&python);
+            install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
+            assert!(install.status().expect("pip").success(), "the packages cannot be installed");
+            let mut kernel = Command::new(&python);
+            kernel.args(["-m", "bash_kernel.install", "--prefix"]).arg(&directory);
+            assert!(kernel.status().expect("bash_kernel").success(), "the kernel of bash cannot be installed");
+            std::fs::write(directory.join("made"), "").expect("a file");
+        }
+        python
+    }
+
+    /// The contract, but for the cases about sessions that outlive their server, and about packages of the sandbox.
+    const CONTRACT: &[(&str, &[&str])] = &[
+        (
+            "contract_cases",
+            &[
+                "identity",
+                "schemas",
+                "answers",
+                "ids",
+                "results",
+                "errors",
+                "state",
+                "missing_sessions",
+                "expired",
+                "clearing",
+                "magics",
+            ],
+        ),
+        ("contract_file_cases", &["resource_types", "other_names", "ways_out", "list_changed"]),
+        (
+            "output_cases",
+            &[
+                "history",
+                "displays",
+                "content_blocks",
+                "bounded_text",
+                "ready",
+                "figures_of_each_library",
+                "saved_figures",
+                "readable_displays",
+                "several_values",
+                "programs_and_tasks",
+            ],
+        ),
+        (
+            "cell_cases",
+            &[
+                "stopping",
+                "questions",
+                "nobody_to_ask",
+                "long_cell",
+                "over_the_limit",
+                "out_of_memory",
+                "leaving",
+                "long_output",
+                "thinking",
+            ],
+        ),
+        ("file_cases", &["files", "inputs", "traversal", "natural_order", "nothing_of_ours", "ranges"]),
+        ("figure_cases", &["figures", "figures_once", "large_figure"]),
+        ("session_cases", &["transcript", "failing_first_cell", "fresh_names", "blank_session"]),
+        ("native_cases", &["native_packages"]),
+    ];
+
+    #[test]
+    #[ignore = "long tier"]
+    fn the_contract_holds_for_native_kernels() {
+        let engine = engine("jupyter", &python());
+        for (module, cases) in CONTRACT {
+            for case in *cases {
+                run_with(&[("BRUMATE_TEST_ENGINE", &engine)], module, case, MCP2);
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "long tier"]
+    fn kernels_of_other_languages() {
+        run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter:bash", &python()))], "native_cases", "bash", MCP2);
+    }
+}

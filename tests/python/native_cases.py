@@ -1,0 +1,245 @@
+"""Sessions in kernels of the host (`--engine jupyter`): their walls, kernels that lie, and their ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import anyio
+
+from cases import contains, same
+from harness import Setup
+from interpreter import Host, Interpreter
+
+CALLS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(name, *arguments):
+    status = getattr(libc, name)(*arguments)
+    return status == -1 and ctypes.get_errno() in (1, 38)
+[refused('unshare', 0x10000000), refused('mount', b'none', b'/tmp', b'tmpfs', 0, None), refused('ptrace', 16, 1, None, None),
+ refused('setns', 0, 0), refused('setuid', 0), refused('chroot', b'/tmp'), refused('memfd_create', b'x', 0),
+ refused('shmget', 0, 4096, 0o1600), refused('syscall', ctypes.c_long(425), 1, None)]
+"""
+"""Calls that are refused: namespaces, mounts, tracing, other users, memory that no limit counts, io_uring."""
+
+STATUS = """
+lines = open('/proc/self/status').read().splitlines()
+fields = dict(line.split(':', 1) for line in lines)
+[int(fields['CapEff'], 16), int(fields['CapBnd'], 16), int(fields['NoNewPrivs']), int(fields['Seccomp'])]
+"""
+
+SOCKETS = """
+import socket
+def made(family, kind):
+    try:
+        socket.socket(family, kind).close()
+        return True
+    except OSError:
+        return False
+[made(family, kind) for family, kind in [(1, 1), (2, 1), (17, 3), (40, 1), (38, 5), (31, 3), (16, 2)]]
+"""
+"""Unix and internet sockets are made; packets, virtual machines, the kernel's cryptography, Bluetooth and the kernel's messages not."""
+
+FORGED = """
+kernel = get_ipython().kernel
+def send(kind, content):
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent('shell'))
+send('status', {'execution_state': 'idle'})
+send('display_data', {'data': {'text/plain': 5, 'image/png': '!', 'other': {'a': [1]}}, 'metadata': 3})
+send('display_data', [])
+send('error', {'ename': 5, 'evalue': None, 'traceback': [1, None, 'text']})
+send('stream', {'name': 'stdlog', 'text': 'nowhere'})
+send('no such kind', {})
+for parts in ([b'topic', b'<IDS|MSG>', b'bad', b'{}'], [b''] * 100, [b'x' * 100_000], [b'<IDS|MSG>']):
+    kernel.iopub_socket.send_multipart(parts)
+'forged'
+"""
+"""Messages that a kernel never sends, or not so."""
+
+MEMORY = """
+import os, time
+for number in range(8):
+    if os.fork() == 0:
+        memory = bytearray(300 << 20)
+        for page in range(0, len(memory), 4096):
+            memory[page] = 1
+        time.sleep(60)
+        os._exit(0)
+time.sleep(30)
+"""
+"""Processes that each have less memory than they may, and together more."""
+
+PROCESSES = """
+import os, time
+count = 0
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(1)
+            os._exit(0)
+        count += 1
+except OSError:
+    pass
+time.sleep(1.5)
+0 < count < 300
+"""
+
+
+async def native_walls(setup: Setup) -> None:
+    """Code in a native kernel sees neither files, variables nor processes of the server, reaches no network and has no rights."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('import os, socket')
+            for path in (str(setup.brumate), host.data.name, str(setup.cache_dir), '/etc/shadow', '/sys', '/boot', '/proc/meminfo'):
+                same((path, await interpreter.value(session, f'os.path.exists({path!r})')), (path, 'False'))
+            environment = await interpreter.printed(session, 'print(dict(os.environ))')
+            for text in (host.data.name, str(setup.cache_dir), str(Path.home())):
+                # The virtual environment may be in the home directory, and is no secret.
+                assert text not in environment.replace('/bin', '') or text == str(Path.home()), environment
+            same(await interpreter.value(session, "sorted(int(name) for name in os.listdir('/proc') if name.isdigit())"), '[1, 2]')
+            same(await interpreter.value(session, CALLS), str([True] * 9))
+            same(await interpreter.value(session, STATUS), '[0, 0, 1, 2]')
+            same(await interpreter.value(session, SOCKETS), str([True, True, *[False] * 5]))
+            for address in ("('127.0.0.1', 22)", "('169.254.169.254', 80)", "('1.1.1.1', 443)"):
+                answer = await interpreter.cell(f'socket.create_connection({address}, timeout=2)', session)
+                assert answer['error'].startswith(('OSError', 'ConnectionRefusedError')), answer
+            for path in ('/usr/x', '/etc/passwd', '/x', '/proc/1/mem'):
+                contains((await interpreter.cell(f"open({path!r}, 'w')", session))['error'], 'Error')
+            contains((await interpreter.cell('os.kill(1, 0)', session))['error'], 'PermissionError')
+
+
+async def native_limits(setup: Setup) -> None:
+    """Memory, files and processes of a native kernel end at their limits, and it says which."""
+    with Host(setup) as host:
+        async with host.server('--memory', '512MiB', '--files', '16MiB') as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            contains((await interpreter.cell('bytearray(1 << 30)', session))['error'], 'MemoryError')
+            full = "with open('a', 'wb') as file: file.write(bytes(32 << 20))"
+            contains((await interpreter.cell(full, session))['error'], 'No space left on device')
+            elsewhere = "with open('/dev/shm/a', 'wb') as file: file.write(bytes(32 << 20))"
+            contains((await interpreter.cell(elsewhere, session))['error'], 'No space left on device')
+            same(await interpreter.value(session, PROCESSES), 'True')
+            together = await interpreter.cell(MEMORY, session)
+            contains(together['error'], 'SessionLostError', '512 MiB of memory (set by --memory')
+
+
+async def native_lies(setup: Setup) -> None:
+    """A kernel that forges, floods, breaks its sockets or stops harms its own session only, and its server stays small."""
+    with Host(setup) as host:
+        async with host.server('--timeout', '5s', '--grace', '1s') as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('x = 1')
+            forged = await interpreter.cell(FORGED, session)
+            same((forged['success'], forged['result']), (True, "'forged'"))
+            same(await interpreter.value(session, 'x'), '1')
+            flood = await interpreter.cell("while True: print('y' * 1000)", session)
+            contains(flood['error'], 'time limit of 5 s')
+            for code in (
+                'import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)',
+                'import os\nfor number in range(3, 1024):\n    try: os.close(number)\n    except OSError: pass',
+                "kernel = get_ipython().kernel\nkernel.session.send(kernel.iopub_socket, 'display_data', "
+                "{'data': {'text/plain': 'z' * (80 << 20)}, 'metadata': {}}, parent=kernel.get_parent('shell'))\n"
+                'import time\ntime.sleep(60)',
+                "import os\nos.unlink('/run/kernel/socket-1')\nos.symlink('/run/docker.sock', '/run/kernel/socket-1')\nos._exit(1)",
+            ):
+                lost = await interpreter.cell(code, await interpreter.open())
+                contains(lost['error'], 'SessionLostError')
+            same(await interpreter.value(await interpreter.open(), '1 + 1'), '2')
+            status = Path(f'/proc/{client.processes[0]}/status').read_text()
+            (peak,) = [int(line.split()[1]) for line in status.splitlines() if line.startswith('VmHWM:')]
+            assert peak < 600 << 10, f'{peak} KiB'
+
+
+async def native_ends(setup: Setup) -> None:
+    """The end of a server, even by SIGKILL, ends its kernels and everything that they have started."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open("import subprocess\nsubprocess.Popen(['sleep', '98765'])")
+            same(await interpreter.value(session, '1'), '1')
+            (server,) = client.processes[:1]
+            before = children_of(server)
+            assert len(before) >= 3, before
+            os.kill(server, 9)
+            with anyio.fail_after(30):
+                while any(Path(f'/proc/{pid}').exists() and not is_zombie(pid) for pid in before) or sleepers():
+                    await anyio.sleep(0.05)
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether a process has ended and waits for its parent."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] in 'ZX'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def children_of(pid: int) -> list[int]:
+    """All processes that descend from a process."""
+    listed = subprocess.run(['ps', '-eo', 'pid=,ppid='], capture_output=True, text=True, check=True).stdout
+    parents = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    found, new = [], [pid]
+    while new:
+        new = [child for child, parent in parents if parent in new]
+        found += new
+    return found
+
+
+def sleepers() -> list[str]:
+    """Processes that the case's cell has started."""
+    listed = subprocess.run(['ps', '-eo', 'args='], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if line == 'sleep 98765']
+
+
+async def native_packages(setup: Setup) -> None:
+    """Libraries that have no form for WebAssembly do real work: polars, duckdb, pyarrow, lightgbm, OpenCV."""
+    with Host(setup) as host:
+        async with host.server('--memory', '2GiB', '--timeout', '2m') as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('import numpy as np')
+            for code, result in [
+                (
+                    'import polars as pl\nframe = pl.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})\n'
+                    'frame.group_by("k").agg(pl.col("v").sum()).sort("k").rows()',
+                    "[('a', 4), ('b', 2)]",
+                ),
+                (
+                    'import pyarrow as pa, pyarrow.parquet as pq\npq.write_table(pa.table({"n": list(range(1000))}), "n.parquet")\n'
+                    'pq.read_table("n.parquet")["n"].to_pylist()[-1]',
+                    '999',
+                ),
+                ('import duckdb\nduckdb.sql("select sum(n) from \'n.parquet\'").fetchall()', '[(499500,)]'),
+                (
+                    'import lightgbm as lgb\nrandom = np.random.default_rng(1)\nx = random.normal(size=(500, 4))\n'
+                    'y = (x[:, 0] > 0).astype(int)\nmodel = lgb.LGBMClassifier(n_estimators=20, verbose=-1).fit(x, y)\n'
+                    'bool((model.predict(x) == y).mean() > 0.95)',
+                    'True',
+                ),
+                (
+                    'import cv2\npicture = np.zeros((64, 64), np.uint8)\ncv2.circle(picture, (32, 32), 10, 255, -1)\n'
+                    'len(cv2.findContours(picture, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0])',
+                    '1',
+                ),
+                (
+                    'import multiprocessing\nwith multiprocessing.get_context("fork").Pool(2) as pool:\n    done = pool.map(abs, [-1, -2])\ndone',
+                    '[1, 2]',
+                ),
+            ]:
+                same((code, await interpreter.value(session, code)), (code, result))
+
+
+async def bash(setup: Setup) -> None:
+    """A kernel of another language runs its cells, keeps its state and stops at its limits."""
+    with Host(setup) as host:
+        async with host.server('--timeout', '3s') as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open('x=5; echo text > file.txt')
+            answer = await interpreter.cell('echo $x; pwd; cat file.txt', session)
+            same((answer['success'], ''.join(answer['output'])), (True, '5\n/workspace\ntext\n'))
+            same((await interpreter.cell('ls /no-such-place', session))['success'], False)
+            contains((await interpreter.cell('while true; do :; done', session))['error'], 'time limit of 3 s')
+            same(''.join((await interpreter.cell('echo $x', session))['output']), '5\n')
