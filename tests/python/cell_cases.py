@@ -42,7 +42,10 @@ async def over_the_limit(setup: Setup) -> None:
             same((slow['success'], slow['output']), (False, ['partial\n']))
             contains(slow['error'], 'KeyboardInterrupt', 'time limit of 2 s (set by --timeout', 'keeps what was done')
             same(await interpreter.value(session, 'x'), '2')
-            stubborn = 'x = 3\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass'
+            stubborn = (
+                'import time\nx = 3\nwhile True:\n    try:\n        while True: time.sleep(.001)\n'
+                '    except BaseException: pass'
+            )
             killed = await interpreter.cell(stubborn, session)
             if NATIVE:
                 contains(killed['error'], 'SessionLostError', 'did not react', 'create a new one')

@@ -48,7 +48,6 @@ def send(kind, content):
     kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent('shell'))
 send('status', {'execution_state': 'idle'})
 send('display_data', {'data': {'text/plain': 5, 'image/png': '!', 'other': {'a': [1]}}, 'metadata': 3})
-send('display_data', [])
 send('error', {'ename': 5, 'evalue': None, 'traceback': [1, None, 'text']})
 send('stream', {'name': 'stdlog', 'text': 'nowhere'})
 send('no such kind', {})
@@ -60,9 +59,9 @@ for parts in ([b'topic', b'<IDS|MSG>', b'bad', b'{}'], [b''] * 100, [b'x' * 100_
 
 MEMORY = """
 import os, time
-for number in range(8):
+for number in range(6):
     if os.fork() == 0:
-        memory = bytearray(300 << 20)
+        memory = bytearray(150 << 20)
         for page in range(0, len(memory), 4096):
             memory[page] = 1
         time.sleep(60)
@@ -82,9 +81,21 @@ try:
         count += 1
 except OSError:
     pass
-time.sleep(1.5)
+for number in range(count):
+    os.wait()
 0 < count < 300
 """
+
+
+WHEEL = """
+import zipfile
+with zipfile.ZipFile('found-0.1-py3-none-any.whl', 'w') as wheel:
+    wheel.writestr('found.py', 'x = 7')
+    wheel.writestr('found-0.1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: found\\nVersion: 0.1\\n')
+    wheel.writestr('found-0.1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    wheel.writestr('found-0.1.dist-info/RECORD', 'found.py,,\\nfound-0.1.dist-info/METADATA,,\\nfound-0.1.dist-info/WHEEL,,\\nfound-0.1.dist-info/RECORD,,\\n')
+"""
+"""Makes a wheel."""
 
 
 async def native_walls(setup: Setup) -> None:
@@ -125,6 +136,22 @@ async def native_limits(setup: Setup) -> None:
             same(await interpreter.value(session, PROCESSES), 'True')
             together = await interpreter.cell(MEMORY, session)
             contains(together['error'], 'SessionLostError', '512 MiB of memory (set by --memory')
+
+
+async def native_installs(setup: Setup) -> None:
+    """`pip install` puts a wheel that was uploaded into the session's own environment, and into no other; an index is out of reach."""
+    with Host(setup) as host:
+        async with host.server() as client:
+            interpreter = Interpreter(client)
+            session, other = await interpreter.open(), await interpreter.open()
+            await interpreter.cell(WHEEL, session)
+            contains(await interpreter.printed(session, '%pip install found-0.1-py3-none-any.whl'), 'Successfully installed found-0.1')
+            same(await interpreter.value(session, 'import found\nfound.x'), '7')
+            contains(await interpreter.printed(session, '!python -c "import found, numpy; print(found.x)"'), '7')
+            contains(await interpreter.printed(session, '!pip list'), 'found', 'numpy')
+            contains((await interpreter.cell('import found', other))['error'], 'ModuleNotFoundError')
+            absent = ''.join((await interpreter.cell('!pip install no-such-package', session))['output'])
+            contains(absent, 'No matching distribution found')
 
 
 async def native_lies(setup: Setup) -> None:

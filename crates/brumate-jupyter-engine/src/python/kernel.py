@@ -6,6 +6,7 @@ The first part of the zygote's program. Its functions run in a child of the zygo
 import importlib.util
 import json
 import os
+import site
 import sys
 import warnings
 
@@ -181,11 +182,39 @@ def show_plotly_as_page(app):
         renderers.default = "brumate"
 
 
+def make_environment(root):
+    """Makes a virtual environment for this session: `pip install` changes it, and the environment of the host stays as it is.
+
+    Its packages come before those of the host's environment, which a `.pth` file names.
+    """
+    version = "{}.{}".format(*sys.version_info)
+    own = f"{root}/lib/python{version}/site-packages"
+    program = getattr(sys, "_base_executable", None) or os.path.realpath(sys.executable)
+    os.makedirs(own)
+    os.makedirs(f"{root}/bin")
+    with open(f"{root}/pyvenv.cfg", "w") as file:
+        file.write(f"home = {os.path.dirname(program)}\ninclude-system-site-packages = false\nversion = {version}\n")
+    with open(f"{own}/_host.pth", "w") as file:
+        file.writelines(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
+    for name in ("python", "python3", f"python{version}"):
+        os.symlink(program, f"{root}/bin/{name}")
+    for name in ("pip", "pip3"):
+        script = f"{root}/bin/{name}"
+        with open(script, "w") as file:
+            file.write(f"#!{root}/bin/python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n")
+        os.chmod(script, 0o755)
+    sys.executable = f"{root}/bin/python"
+    sys.path.insert(0, own)
+    os.environ["VIRTUAL_ENV"] = root
+    os.environ["PATH"] = f"{root}/bin:{os.environ['PATH']}"
+
+
 def serve_kernel(order, answers):
     """Runs the kernel of an order until it ends."""
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.argv = ["ipykernel_launcher", "-f", order["connection_file"]]
+    make_environment(f"{os.environ['HOME']}/environment")
     sys.path[:0] = [""]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()

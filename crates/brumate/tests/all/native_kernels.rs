@@ -53,7 +53,7 @@ macro_rules! cases {
 }
 
 cases! {
-    native_cases: native_walls native_limits native_lies native_ends;
+    native_cases: native_walls native_limits native_installs native_lies native_ends;
     contract_cases: results errors state;
     cell_cases: leaving over_the_limit;
     figure_cases: figures;
