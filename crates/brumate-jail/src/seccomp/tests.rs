@@ -233,3 +233,54 @@ fn nobody_signals_anybody() {
     assert_eq!(signal(Profile::Compile, libc::SIGABRT), ALLOW);
     assert_eq!(signal(Profile::Compile, libc::SIGKILL), errno(libc::ENOSYS));
 }
+
+#[test]
+fn native_programs_may_not_leave() {
+    for network in [false, true] {
+        let programs = native_programs(network).expect("programs");
+        let ask = |number, args: [u64; 6]| verdict_on(&programs, number, ARCHES.0, args);
+        let call = |number, first: u64, second: u64| ask(number, [first, second, 0, 0, 0, 0]);
+        for number in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_kill, libc::SYS_mmap] {
+            assert_eq!(call(number, 0, 0), ALLOW, "{number}");
+        }
+        let refused = [
+            libc::SYS_unshare,
+            libc::SYS_setns,
+            libc::SYS_mount,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_writev,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_setresuid,
+            libc::SYS_bpf,
+            libc::SYS_seccomp,
+        ];
+        for number in refused {
+            assert_eq!(call(number, 1, 0), errno(libc::EPERM), "{number}");
+        }
+        let missing =
+            [libc::SYS_io_uring_setup, libc::SYS_memfd_create, libc::SYS_shmget, libc::SYS_clone3, libc::SYS_splice];
+        for number in missing {
+            assert_eq!(call(number, 0, 0), errno(libc::ENOSYS), "{number}");
+        }
+        assert_eq!(call(libc::SYS_clone, libc::SIGCHLD as u64, 0), ALLOW);
+        for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWNET, libc::CLONE_NEWPID] {
+            assert_eq!(call(libc::SYS_clone, (libc::SIGCHLD | flag) as u64, 0), errno(libc::ENOSYS), "{flag:#x}");
+        }
+        let internet = if network { ALLOW } else { errno(libc::ENOSYS) };
+        for (family, kind, expected) in [
+            (libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, ALLOW),
+            (libc::AF_INET, libc::SOCK_STREAM, internet),
+            (libc::AF_INET6, libc::SOCK_DGRAM, internet),
+            (libc::AF_INET, libc::SOCK_RAW, errno(libc::ENOSYS)),
+            (libc::AF_NETLINK, libc::SOCK_RAW, internet),
+            (libc::AF_PACKET, libc::SOCK_RAW, errno(libc::ENOSYS)),
+            (libc::AF_VSOCK, libc::SOCK_STREAM, errno(libc::ENOSYS)),
+            (libc::AF_ALG, libc::SOCK_SEQPACKET, errno(libc::ENOSYS)),
+        ] {
+            assert_eq!(call(libc::SYS_socket, family as u64, kind as u64), expected, "{family} {kind}");
+        }
+        assert_eq!(call(libc::SYS_ioctl, 0, libc::TIOCSTI), errno(libc::EPERM));
+        assert_eq!(verdict_on(&programs, 0, ARCHES.1, [0; 6]), KILL);
+        assert_eq!(verdict_on(&programs, i64::from(X32_BIT), ARCHES.0, [0; 6]), KILL);
+    }
+}
