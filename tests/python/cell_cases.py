@@ -15,7 +15,6 @@ from cases import contains, same
 from harness import Setup
 from interpreter import NATIVE, Host, Interpreter
 
-
 EVERY = 'interpreter' if NATIVE else 'all'
 """The largest set of tools that the engine has."""
 

@@ -50,7 +50,10 @@ async def figures(setup: Setup) -> None:
             same([file['name'] for file in left_open['files']], ['figure_1.png'])
             config = "%config InlineBackend.figure_formats = ['svg', 'pdf']\n"
             both = await Interpreter(client).cell(config + 'plt.plot([1, 2])\nNone', session)
-            same([file['name'] for file in both['files']], ['figure_2.pdf', *([] if NATIVE else ['figure_2.png']), 'figure_2.svg'])
+            same(
+                [file['name'] for file in both['files']],
+                ['figure_2.pdf', *([] if NATIVE else ['figure_2.png']), 'figure_2.svg'],
+            )
             svg = await Interpreter(client).read(both['files'][-1]['uri'])
             contains(base64.b64decode(svg['blob']).decode(), '<svg ')
 

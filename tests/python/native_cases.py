@@ -104,13 +104,24 @@ async def native_walls(setup: Setup) -> None:
         async with host.server() as client:
             interpreter = Interpreter(client)
             session = await interpreter.open('import os, socket')
-            for path in (str(setup.brumate), host.data.name, str(setup.cache_dir), '/etc/shadow', '/sys', '/boot', '/proc/meminfo'):
+            for path in (
+                str(setup.brumate),
+                host.data.name,
+                str(setup.cache_dir),
+                '/etc/shadow',
+                '/sys',
+                '/boot',
+                '/proc/meminfo',
+            ):
                 same((path, await interpreter.value(session, f'os.path.exists({path!r})')), (path, 'False'))
             environment = await interpreter.printed(session, 'print(dict(os.environ))')
             for text in (host.data.name, str(setup.cache_dir), str(Path.home())):
                 # The virtual environment may be in the home directory, and is no secret.
                 assert text not in environment.replace('/bin', '') or text == str(Path.home()), environment
-            same(await interpreter.value(session, "sorted(int(name) for name in os.listdir('/proc') if name.isdigit())"), '[1, 2]')
+            same(
+                await interpreter.value(session, "sorted(int(name) for name in os.listdir('/proc') if name.isdigit())"),
+                '[1, 2]',
+            )
             same(await interpreter.value(session, CALLS), str([True] * 9))
             same(await interpreter.value(session, STATUS), '[0, 0, 1, 2]')
             same(await interpreter.value(session, SOCKETS), str([True, True, *[False] * 5]))
@@ -145,7 +156,10 @@ async def native_installs(setup: Setup) -> None:
             interpreter = Interpreter(client)
             session, other = await interpreter.open(), await interpreter.open()
             await interpreter.cell(WHEEL, session)
-            contains(await interpreter.printed(session, '%pip install found-0.1-py3-none-any.whl'), 'Successfully installed found-0.1')
+            contains(
+                await interpreter.printed(session, '%pip install found-0.1-py3-none-any.whl'),
+                'Successfully installed found-0.1',
+            )
             same(await interpreter.value(session, 'import found\nfound.x'), '7')
             contains(await interpreter.printed(session, '!python -c "import found, numpy; print(found.x)"'), '7')
             contains(await interpreter.printed(session, '!pip list'), 'found', 'numpy')

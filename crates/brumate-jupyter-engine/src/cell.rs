@@ -221,12 +221,12 @@ pub(crate) async fn run(
         interrupted_at: None,
         interrupts: 0,
     };
-    running.to_the_end(handle, answers, events).await?;
+    running.finish(handle, answers, events).await?;
     Ok(running.outcome())
 }
 
 impl Running<'_> {
-    async fn to_the_end(
+    async fn finish(
         &mut self,
         handle: &Handle,
         answers: &mut mpsc::Receiver<(u64, Option<String>)>,

@@ -17,7 +17,7 @@ pub(crate) const CONNECTION_FILE: &str = "/run/kernel/connection.json";
 /// Name in front of the numbers of sockets.
 const SOCKET_NAME: &str = "socket";
 /// Longest message of a kernel, in bytes.
-const MESSAGE_BYTES: usize = 64 << 20;
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// Bytes of large messages that a connection holds before they are taken.
 const RECEIVED_BYTES: usize = 96 << 20;
 /// Time between two looks for a socket.
@@ -69,8 +69,8 @@ impl Connection {
     /// Connects to the sockets in `directory`, and waits until `deadline` for each to be there.
     pub(crate) async fn open(directory: &OwnedFd, file: &ConnectionFile, deadline: Instant) -> Result<Self, String> {
         let limits = Limits {
-            frame_bytes: MESSAGE_BYTES,
-            message_bytes: MESSAGE_BYTES,
+            frame_bytes: MAX_MESSAGE_BYTES,
+            message_bytes: MAX_MESSAGE_BYTES,
             received_bytes: RECEIVED_BYTES,
             ..Limits::default()
         };

@@ -235,11 +235,13 @@ fn info(path: String, stat: &Stat) -> FileInfo {
     // The time of the last change of the inode cannot be set.
     #[allow(clippy::unnecessary_cast, reason = "the types differ between architectures")]
     let changed = (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec as u64);
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between architectures")]
+    let inode = stat.st_ino as u64;
     FileInfo {
         path,
         size: u64::try_from(stat.st_size).unwrap_or_default(),
         modified: modified.saturating_mul(1_000_000_000).saturating_add(nanoseconds),
-        stamp: changed ^ (stat.st_ino as u64).rotate_left(32),
+        stamp: changed ^ inode.rotate_left(32),
     }
 }
 

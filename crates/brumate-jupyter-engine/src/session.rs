@@ -104,13 +104,13 @@ impl Session for KernelSession {
 
     async fn execute_and_list(
         &self,
-        request: Execute,
-        events: mpsc::Sender<Event>,
-        directory: &str,
+        cell: Execute,
+        sender: mpsc::Sender<Event>,
+        below: &str,
     ) -> Result<CellAndFiles, EngineError> {
-        let outcome = self.run(&request, &events).await?;
-        drop(events);
-        Ok((outcome, self.directory.list(directory).await))
+        let outcome = self.run(&cell, &sender).await?;
+        drop(sender);
+        Ok((outcome, self.directory.list(below).await))
     }
 
     async fn estimated_bytes(&self) -> Option<u64> {

@@ -50,7 +50,7 @@ fn only_bits(argument: u8, allowed: libc::c_int) -> Condition {
 }
 
 /// Calls that everyone needs and that cannot be misused through their arguments.
-const PLAIN: &[c_long] = &[
+pub(super) const PLAIN: &[c_long] = &[
     // Given descriptors.
     libc::SYS_read,
     libc::SYS_write,
@@ -149,7 +149,7 @@ const ADVICE: &[libc::c_int] = &[
 ];
 
 /// `prctl` operations: names, and reading what the jail is like.
-const PRCTL: &[libc::c_int] = &[
+pub(super) const PRCTL: &[libc::c_int] = &[
     libc::PR_SET_PDEATHSIG,
     libc::PR_GET_PDEATHSIG,
     libc::PR_SET_NAME,

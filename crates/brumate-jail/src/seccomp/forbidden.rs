@@ -6,7 +6,7 @@ use super::calls::{Entry, Test, long};
 
 /// Calls that take a path, refused with `EACCES`: libraries look for `/etc/localtime`, control groups, `/proc/self` and
 /// the like on their own account.
-const PATHS: &[c_long] = &[
+pub(super) const PATHS: &[c_long] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_faccessat,

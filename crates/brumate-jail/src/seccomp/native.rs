@@ -2,26 +2,15 @@
 
 use libc::c_long;
 
-use super::calls::{Entry, Test, int, long, one_of};
+use super::calls::{self, Entry, Test, int, long, one_of};
+use super::forbidden::PATHS;
 
-/// Calls with any arguments.
+/// Calls with any arguments, beside those of all profiles and those that take a path.
 const PLAIN: &[c_long] = &[
     // Descriptors.
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_preadv,
-    libc::SYS_pwritev,
     libc::SYS_preadv2,
     libc::SYS_pwritev2,
-    libc::SYS_lseek,
-    libc::SYS_close,
     libc::SYS_close_range,
-    libc::SYS_dup,
-    libc::SYS_dup3,
     libc::SYS_fcntl,
     libc::SYS_ioctl,
     libc::SYS_flock,
@@ -35,46 +24,22 @@ const PLAIN: &[c_long] = &[
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
-    libc::SYS_ppoll,
     libc::SYS_pselect6,
     libc::SYS_sendfile,
     libc::SYS_copy_file_range,
     libc::SYS_fadvise64,
     libc::SYS_readahead,
     // Files.
-    libc::SYS_openat,
-    libc::SYS_openat2,
-    libc::SYS_fstat,
     libc::SYS_newfstatat,
     libc::SYS_statx,
-    libc::SYS_statfs,
     libc::SYS_fstatfs,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
-    libc::SYS_readlinkat,
     libc::SYS_getdents64,
-    libc::SYS_getcwd,
-    libc::SYS_chdir,
     libc::SYS_fchdir,
-    libc::SYS_mkdirat,
-    libc::SYS_unlinkat,
     libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_linkat,
-    libc::SYS_symlinkat,
     libc::SYS_fchmod,
-    libc::SYS_fchmodat,
     libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_utimensat,
-    libc::SYS_truncate,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
     libc::SYS_sync_file_range,
     libc::SYS_umask,
-    libc::SYS_getxattr,
     libc::SYS_lgetxattr,
     libc::SYS_fgetxattr,
     libc::SYS_listxattr,
@@ -84,10 +49,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_inotify_rm_watch,
     // Memory.
-    libc::SYS_brk,
     libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
     libc::SYS_msync,
@@ -97,13 +59,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_membarrier,
     libc::SYS_get_mempolicy,
     // Time and randomness.
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_getres,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_nanosleep,
-    libc::SYS_gettimeofday,
     libc::SYS_times,
-    libc::SYS_getrandom,
     libc::SYS_getitimer,
     libc::SYS_setitimer,
     libc::SYS_timer_create,
@@ -112,16 +68,9 @@ const PLAIN: &[c_long] = &[
     libc::SYS_timer_getoverrun,
     libc::SYS_timer_delete,
     // Signals.
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_rt_sigsuspend,
     libc::SYS_rt_sigpending,
-    libc::SYS_rt_sigtimedwait,
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
-    libc::SYS_sigaltstack,
-    libc::SYS_restart_syscall,
     libc::SYS_kill,
     libc::SYS_tkill,
     libc::SYS_tgkill,
@@ -132,36 +81,20 @@ const PLAIN: &[c_long] = &[
     libc::SYS_execveat,
     libc::SYS_wait4,
     libc::SYS_waitid,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
     libc::SYS_futex,
-    libc::SYS_set_robust_list,
     libc::SYS_get_robust_list,
-    libc::SYS_set_tid_address,
-    libc::SYS_rseq,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_getppid,
     libc::SYS_getpgid,
     libc::SYS_setpgid,
     libc::SYS_getsid,
     libc::SYS_setsid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
     libc::SYS_getresuid,
     libc::SYS_getresgid,
     libc::SYS_getgroups,
-    libc::SYS_capget,
-    libc::SYS_getrusage,
     libc::SYS_prlimit64,
     libc::SYS_getrlimit,
     libc::SYS_setrlimit,
     libc::SYS_getpriority,
     libc::SYS_setpriority,
-    libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_getparam,
     libc::SYS_sched_getscheduler,
@@ -187,37 +120,8 @@ const PLAIN: &[c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_sendmmsg,
     libc::SYS_recvmmsg,
-    libc::SYS_shutdown,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_stat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lstat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_access,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_readlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_link,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_symlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chown,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_lchown,
     #[cfg(target_arch = "x86_64")]
@@ -227,11 +131,7 @@ const PLAIN: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_getdents,
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2,
-    #[cfg(target_arch = "x86_64")]
     libc::SYS_pipe,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_select,
     #[cfg(target_arch = "x86_64")]
@@ -252,8 +152,6 @@ const PLAIN: &[c_long] = &[
     libc::SYS_alarm,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_pause,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_time,
 ];
 
 /// Flags of `clone` that make a namespace.
@@ -265,19 +163,10 @@ const NEW_NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// `prctl` operations that concern this process alone and give it nothing.
+/// `prctl` operations beside those of all profiles. They concern the process alone and give it nothing.
 const PRCTL: &[libc::c_int] = &[
-    libc::PR_SET_PDEATHSIG,
-    libc::PR_GET_PDEATHSIG,
-    libc::PR_SET_NAME,
-    libc::PR_GET_NAME,
-    libc::PR_SET_VMA,
-    libc::PR_GET_SECCOMP,
     libc::PR_SET_NO_NEW_PRIVS,
-    libc::PR_GET_NO_NEW_PRIVS,
     libc::PR_SET_DUMPABLE,
-    libc::PR_GET_DUMPABLE,
-    libc::PR_CAPBSET_READ,
     libc::PR_SET_CHILD_SUBREAPER,
     libc::PR_GET_CHILD_SUBREAPER,
     libc::PR_SET_TIMERSLACK,
@@ -292,9 +181,9 @@ const TYPE_BITS: u64 = 0xf;
 /// Calls that native programs may make. Memory outside of processes and files is not to be had: `memfd_create`, System V shared
 /// memory and message queues are missing, since no limit counts them.
 pub(super) fn allowed(network: bool) -> Vec<Entry> {
-    let mut list: Vec<Entry> = PLAIN.iter().map(|&call| (call, Vec::new())).collect();
+    let mut list: Vec<Entry> = calls::PLAIN.iter().chain(PATHS).chain(PLAIN).map(|&call| (call, Vec::new())).collect();
     list.push((libc::SYS_clone, vec![vec![long(0, Test::Masked(NEW_NAMESPACES, 0))]]));
-    list.push((libc::SYS_prctl, one_of(0, PRCTL)));
+    list.push((libc::SYS_prctl, one_of(0, &[calls::PRCTL, PRCTL].concat())));
     // The programs that follow this one. The last one denies further programs.
     let filter = int(0, Test::Is(u64::from(libc::SECCOMP_SET_MODE_FILTER)));
     list.push((libc::SYS_seccomp, vec![vec![filter]]));

@@ -41,23 +41,64 @@ fn run(module: &str, case: &str) {
     run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter", &python))], module, case, MCP2);
 }
 
-macro_rules! cases {
-    ($($module:ident: $($case:ident)*;)+) => {
-        $(mod $module {
-            $(#[test]
-            fn $case() {
-                super::run(stringify!($module), stringify!($case));
-            })*
-        })+
-    };
+#[test]
+fn walls() {
+    run("native_cases", "native_walls");
 }
 
-cases! {
-    native_cases: native_walls native_limits native_installs native_lies native_ends;
-    contract_cases: results errors state;
-    cell_cases: leaving over_the_limit;
-    figure_cases: figures;
-    file_cases: traversal;
+#[test]
+fn limits() {
+    run("native_cases", "native_limits");
+}
+
+#[test]
+fn installs() {
+    run("native_cases", "native_installs");
+}
+
+#[test]
+fn lies() {
+    run("native_cases", "native_lies");
+}
+
+#[test]
+fn ends() {
+    run("native_cases", "native_ends");
+}
+
+#[test]
+fn results() {
+    run("contract_cases", "results");
+}
+
+#[test]
+fn errors() {
+    run("contract_cases", "errors");
+}
+
+#[test]
+fn state() {
+    run("contract_cases", "state");
+}
+
+#[test]
+fn leaving() {
+    run("cell_cases", "leaving");
+}
+
+#[test]
+fn over_the_limit() {
+    run("cell_cases", "over_the_limit");
+}
+
+#[test]
+fn figures() {
+    run("figure_cases", "figures");
+}
+
+#[test]
+fn traversal() {
+    run("file_cases", "traversal");
 }
 
 mod long_tier {
