@@ -108,7 +108,7 @@ impl Message {
             msg_type: msg_type.to_owned(),
             session: session.to_owned(),
             username: "brumate".to_owned(),
-            date: jiff::Timestamp::now().to_string(),
+            date: now(),
             version: PROTOCOL_VERSION.to_owned(),
             other: serde_json::Map::new(),
         };
@@ -131,15 +131,24 @@ impl Message {
         if !signer.is_signed(signature, [header, parent_header, metadata, content]) {
             return Err(MessageError::Signature);
         }
-        let header = serde_json::from_slice(header).map_err(|_| MessageError::Part("header"))?;
-        let message = Self {
-            header,
+        let message = Self::from_texts([header, parent_header, metadata, content], buffers.to_vec())?;
+        Ok((parts, message))
+    }
+
+    /// Reads a message from the texts of its header, its parent's header, its metadata and its content.
+    ///
+    /// # Errors
+    ///
+    /// [`MessageError::Part`].
+    pub fn from_texts(texts: [&[u8]; 4], buffers: Vec<Bytes>) -> Result<Self, MessageError> {
+        let [header, parent_header, metadata, content] = texts;
+        Ok(Self {
+            header: serde_json::from_slice(header).map_err(|_| MessageError::Part("header"))?,
             parent_header: object(parent_header).ok_or(MessageError::Part("parent header"))?,
             metadata: object(metadata).ok_or(MessageError::Part("metadata"))?,
             content: object(content).ok_or(MessageError::Part("content"))?,
-            buffers: buffers.to_vec(),
-        };
-        Ok((parts, message))
+            buffers,
+        })
     }
 
     /// Returns the parts of the message, behind `identities`.
@@ -159,6 +168,11 @@ impl Message {
     pub fn content(&self) -> Value {
         serde_json::from_str(self.content.get()).unwrap_or_default()
     }
+}
+
+/// Returns the time as ISO 8601 with microseconds, which Jupyter's clients can read.
+pub fn now() -> String {
+    format!("{:.6}", jiff::Timestamp::now())
 }
 
 /// Makes a random id.

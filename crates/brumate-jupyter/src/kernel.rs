@@ -1,6 +1,7 @@
 //! Requests of frontends, answered by a session.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -45,6 +46,13 @@ pub trait Frontends: Send + Sync {
     async fn send(&self, to: Destination, message: Message);
 }
 
+/// Wish of a frontend that a kernel ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Whether the frontend wants another kernel in its place.
+    pub restart: bool,
+}
+
 /// Session of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KernelSession {
@@ -70,6 +78,8 @@ struct Inner {
     /// Id of this kernel in the headers of its messages.
     id: String,
     frontends: Arc<dyn Frontends>,
+    /// Whether a request on the shell channel is being answered.
+    is_busy: AtomicBool,
     /// Receives the answer to the question that the running cell waits for.
     question: Mutex<Option<oneshot::Sender<InputReply>>>,
 }
@@ -91,6 +101,7 @@ impl Kernel {
             session: OnceCell::new(),
             id: new_id(),
             frontends,
+            is_busy: AtomicBool::new(false),
             question: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -99,6 +110,16 @@ impl Kernel {
     /// Returns the kernel's id in the headers of its messages.
     pub fn id(&self) -> &str {
         &self.inner.id
+    }
+
+    /// Returns the id of the session; `None` before it is made.
+    pub fn session_id(&self) -> Option<&str> {
+        self.inner.session.get().map(String::as_str)
+    }
+
+    /// Returns whether a request on the shell channel is being answered.
+    pub fn is_busy(&self) -> bool {
+        self.inner.is_busy.load(Ordering::Relaxed)
     }
 
     /// Makes the session, or resumes it. Requests do so themselves; this call comes before the first.
@@ -127,6 +148,7 @@ impl Kernel {
     /// Answers a request on the shell channel. Frontends learn on iopub that the kernel is busy, and when it is idle again.
     /// Returns whether a cell failed whose frontend wants that the cells behind it do not run.
     pub async fn shell(&self, peer: Peer, message: Message) -> bool {
+        self.inner.is_busy.store(true, Ordering::Relaxed);
         self.status("busy", &message.header).await;
         let kind = message.header.msg_type.clone();
         let (reply, stops) = match kind.as_str() {
@@ -151,6 +173,7 @@ impl Kernel {
             _ => (unknown(&kind), false),
         };
         self.reply(Destination::Shell(peer), &message.header, reply).await;
+        self.inner.is_busy.store(false, Ordering::Relaxed);
         self.status("idle", &message.header).await;
         stops
     }
@@ -165,17 +188,17 @@ impl Kernel {
         }
     }
 
-    /// Answers a request on the control channel, also while a cell runs. Returns whether it asks for the kernel's end.
-    pub async fn control(&self, peer: Peer, message: Message) -> bool {
+    /// Answers a request on the control channel, also while a cell runs. Returns its wish if it asks for the kernel's end.
+    pub async fn control(&self, peer: Peer, message: Message) -> Option<Shutdown> {
         self.status("busy", &message.header).await;
         let ends = message.header.msg_type == "shutdown_request";
         let content = self.control_content(&message).await;
         if let (true, Some(content)) = (ends, &content) {
             self.send(Destination::Iopub, "shutdown_reply", &message.header, content).await;
         }
-        self.reply(Destination::Control(peer), &message.header, content).await;
+        self.reply(Destination::Control(peer), &message.header, content.clone()).await;
         self.status("idle", &message.header).await;
-        ends
+        ends.then(|| Shutdown { restart: content.is_some_and(|content| content["restart"] == true) })
     }
 
     async fn control_content(&self, message: &Message) -> Option<Value> {
@@ -230,9 +253,22 @@ impl Kernel {
         self.status("idle", &message.header).await;
     }
 
+    /// Takes the place of the answer to the question that a cell waits for, when nobody can answer any more.
+    pub fn end_question(&self) {
+        if let Some(question) = self.inner.question.lock().take() {
+            // The code may have stopped waiting.
+            let _ = question.send(InputReply::End);
+        }
+    }
+
     /// Says that the kernel starts.
     pub async fn starting(&self) {
-        self.status("starting", &Header::default()).await;
+        self.announce("starting").await;
+    }
+
+    /// Says on iopub that the kernel is in a state, beside all requests: `starting`, `restarting` or `dead`.
+    pub async fn announce(&self, state: &str) {
+        self.status(state, &Header::default()).await;
     }
 
     /// Welcomes a frontend that has subscribed to a topic (JEP 65). Returns the message for that frontend alone.

@@ -15,9 +15,8 @@ use crate::connection_file::ConnectionFile;
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
 use crate::output_policy::OutputPolicy;
 use brumate_jupyter_protocol::{Message, Signer};
+use crate::requests::{self, Request};
 
-/// Most requests on the shell channel that wait. Then frontends wait.
-const MAX_WAITING: usize = 10_000;
 /// Longest time for the last messages of a kernel.
 const LAST_MESSAGES: Duration = Duration::from_secs(2);
 
@@ -93,13 +92,15 @@ pub async fn serve(
     let kernel = Kernel::new(sessions, principal, session, policy, sockets.clone());
     kernel.starting().await;
 
-    let (queue, waiting) = mpsc::channel(MAX_WAITING);
+    let (queue, waiting) = mpsc::channel(requests::MAX_WAITING);
+    let (control_queue, control) = mpsc::channel(1);
     tokio::select! {
-        () = serve_control(&kernel, &sockets) => {}
+        _ = requests::serve_control(&kernel, control) => {}
         () = shutdown.cancelled() => {}
         () = start(&kernel) => {}
-        () = read_shell(&sockets, queue) => {}
-        () = serve_shell(&kernel, waiting) => {}
+        () = read_requests(&sockets.shell, &sockets.signer, queue) => {}
+        () = read_requests(&sockets.control, &sockets.signer, control_queue) => {}
+        () = requests::serve_shell(&kernel, waiting) => {}
         () = serve_stdin(&kernel, &sockets) => {}
         () = welcome(&kernel, &sockets) => {}
         () = interrupt(&kernel, interrupts) => {}
@@ -141,35 +142,11 @@ fn read(received: Received, signer: &Signer) -> Option<(Peer, Message)> {
     }
 }
 
-async fn read_shell(sockets: &Sockets, queue: mpsc::Sender<(Peer, Message)>) {
-    while let Some(received) = sockets.shell.recv().await {
-        let Some(request) = read(received, &sockets.signer) else { continue };
-        if queue.send(request).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Answers requests one after the other. When a cell fails, the cells that wait already are aborted.
-async fn serve_shell(kernel: &Kernel, mut waiting: mpsc::Receiver<(Peer, Message)>) {
-    let mut to_abort = 0_usize;
-    while let Some((peer, message)) = waiting.recv().await {
-        let aborts = to_abort > 0;
-        to_abort = to_abort.saturating_sub(1);
-        if aborts && message.header.msg_type == "execute_request" {
-            kernel.abort(peer, &message).await;
-        } else if kernel.shell(peer, message).await {
-            to_abort = waiting.len();
-        }
-    }
-}
-
-/// Answers requests until one asks for the kernel's end.
-async fn serve_control(kernel: &Kernel, sockets: &Sockets) {
-    while let Some(received) = sockets.control.recv().await {
-        if let Some((peer, message)) = read(received, &sockets.signer)
-            && kernel.control(peer, message).await
-        {
+/// Puts the messages of a socket into a queue.
+async fn read_requests(socket: &Router, signer: &Signer, queue: mpsc::Sender<Request>) {
+    while let Some(received) = socket.recv().await {
+        let Some((peer, message)) = read(received, signer) else { continue };
+        if queue.send(Request::new(peer, message)).await.is_err() {
             return;
         }
     }

@@ -8,9 +8,9 @@ use clap::{Arg, ArgMatches, Command};
 const MODES: [(&str, &[&str]); 22] = [
     ("stdio", &["general", "mounts", "run", "server", "packages"]),
     ("pipe", &["general", "mounts", "run", "server", "packages"]),
-    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http"]),
-    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http"]),
-    ("sse", &["general", "mounts", "run", "server", "packages", "http"]),
+    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
+    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
+    ("sse", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
     ("exec", &["general", "mounts", "run", "packages"]),
     ("test", &["general", "mounts", "run", "packages"]),
     ("run", &["general", "mounts", "run", "packages", "http"]),
@@ -31,7 +31,7 @@ const MODES: [(&str, &[&str]); 22] = [
 ];
 
 /// Groups of shared options: name, and ids of the options.
-const GROUPS: [(&str, &[&str]); 8] = [
+const GROUPS: [(&str, &[&str]); 9] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
     ("mounts", &["mount"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
@@ -109,6 +109,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "drain_timeout",
         ],
     ),
+    ("jupyter", &["jupyter", "jupyter_active_output"]),
 ];
 
 /// Returns whether a shared option was not given, neither before nor after the command, nor by a variable.

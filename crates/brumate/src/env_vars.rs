@@ -130,6 +130,10 @@ variables! {
     TLS_CERT = "BRUMATE_TLS_CERT" since "0.1.0";
     /// File with the private key (`--tls-key`).
     TLS_KEY = "BRUMATE_TLS_KEY" since "0.1.0";
+    /// `true`: kernels for Jupyter's clients (`--jupyter`).
+    JUPYTER = "BRUMATE_JUPYTER" since "0.1.0";
+    /// `true`: outputs of kernels as they are (`--jupyter-active-output`).
+    JUPYTER_ACTIVE_OUTPUT = "BRUMATE_JUPYTER_ACTIVE_OUTPUT" since "0.1.0";
     /// Directory for MCP sessions (`--event-store`).
     EVENT_STORE = "BRUMATE_EVENT_STORE" since "0.1.0";
     /// How long running calls may take to end at shutdown (`--drain-timeout`).

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate::ranges::check_range;
-use brumate_server::http::{HttpSettings, IntrospectionSettings, OAuthSettings, Secret, Transport};
+use brumate_jupyter::OutputPolicy;
+use brumate_server::http::{HttpSettings, IntrospectionSettings, KERNEL_API, OAuthSettings, Secret, Transport};
 use brumate_session::units::format_duration;
 
 use crate::cli::{HttpArgs, Mode};
@@ -32,6 +33,8 @@ pub(crate) struct HttpServerSettings {
     /// Files with the certificate chain and the private key.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     pub(crate) event_store: Option<PathBuf>,
+    /// Treatment of outputs of Jupyter kernels. `None`: kernels are not served.
+    pub(crate) kernels: Option<OutputPolicy>,
     pub(crate) serving: HttpSettings,
 }
 
@@ -95,6 +98,10 @@ pub(crate) fn resolve(
         if transport == Transport::Sse && path == "/mcp" {
             return Err("`--path` of `sse` must not be `/mcp`: streamable HTTP uses that path".to_owned());
         }
+        let is_of_kernels = path.strip_prefix(KERNEL_API).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if args.jupyter && is_of_kernels {
+            return Err(format!("`--path` must not be below `{KERNEL_API}` with `--jupyter`: kernels have that path"));
+        }
         serving.path = Some(path.clone());
     }
     serving.allow_hosts.clone_from(&args.allow_host);
@@ -114,7 +121,29 @@ pub(crate) fn resolve(
     serving.drain = check_range("--drain-timeout", args.drain_timeout, Duration::ZERO..=MAX_DRAIN, format_duration)?;
     let (tokens, allow_unauthenticated) = (args.auth_tokens.clone(), args.allow_unauthenticated);
     let event_store = args.event_store.clone();
-    Ok(Some(HttpServerSettings { host, port, given, allow_unauthenticated, tokens, tls, event_store, serving }))
+    let kernels = match (args.jupyter, args.jupyter_active_output) {
+        // Only these commands have the options; a variable may be set for all.
+        _ if matches!(mode, Mode::Run(_)) => None,
+        (false, true) => {
+            return Err(
+                "`--jupyter-active-output` needs `--jupyter`, which serves kernels to Jupyter's clients".to_owned()
+            );
+        }
+        (false, false) => None,
+        (true, true) => Some(OutputPolicy::Active),
+        (true, false) => Some(OutputPolicy::Passive),
+    };
+    Ok(Some(HttpServerSettings {
+        host,
+        port,
+        given,
+        allow_unauthenticated,
+        tokens,
+        tls,
+        event_store,
+        kernels,
+        serving,
+    }))
 }
 
 /// Returns the value of the `Host` header with which clients name an address to listen on. `None` for all addresses.
@@ -216,6 +245,8 @@ mod tests {
             (vec!["streamable-http", "--path", "mcp"], "`--path` must be a path such as"),
             (vec!["streamable-http", "--path", "/metrics"], "reserved"),
             (vec!["sse", "--path", "/mcp"], "must not be `/mcp`"),
+            (vec!["sse", "--path", "/api/mcp", "--jupyter"], "must not be below `/api`"),
+            (vec!["sse", "--jupyter-active-output"], "needs `--jupyter`"),
             (vec!["sse", "--public-url", "example.com"], "no URL like"),
             (vec!["sse", "--public-url", "https://user@example.com/"], "no URL like"),
             (vec!["sse", "--trusted-proxy", "proxy.example"], "no address"),

@@ -123,7 +123,8 @@ impl Settings {
         let input_timeout =
             check_range("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
         let sessions = session_settings::resolve(options, &runner, environment)?;
-        let needs_sessions = tools != ToolSet::Run || matches!(mode, Mode::Sessions(_));
+        let has_kernels = http.as_ref().is_some_and(|http| http.kernels.is_some());
+        let needs_sessions = tools != ToolSet::Run || has_kernels || matches!(mode, Mode::Sessions(_));
         if needs_sessions && sessions.is_none() {
             return Err("there is no home directory for sessions: name one with `--data-dir`".to_owned());
         }

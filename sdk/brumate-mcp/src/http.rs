@@ -17,6 +17,7 @@ mod mount;
 mod options;
 mod parse_errors;
 mod proxies;
+mod query_token;
 mod refusal_log;
 mod request_body;
 pub(crate) mod request_extensions;
@@ -43,6 +44,7 @@ pub use app::App;
 pub(crate) use app::listen;
 pub use limits::ResumptionLimits;
 pub use options::HttpOptions;
+pub use request_extensions::TokenRevocation;
 pub use server_card::ServerCard;
 pub use service::HttpService;
 #[cfg(feature = "sqlite")]

@@ -232,7 +232,7 @@ pub use http::SqliteEventStore;
 #[cfg(feature = "server")]
 pub use http::{
     App, EventStore, HttpOptions, HttpService, ResumptionLimits, ServerCard, StoreError, StoredSession, StoredStream,
-    Tls,
+    Tls, TokenRevocation,
 };
 #[cfg(feature = "server")]
 pub use item_sets::{PromptSet, ResourceSet, ToolSet};

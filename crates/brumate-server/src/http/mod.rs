@@ -7,6 +7,8 @@ mod tokens;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode};
 use brumate_mcp::{App, HttpOptions, ServeError};
 use brumate_session::CancellationToken;
 use tokio::net::TcpListener;
@@ -39,6 +41,21 @@ pub enum Transport {
     Sse,
 }
 
+/// Routes beside MCP, at a path of their own, for the clients of the API of Jupyter kernels. Hosts, origins and tokens are checked as for
+/// MCP, and the principal of a request is in its extensions.
+#[derive(Debug, Clone)]
+pub struct KernelApi {
+    /// The routes below [`KERNEL_API`].
+    pub router: Router,
+    /// Makes the content type and the body of a refusal.
+    pub refusal_body: fn(StatusCode, &str) -> (HeaderValue, String),
+}
+
+/// Path of [`KernelApi`].
+pub const KERNEL_API: &str = "/api";
+/// Scheme and parameter of tokens that Jupyter's clients use, besides `Bearer`.
+const KERNEL_API_TOKEN: &str = "token";
+
 /// Settings of the HTTP service.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -67,6 +84,8 @@ pub struct HttpSettings {
     pub drain: Duration,
     /// The state for `/healthz`, `/readyz` and `/metrics`.
     pub health: Health,
+    /// The API of Jupyter kernels. `None`: it is not served.
+    pub kernels: Option<KernelApi>,
 }
 
 impl HttpSettings {
@@ -85,6 +104,7 @@ impl HttpSettings {
             event_store: None,
             drain: Duration::from_secs(10),
             health: Health::default(),
+            kernels: None,
         }
     }
 
@@ -150,7 +170,12 @@ pub async fn serve_http(
         Some(store) => options.event_store(Arc::<EventStore>::clone(store)),
         None => options,
     };
-    let app = App::new().mount("", server.mcp_server(), options);
+    let mut app = App::new();
+    if let Some(KernelApi { router, refusal_body }) = settings.kernels {
+        let options = options.clone().path("").token_scheme(KERNEL_API_TOKEN).query_token(KERNEL_API_TOKEN);
+        app = app.mount_router(KERNEL_API, router, options.allow_same_origin().refusal_format(refusal_body));
+    }
+    let app = app.mount("", server.mcp_server(), options);
     let app = app.clone().merge(settings.health.router(app, shutdown.clone()));
     let ending = async move { shutdown.cancelled().await };
     match settings.tls {

@@ -64,6 +64,13 @@ pub(crate) struct HttpArgs {
     /// File with the private key for TLS (PEM)
     #[arg(long, global = true, hide_short_help = true, env = env_vars::TLS_KEY, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Also serve kernels to Jupyter's clients, at `/api`; each is a session in the sandbox
+    #[arg(long, global = true, env = env_vars::JUPYTER)]
+    pub(crate) jupyter: bool,
+    /// Send the HTML, scripts and widgets of cells to Jupyter's clients as they are, for code that is trusted as much as the page that
+    /// shows it; needs `--jupyter`
+    #[arg(long, global = true, hide_short_help = true, env = env_vars::JUPYTER_ACTIVE_OUTPUT)]
+    pub(crate) jupyter_active_output: bool,
     /// Directory for MCP sessions and their unread messages, so that they survive a restart; for one server at a time
     /// [default: memory only]
     #[arg(long, global = true, hide_short_help = true, env = env_vars::EVENT_STORE, value_name = "DIR")]

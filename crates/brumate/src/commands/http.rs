@@ -6,8 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use axum::middleware;
 use brumate_engine::Trimmer;
-use brumate_server::http::{EventStore, Health, HttpSettings, Tls, Tokens, serve_http};
+use brumate_jupyter::{Caller, Gateway, refusal_body};
+use brumate_mcp::{Principal, TokenRevocation};
+use brumate_server::http::{EventStore, Health, HttpSettings, KernelApi, Tls, Tokens, serve_http};
+use brumate_session::sessions::LOCAL_PRINCIPAL;
 use brumate_session::{Admission, CancellationToken};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -50,6 +54,8 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
         return Ok(exit_status::FAILURE);
     };
     let signals = Signals::listen()?;
+    let gateway = service.kernels.zip(sessions.clone()).map(|(policy, sessions)| Gateway::new(sessions, policy));
+    serving.kernels = gateway.as_ref().map(kernel_api);
     serving.health = Health::default().with_admission(admission.clone()).with_sessions(sessions.clone());
     set_ready_when_prepared(
         (engine, settings.clone()),
@@ -61,9 +67,15 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<u8> {
     trim_memory();
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
     print_error(&format!("brumate: serving MCP at {scheme}://{}{}", display_address(host, address), serving.path()));
+    if gateway.is_some() {
+        print_error(&format!("brumate: serving Jupyter kernels at {scheme}://{}/", display_address(host, address)));
+    }
     let shutdown = CancellationToken::new();
     let work = async {
         let served = serve_http(server, serving, listener, shutdown.clone()).await;
+        if let Some(gateway) = gateway {
+            gateway.close().await;
+        }
         let written = serving::end(&shutdown_started, sessions.as_ref(), telemetry).await;
         served.map(|()| written)
     };
@@ -87,6 +99,18 @@ pub(super) async fn prepare(
         tracing::warn!("tokens are sent over plain HTTP: set --tls-cert and --tls-key, or use a proxy with TLS");
     }
     Ok((serving, listener))
+}
+
+/// Returns the API of kernels, whose requests are those of the principal that the server has found.
+fn kernel_api(gateway: &Gateway) -> KernelApi {
+    let noted = middleware::map_request(async |mut request: axum::extract::Request| {
+        let extensions = request.extensions();
+        let principal = extensions.get::<Principal>().map_or(LOCAL_PRINCIPAL, Principal::name).to_owned();
+        let revoked = extensions.get::<TokenRevocation>().map(|revocation| revocation.token().clone());
+        request.extensions_mut().insert(Caller { principal, revoked: revoked.unwrap_or_default() });
+        request
+    });
+    KernelApi { router: gateway.router().layer(noted), refusal_body }
 }
 
 /// Opens the store of MCP sessions.

@@ -186,15 +186,16 @@ fn warm_in_background(sandbox: Sandbox, settings: Settings) {
     });
 }
 
-/// Opens the sessions, if the tools need them.
+/// Opens the sessions, if the tools or kernels need them.
 async fn sessions(
     settings: &Settings,
     sandbox: &Sandbox,
     engine: &ServiceEngine,
     allowances: Allowances,
 ) -> Result<Option<Sessions>, String> {
+    let has_kernels = settings.http.as_ref().is_some_and(|http| http.kernels.is_some());
     match &settings.sessions {
-        Some(sessions) if settings.tools != ToolSet::Run => {
+        Some(sessions) if settings.tools != ToolSet::Run || has_kernels => {
             let mut sessions = sessions.clone();
             sessions.admission = Some(sandbox.runner.admission().clone());
             sessions.allowances = allowances;

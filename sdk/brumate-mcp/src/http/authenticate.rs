@@ -1,11 +1,13 @@
 //! Authenticates requests by their tokens (RFC 6750).
 
+use super::query_token;
 use super::request_extensions::HideUnscopedTools;
 use super::response::{Response, refusal};
 use crate::auth::{Access, Protection};
 use crate::error::Error;
 use crate::principal::Principal;
 use crate::server::Server;
+use axum::extract::OriginalUri;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
@@ -23,6 +25,10 @@ const MAX_TOKEN_BYTES: usize = 4096;
 pub(crate) struct Authenticator {
     pub(crate) names: Option<BearerVerifier>,
     pub(crate) protection: Option<Arc<Protection>>,
+    /// A scheme of the `Authorization` header besides `Bearer`.
+    pub(crate) scheme: Option<&'static str>,
+    /// A parameter of the query that may have the token.
+    pub(crate) parameter: Option<&'static str>,
 }
 
 /// Finds the principal of a bearer token, by a function of the program.
@@ -108,13 +114,22 @@ impl Authenticator {
         head.extensions.remove::<Principal>();
         head.extensions.remove::<Arc<Access>>();
         head.extensions.remove::<HideUnscopedTools>();
+        let in_query = self.parameter.map_or_else(Vec::new, |name| query_token::take(name, &mut head.uri));
+        if let Some((name, original)) = self.parameter.zip(head.extensions.get_mut::<OriginalUri>()) {
+            query_token::take(name, &mut original.0);
+        }
         if !self.is_needed() {
             return Ok(None);
         }
         let mut given = head.headers.get_all(AUTHORIZATION).iter();
         let (first, second) = (given.next(), given.next());
-        let token = first.and_then(|value| value.to_str().ok()).and_then(bearer).map(str::to_owned);
-        let twice = second.is_some();
+        let in_header = first.and_then(|value| value.to_str().ok()).and_then(|value| self.token_of(value));
+        let in_header = in_header.map(str::to_owned);
+        // Some clients send one token in both places.
+        let different =
+            in_query.iter().any(|token| *token != in_query[0] || in_header.as_ref().is_some_and(|it| it != token));
+        let twice = second.is_some() || different;
+        let token = in_header.or_else(|| in_query.into_iter().next());
         // Handlers see the head, and must not see the token.
         head.headers.remove(AUTHORIZATION);
         if twice {
@@ -186,6 +201,14 @@ impl Authenticator {
         Some(self.refuse_scope(&all))
     }
 
+    /// Returns the token of `Bearer TOKEN`, or of the other scheme. The scheme's case does not matter (RFC 9110).
+    fn token_of<'a>(&self, value: &'a str) -> Option<&'a str> {
+        let (scheme, token) = value.split_once(' ')?;
+        let token = token.trim();
+        let is_known = ["bearer"].into_iter().chain(self.scheme).any(|known| scheme.eq_ignore_ascii_case(known));
+        (is_known && !token.is_empty()).then_some(token)
+    }
+
     /// Returns the scopes that every request needs.
     fn base(&self) -> &[String] {
         self.protection.as_ref().map_or(&[], |protection| &protection.scopes)
@@ -212,13 +235,6 @@ impl Authenticator {
     }
 }
 
-/// Returns the token of `Bearer TOKEN`. The scheme's case does not matter (RFC 9110).
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,11 +245,16 @@ mod tests {
             ("Bearer abc", Some("abc")),
             ("bearer  abc ", Some("abc")),
             ("Basic abc", None),
+            ("token abc", None),
             ("Bearer", None),
             ("Bearer ", None),
             ("", None),
         ] {
-            assert_eq!(bearer(header), token, "{header:?}");
+            assert_eq!(Authenticator::default().token_of(header), token, "{header:?}");
+        }
+        let other = Authenticator { scheme: Some("token"), ..Authenticator::default() };
+        for (header, token) in [("Token abc", Some("abc")), ("Bearer abc", Some("abc")), ("tokens abc", None)] {
+            assert_eq!(other.token_of(header), token, "{header:?}");
         }
     }
 }

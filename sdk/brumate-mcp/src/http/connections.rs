@@ -148,6 +148,7 @@ where
     } else {
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-        until_the_end!(builder.serve_connection(stream, service));
+        // A router of the program may speak another protocol after its answer, such as WebSocket.
+        until_the_end!(builder.serve_connection(stream, service).with_upgrades());
     }
 }

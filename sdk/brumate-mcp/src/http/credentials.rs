@@ -117,7 +117,7 @@ mod tests {
             let valid = valid.clone();
             move |token| valid.lock().expect("no panic").get(token).map(|name| Principal::new(*name))
         });
-        let verifier = Authenticator { names: Some(names), protection: None };
+        let verifier = Authenticator { names: Some(names), ..Authenticator::default() };
         let credentials = Credentials::default();
         let of = |token: &str, name: &'static str| {
             credentials.of(token, &TokenHolder { principal: Principal::new(name), access: None })
@@ -138,7 +138,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_token_began_outlives_its_end_for_a_while() {
-        let nobody = Authenticator { names: Some(BearerVerifier::new(|_| None)), protection: None };
+        let nobody = Authenticator { names: Some(BearerVerifier::new(|_| None)), ..Authenticator::default() };
         let credentials = Credentials::default();
         let now = SystemTime::now();
         let [just, long_ago, valid] = [Duration::from_secs(1), MAX_AFTER_END + Duration::from_secs(1), Duration::ZERO]

@@ -14,6 +14,8 @@ pub(crate) struct Guard {
     /// `None` lets in every host.
     hosts: Option<Vec<Authority>>,
     origins: Vec<OriginPattern>,
+    /// Whether the origin of the host that a request names is let in.
+    same_origin: bool,
     refusal_hints: [&'static str; 2],
     refusals: Arc<RefusalLog>,
 }
@@ -42,6 +44,8 @@ impl Guard {
         Self {
             hosts: options.hosts.as_ref().map(|hosts| hosts.iter().filter_map(host).collect()),
             origins: options.origins.iter().filter_map(origin).collect(),
+            // A host that nobody checks may be a page's own (DNS rebinding).
+            same_origin: options.same_origin && options.hosts.is_some(),
             refusal_hints: options.refusal_hints,
             refusals: Arc::default(),
         }
@@ -82,13 +86,21 @@ impl Guard {
     fn check(&self, request: &Parts) -> Result<(), HeadRefusal> {
         self.check_host(request)?;
         match single(&request.headers, &ORIGIN)? {
-            Some(origin) if !self.allows_origin(origin) => {
+            Some(origin) if !self.allows_origin(origin) && !self.is_same_origin(origin, request) => {
                 let origin = String::from_utf8_lossy(origin.as_bytes());
                 let reason = format!("origin `{}` is not allowed; {}", origin.escape_debug(), self.refusal_hints[1]);
                 Err((StatusCode::FORBIDDEN, reason))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether the origin is the host that the request names, and is let in as such. Its scheme does not matter:
+    /// a proxy may add TLS.
+    fn is_same_origin(&self, origin: &HeaderValue, request: &Parts) -> bool {
+        let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, rest)| rest);
+        let authority = authority.filter(|_| self.same_origin).and_then(Authority::parse);
+        authority.is_some_and(|origin| named_host(request).is_ok_and(|host| Authority::parse(&host) == Some(origin)))
     }
 
     /// Returns whether web pages of this origin are let in.

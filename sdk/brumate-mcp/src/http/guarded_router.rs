@@ -4,7 +4,7 @@ use super::clients::Clients;
 use super::guard::Guard;
 use super::options::HttpOptions;
 use super::resource_metadata::ProtectedMount;
-use super::response::{Response, refusal};
+use super::response::{Response, refusal, with_refusal_format};
 use super::router_bodies::{RequestBody, RouterResponseBody};
 use super::running_requests::{RunningRequests, ShutdownPolicy};
 use super::service::cors;
@@ -93,7 +93,9 @@ impl GuardedRouter {
         let shared = self.shared.clone();
         let answer = tower::service_fn(move |request: Request<Body>| {
             let shared = shared.clone();
-            async move { Ok::<_, Infallible>(shared.answer(request).await) }
+            async move {
+                Ok::<_, Infallible>(with_refusal_format(shared.answer(request).await, shared.options.refusal_format))
+            }
         });
         let pages = cors(self.shared.guard.clone()).allow_methods(AllowMethods::mirror_request()).layer(answer.clone());
         // Without this header, `OPTIONS` is a request of a client like any other.

@@ -6,6 +6,7 @@ use super::budget::{Budget, BudgetLimits};
 use super::limits::{IDLE_SESSION_KEPT_FOR, MAX_IDLE_SESSIONS, ResumptionLimits, SessionLimits};
 use super::proxies::{Network, ProxyPrefix, path_prefix};
 use super::request_body::BodyLimits;
+use super::response::RefusalFormat;
 use super::running_requests::ShutdownPolicy;
 use super::server_card::ServerCard;
 use super::store::EventStore;
@@ -13,6 +14,7 @@ use crate::auth::Protect;
 use crate::error::ServeError;
 use crate::principal::Principal;
 use crate::server::Server;
+use http::{HeaderValue, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -44,8 +46,11 @@ pub struct HttpOptions {
     pub(crate) json: bool,
     pub(crate) hosts: Option<Vec<String>>,
     pub(crate) origins: Vec<String>,
+    /// Whether web pages of the host that a request names are let in.
+    pub(crate) same_origin: bool,
     /// The hints of a refusal about hosts, and about origins.
     pub(crate) refusal_hints: [&'static str; 2],
+    pub(crate) refusal_format: Option<RefusalFormat>,
     pub(crate) verifier: Authenticator,
     pub(crate) body: BodyLimits,
     pub(crate) budget: Budget,
@@ -68,6 +73,8 @@ impl Default for HttpOptions {
             json: false,
             hosts: Some(local.map(str::to_owned).to_vec()),
             origins: local.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]).collect(),
+            same_origin: false,
+            refusal_format: None,
             refusal_hints: ["HttpOptions::allow_host lets it in", "HttpOptions::allow_origin lets it in"],
             verifier: Authenticator::default(),
             body: BodyLimits { bytes: 4 * 1024 * 1024, time: Duration::from_secs(30) },
@@ -168,6 +175,14 @@ impl HttpOptions {
         self
     }
 
+    /// Lets in requests from web pages whose origin is the host that the request names, if that host is let in. Some
+    /// clients that are no web pages send the server's own address as their origin.
+    #[must_use]
+    pub fn allow_same_origin(mut self) -> Self {
+        self.same_origin = true;
+        self
+    }
+
     /// Sets the URL under which clients reach the server through a proxy, such as `https://example.com/tools`. Requests
     /// for its host are let in, and HTTP+SSE names its URLs below its path.
     ///
@@ -200,6 +215,14 @@ impl HttpOptions {
     #[must_use]
     pub fn refusal_hints(mut self, host: &'static str, origin: &'static str) -> Self {
         self.refusal_hints = [host, origin];
+        self
+    }
+
+    /// Sets the body of refusals of a router ([`App::mount_router`](crate::App::mount_router)), and its content type.
+    /// By default it is plain text.
+    #[must_use]
+    pub fn refusal_format(mut self, format: fn(StatusCode, &str) -> (HeaderValue, String)) -> Self {
+        self.refusal_format = Some(format);
         self
     }
 
@@ -243,6 +266,21 @@ impl HttpOptions {
     #[must_use]
     pub fn bearer(mut self, verify: impl Fn(&str) -> Option<Principal> + Send + Sync + 'static) -> Self {
         self.verifier.names = Some(BearerVerifier::new(verify));
+        self
+    }
+
+    /// Takes tokens of another scheme of the `Authorization` header too, such as `token`. The default is `Bearer` alone.
+    #[must_use]
+    pub fn token_scheme(mut self, scheme: &'static str) -> Self {
+        self.verifier.scheme = Some(scheme);
+        self
+    }
+
+    /// Takes the token from a parameter of the query too, for clients that can send no header. The parameter is removed
+    /// before anything else sees the request. Proxies may log it: prefer the header.
+    #[must_use]
+    pub fn query_token(mut self, parameter: &'static str) -> Self {
+        self.verifier.parameter = Some(parameter);
         self
     }
 

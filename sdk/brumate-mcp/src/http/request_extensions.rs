@@ -55,9 +55,17 @@ pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) 
     scopes.is_empty() || head.extensions.get::<Arc<Access>>().is_some_and(|access| access.has_scopes(scopes))
 }
 
-/// Fires when the token of a request is not valid any more.
+/// Fires when the token of a request is not valid any more. It is in the extensions of requests that needed a token
+/// ([`App::mount_router`](crate::App::mount_router)).
 #[derive(Clone, Debug)]
-pub(crate) struct TokenRevocation(pub(crate) CancellationToken);
+pub struct TokenRevocation(pub(crate) CancellationToken);
+
+impl TokenRevocation {
+    /// Returns a token that is cancelled when the token of the request is not valid any more.
+    pub fn token(&self) -> &CancellationToken {
+        &self.0
+    }
+}
 
 /// Returns the token that fires when the access token of a request is revoked. `None` where requests need no access
 /// token.

@@ -1,0 +1,234 @@
+//! The clients of a kernel: WebSockets, each with a queue of frames.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::extract::ws::{self, CloseFrame, close_code};
+use brumate_session::CancellationToken;
+use bytes::Bytes;
+use futures::future::join_all;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::frames::{Channel, Form, encode};
+use crate::kernel::{Destination, Frontends, Peer};
+use brumate_jupyter_protocol::{Message, now};
+
+/// Most clients of a kernel.
+pub(super) const MAX_CLIENTS: usize = 32;
+/// Most frames that wait for one client. Then the kernel waits.
+const QUEUE_FRAMES: usize = 1024;
+/// Most bytes of frames that wait for one client, and one frame more. Then the kernel waits.
+const QUEUE_BYTES: u32 = 8 << 20;
+/// Longest time that the kernel waits for a client with a full queue. Then the client is disconnected.
+const SLOW_CLIENT: Duration = Duration::from_secs(10);
+
+/// Number of a client. None has the number of an earlier one.
+type ClientId = u64;
+
+/// A frame in a queue, and the room that it takes until it is written.
+pub(super) struct Queued {
+    pub(super) frame: ws::Message,
+    _room: OwnedSemaphorePermit,
+}
+
+/// A client, as the kernel sends to it. Clones share it.
+#[derive(Clone)]
+struct Client {
+    form: Form,
+    queue: mpsc::Sender<Queued>,
+    room: Arc<Semaphore>,
+    closing: Closing,
+}
+
+/// The end of a client's WebSocket, and its reason. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Closing {
+    token: CancellationToken,
+    reason: Arc<OnceLock<CloseFrame>>,
+}
+
+impl Closing {
+    /// Ends the WebSocket. The first reason counts.
+    pub(super) fn close(&self, code: u16, reason: &str) {
+        // The reason of a close frame has at most 123 bytes (RFC 6455).
+        let reason = &reason[..reason.floor_char_boundary(123)];
+        let _ = self.reason.set(CloseFrame { code, reason: reason.into() });
+        self.token.cancel();
+    }
+
+    /// Waits for the end. Returns the frame that says its reason.
+    pub(super) async fn closed(&self) -> Option<CloseFrame> {
+        self.token.cancelled().await;
+        self.reason.get().cloned()
+    }
+}
+
+/// The clients of one kernel.
+#[derive(Default)]
+pub(super) struct Clients {
+    state: Mutex<State>,
+    /// Fires when nobody can answer the question that a cell waits for.
+    unanswerable: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    clients: HashMap<ClientId, Client>,
+    next: ClientId,
+    /// The client that was asked for input last.
+    asked: Option<ClientId>,
+    /// Time of the last message, ISO 8601.
+    last_activity: String,
+    is_closed: bool,
+}
+
+impl State {
+    /// Returns a client; `None` if it is gone.
+    fn client(&self, peer: &Peer) -> Option<(ClientId, Client)> {
+        let id = ClientId::from_be_bytes(peer.first()?.as_ref().try_into().ok()?);
+        self.clients.get(&id).map(|client| (id, client.clone()))
+    }
+}
+
+/// A connected client. It leaves when this value is dropped.
+pub(super) struct Connected {
+    clients: Arc<Clients>,
+    id: ClientId,
+    pub(super) queue: mpsc::Receiver<Queued>,
+    pub(super) closing: Closing,
+}
+
+impl Connected {
+    /// Returns the client's name in requests.
+    pub(super) fn peer(&self) -> Peer {
+        vec![Bytes::copy_from_slice(&self.id.to_be_bytes())]
+    }
+
+    /// Notes that the client has answered. Returns whether it was asked.
+    pub(super) fn answers(&self) -> bool {
+        self.clients.state.lock().asked.take_if(|asked| *asked == self.id).is_some()
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let mut state = self.clients.state.lock();
+        state.clients.remove(&self.id);
+        if state.asked.take_if(|asked| *asked == self.id).is_some() {
+            self.clients.unanswerable.notify_one();
+        }
+    }
+}
+
+impl Clients {
+    /// Connects a client. `None`: there are too many, or the kernel has ended.
+    pub(super) fn connect(self: &Arc<Self>, form: Form) -> Option<Connected> {
+        let (sender, queue) = mpsc::channel(QUEUE_FRAMES);
+        let room = Arc::new(Semaphore::new(QUEUE_BYTES as usize));
+        let client = Client { form, queue: sender, room, closing: Closing::default() };
+        let mut state = self.state.lock();
+        if state.clients.len() >= MAX_CLIENTS || state.is_closed {
+            return None;
+        }
+        state.next += 1;
+        let (id, closing) = (state.next, client.closing.clone());
+        state.clients.insert(id, client);
+        Some(Connected { clients: Arc::clone(self), id, queue, closing })
+    }
+
+    /// Returns the number of clients.
+    pub(super) fn count(&self) -> usize {
+        self.state.lock().clients.len()
+    }
+
+    /// Returns the time of the last message, ISO 8601.
+    pub(super) fn last_activity(&self) -> String {
+        self.state.lock().last_activity.clone()
+    }
+
+    /// Notes that a message was sent or received.
+    pub(super) fn touch(&self) {
+        self.state.lock().last_activity = now();
+    }
+
+    /// Waits until nobody can answer the question of a cell.
+    pub(super) async fn unanswerable(&self) {
+        self.unanswerable.notified().await;
+    }
+
+    /// Disconnects all clients when they have read their queues, and takes no others.
+    pub(super) fn close(&self, reason: &str) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        state.clients.values().for_each(|client| client.closing.close(close_code::NORMAL, reason));
+    }
+
+    /// Asks a client for input, or notes that it is gone.
+    async fn ask(&self, peer: &Peer, message: &Message) {
+        let asked = {
+            let mut state = self.state.lock();
+            let client = state.client(peer);
+            state.asked = client.as_ref().map(|(id, _)| *id);
+            client
+        };
+        match asked {
+            Some((_, client)) => client.send(encode(client.form, Channel::Stdin, message)).await,
+            None => self.unanswerable.notify_one(),
+        }
+    }
+}
+
+impl Client {
+    /// Puts a frame into the queue. Disconnects a client whose queue stays full.
+    async fn send(&self, frame: ws::Message) {
+        let bytes = match &frame {
+            ws::Message::Text(text) => text.len(),
+            ws::Message::Binary(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX).min(QUEUE_BYTES);
+        let queued = timeout(SLOW_CLIENT, async {
+            let room = Arc::clone(&self.room).acquire_many_owned(permits).await.ok()?;
+            self.queue.send(Queued { frame, _room: room }).await.ok()
+        });
+        if queued.await.is_err() {
+            tracing::info!("a client of a kernel does not read its messages and is disconnected");
+            self.closing.close(close_code::POLICY, "the client does not read its messages");
+        }
+    }
+}
+
+#[async_trait]
+impl Frontends for Clients {
+    async fn send(&self, to: Destination, message: Message) {
+        self.touch();
+        let (channel, peer) = match to {
+            Destination::Shell(peer) => (Channel::Shell, peer),
+            Destination::Control(peer) => (Channel::Control, peer),
+            Destination::Stdin(peer) => return self.ask(&peer, &message).await,
+            Destination::Iopub => {
+                let clients: Vec<Client> = self.state.lock().clients.values().cloned().collect();
+                // Clients share the bytes of a frame.
+                let frame = |form| {
+                    let is_used = clients.iter().any(|client| client.form == form);
+                    is_used.then(|| encode(form, Channel::Iopub, &message))
+                };
+                let (default, v1) = (frame(Form::Default), frame(Form::V1));
+                let sending = clients.iter().filter_map(|client| {
+                    let frame = if client.form == Form::V1 { &v1 } else { &default };
+                    frame.clone().map(|frame| client.send(frame))
+                });
+                join_all(sending).await;
+                return;
+            }
+        };
+        let client = self.state.lock().client(&peer);
+        if let Some((_, client)) = client {
+            client.send(encode(client.form, channel, &message)).await;
+        }
+    }
+}
