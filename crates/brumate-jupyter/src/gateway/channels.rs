@@ -106,8 +106,8 @@ async fn read(
         let (size, message) = match &received {
             ws::Message::Text(text) => (text.len(), decode_text(form, text)),
             ws::Message::Binary(bytes) => (bytes.len(), decode_binary(form, bytes)),
-            ws::Message::Ping(_) | ws::Message::Pong(_) => continue,
-            ws::Message::Close(_) => return None,
+            // The next call writes the answer to a ping, or to the end of the WebSocket, which is then over.
+            ws::Message::Ping(_) | ws::Message::Pong(_) | ws::Message::Close(_) => continue,
         };
         match message {
             Ok((channel, message)) => bring(channel, message, size, client, kernel).await,

@@ -1,9 +1,12 @@
 //! The routes of the API.
 
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{DefaultBodyLimit, Extension, Path, State};
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -25,6 +28,19 @@ const MAX_BODY: usize = 64 << 10;
 const READ_BUFFER: usize = 16 << 10;
 
 type Answer = Result<Response, ApiError>;
+type BodyBytes = Result<Bytes, BytesRejection>;
+
+/// The variable part of a path.
+struct PathPart(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathPart {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let part = Path::<String>::from_request_parts(parts, state).await;
+        part.map(|Path(part)| Self(part)).map_err(|error| ApiError::new(error.status(), error.body_text()))
+    }
+}
 
 /// Returns the routes, relative to `/api`.
 pub(super) fn router(gateway: Gateway) -> Router {
@@ -76,11 +92,12 @@ fn made(path: &str, value: &Value) -> Response {
 }
 
 /// Reads a body. An empty one, as some clients send, has the defaults.
-fn body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Result<T, ApiError> {
+fn body<T: DeserializeOwned + Default>(bytes: BodyBytes) -> Result<T, ApiError> {
+    let bytes = bytes.map_err(|error| ApiError::new(error.status(), error.body_text()))?;
     if bytes.is_empty() {
         return Ok(T::default());
     }
-    let read = serde_json::from_slice::<Option<T>>(bytes);
+    let read = serde_json::from_slice::<Option<T>>(&bytes);
     let read =
         read.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")));
     read.map(Option::unwrap_or_default)
@@ -110,7 +127,7 @@ async fn kernelspecs() -> Answer {
     ok(&models::kernelspecs())
 }
 
-async fn kernelspec(Path(name): Path<String>) -> Answer {
+async fn kernelspec(PathPart(name): PathPart) -> Answer {
     match is_kernel_name(&name) {
         true => ok(&models::kernelspec(&name)),
         false => Err(ApiError::not_found("kernelspec", &name)),
@@ -122,8 +139,12 @@ async fn list_kernels(State(gateway): State<Gateway>, Extension(caller): Extensi
     ok(&kernels.iter().map(|kernel| models::kernel(kernel)).collect())
 }
 
-async fn start_kernel(State(gateway): State<Gateway>, Extension(caller): Extension<Caller>, bytes: Bytes) -> Answer {
-    let request: KernelRequest = body(&bytes)?;
+async fn start_kernel(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    bytes: BodyBytes,
+) -> Answer {
+    let request: KernelRequest = body(bytes)?;
     let kernel = gateway.start_kernel(&caller.principal, request.name.as_deref().unwrap_or(KERNEL_NAME)).await?;
     Ok(made("/api/kernels", &models::kernel(&kernel)))
 }
@@ -131,7 +152,7 @@ async fn start_kernel(State(gateway): State<Gateway>, Extension(caller): Extensi
 async fn kernel(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     ok(&models::kernel(&*gateway.kernel(&caller.principal, &id)?))
 }
@@ -139,7 +160,7 @@ async fn kernel(
 async fn delete_kernel(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     gateway.delete_kernel(&caller.principal, &id, "the kernel was deleted").await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -148,7 +169,7 @@ async fn delete_kernel(
 async fn interrupt(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     gateway.kernel(&caller.principal, &id)?.interrupt().await;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -157,7 +178,7 @@ async fn interrupt(
 async fn restart(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     let kernel = gateway.kernel(&caller.principal, &id)?;
     kernel.restart().await?;
@@ -168,8 +189,8 @@ async fn restart(
 async fn open_channels(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+    PathPart(id): PathPart,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer {
     let kernel = gateway.kernel(&caller.principal, &id)?;
     let mut upgrade = upgrade.map_err(|error| ApiError::new(error.status(), error.body_text()))?;
@@ -197,8 +218,12 @@ async fn list_sessions(State(gateway): State<Gateway>, Extension(caller): Extens
     ok(&records.iter().map(|(record, kernel)| models::session(record, kernel)).collect())
 }
 
-async fn make_session(State(gateway): State<Gateway>, Extension(caller): Extension<Caller>, bytes: Bytes) -> Answer {
-    let request = body::<SessionRequest>(&bytes)?.checked()?;
+async fn make_session(
+    State(gateway): State<Gateway>,
+    Extension(caller): Extension<Caller>,
+    bytes: BodyBytes,
+) -> Answer {
+    let request = body::<SessionRequest>(bytes)?.checked()?;
     let (record, kernel) = gateway.make_record(&caller.principal, &request).await?;
     Ok(made("/api/sessions", &models::session(&record, &kernel)))
 }
@@ -206,7 +231,7 @@ async fn make_session(State(gateway): State<Gateway>, Extension(caller): Extensi
 async fn session(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     let (record, kernel) = gateway.record(&caller.principal, &id)?;
     ok(&models::session(&record, &kernel))
@@ -215,10 +240,10 @@ async fn session(
 async fn change_session(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-    bytes: Bytes,
+    PathPart(id): PathPart,
+    bytes: BodyBytes,
 ) -> Answer {
-    let request = body::<SessionRequest>(&bytes)?.checked()?;
+    let request = body::<SessionRequest>(bytes)?.checked()?;
     let (record, kernel) = gateway.change_record(&caller.principal, &id, &request).await?;
     ok(&models::session(&record, &kernel))
 }
@@ -226,7 +251,7 @@ async fn change_session(
 async fn delete_session(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
 ) -> Answer {
     let (_, kernel) = gateway.record(&caller.principal, &id)?;
     gateway.delete_kernel(&caller.principal, &kernel.id, "the session was deleted").await?;
