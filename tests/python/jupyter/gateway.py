@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import uuid
+from pathlib import Path
 
 import aiohttp
 import requests
@@ -322,6 +323,37 @@ class Hostile(unittest.TestCase):
                 pass
         with Kernel(BOB):
             pass
+
+
+class Left(unittest.TestCase):
+    """A kernel and a running cell that the server finds when it stops."""
+
+    def test_a_kernel_is_left_alone(self):
+        with Kernel().connect() as client:
+            client.execute(ENDLESS)
+            client.wait_for("stream")
+
+
+class Ends(unittest.TestCase):
+    """With a server whose sessions expire after a second, and whose tokens file is changed."""
+
+    def test_kernels_that_are_not_used_end(self):
+        with Kernel() as kernel, kernel.connect() as client:
+            client.run("1")
+            client.wait_for("status", execution_state="dead")
+            self.assertEqual(client.closed()[0], 1000)
+            self.assertEqual(call("GET", f"api/kernels/{kernel.id}").status_code, 404)
+
+    def test_websockets_of_a_revoked_token_end(self):
+        kernel = Kernel(BOB)
+        with kernel.connect() as client:
+            client.execute(ENDLESS)
+            client.wait_for("stream")
+            tokens = Path(os.environ["BRUMATE_TEST_TOKENS_FILE"])
+            tokens.write_text(tokens.read_text().partition("[principal.bob]")[0])
+            os.kill(int(os.environ["BRUMATE_TEST_SERVER"]), signal.SIGHUP)
+            self.assertEqual(client.closed()[0], 1008)
+        self.assertEqual(call("GET", "api/kernels", BOB).status_code, 401)
 
 
 if __name__ == "__main__":

@@ -232,3 +232,66 @@ impl Frontends for Clients {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::Header;
+
+    /// Text of a message in the tests, in bytes.
+    const TEXT: usize = 1 << 20;
+
+    fn message() -> Message {
+        Message::new("stream", "s", &Header::default(), &json!({"name": "stdout", "text": "a".repeat(TEXT)}))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_holds_bounded_memory_and_stops_the_others_for_a_while_only() {
+        let clients = Arc::new(Clients::default());
+        let slow = clients.connect(Form::Default).unwrap();
+        let mut fast = clients.connect(Form::V1).unwrap();
+        let reading = tokio::spawn(async move {
+            let mut count = 0;
+            while fast.queue.recv().await.is_some() {
+                count += 1;
+            }
+            count
+        });
+        let count = 3 * QUEUE_BYTES as usize / TEXT;
+        for _ in 0..count {
+            clients.send(Destination::Iopub, message()).await;
+        }
+        assert!(slow.queue.len() <= QUEUE_BYTES as usize / TEXT, "{}", slow.queue.len());
+        assert_eq!(slow.closing.closed().await.unwrap().code, close_code::POLICY);
+        clients.state.lock().clients.clear();
+        assert_eq!(reading.await.unwrap(), count);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_larger_than_a_queue_passes() {
+        let clients = Arc::new(Clients::default());
+        let mut client = clients.connect(Form::Default).unwrap();
+        let mut large = message();
+        large.buffers = vec![Bytes::from(vec![0; 2 * QUEUE_BYTES as usize])];
+        for _ in 0..2 {
+            let (_, read) = tokio::join!(clients.send(Destination::Shell(client.peer()), large.clone()), async {
+                client.queue.recv().await
+            });
+            assert!(matches!(read.unwrap().frame, ws::Message::Binary(_)));
+        }
+    }
+
+    #[test]
+    fn clients_are_bounded_and_leave() {
+        let clients = Arc::new(Clients::default());
+        let mut connected: Vec<_> = (0..MAX_CLIENTS).map(|_| clients.connect(Form::V1).unwrap()).collect();
+        assert!(clients.connect(Form::V1).is_none());
+        connected.pop();
+        assert_eq!(clients.count(), MAX_CLIENTS - 1);
+        assert!(clients.connect(Form::Default).is_some());
+        clients.close("it ends");
+        assert!(clients.connect(Form::V1).is_none(), "the kernel has ended");
+    }
+}

@@ -18,6 +18,12 @@ impl ApiError {
         Self { status, message: message.into() }
     }
 
+    /// Returns the status.
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Says that there is no such thing, or that it is another principal's.
     pub(super) fn not_found(what: &str, id: &str) -> Self {
         let id: String = id.chars().take(64).collect();

@@ -211,6 +211,10 @@ pub(super) fn decode_binary(form: Form, frame: &Bytes) -> Result<(Channel, Messa
 }
 
 fn decode_json(json: &[u8], buffers: Vec<Bytes>) -> Result<(Channel, Message), FrameError> {
+    // serde would take a list of the fields, too.
+    if json.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(FrameError::Json("it is no JSON object".to_owned()));
+    }
     let received: Received<'_> = serde_json::from_slice(json).map_err(|error| FrameError::Json(error.to_string()))?;
     let channel = received.channel.as_deref().unwrap_or("shell");
     let text = |part: Option<&'_ RawValue>| part.map_or("{}", RawValue::get).to_owned();
@@ -270,7 +274,8 @@ mod tests {
     #[test]
     fn messages_come_back_from_their_frames() {
         for form in [Form::Default, Form::V1] {
-            for buffers in [&[][..], &[b"\0\xff"], &[b"", b"abc", b""]] {
+            let lists: [&[&'static [u8]]; 3] = [&[], &[b"\0\xff"], &[b"", b"abc", b""]];
+            for buffers in lists {
                 let sent = message(buffers);
                 let frame = encode(form, Channel::Stdin, &sent);
                 assert_eq!(matches!(frame, ws::Message::Text(_)), form == Form::Default && buffers.is_empty());
@@ -324,7 +329,7 @@ mod tests {
     fn texts_that_are_no_message_are_errors() {
         let header = r#"{"msg_id":"a","msg_type":"b"}"#;
         let error = |text: &str| decode_text(Form::Default, text).unwrap_err().to_string();
-        assert!(error("").contains("EOF") && error("[]").contains("invalid type"));
+        assert!(error("").contains("EOF") && error("[]").contains("no JSON object"));
         assert!(error(r#"{"content":{}}"#).contains("missing field `header`"));
         assert!(error(r#"{"header":{},"content":{}}"#).contains("its header"));
         assert!(error(&format!(r#"{{"header":{header},"content":[]}}"#)).contains("its content"));

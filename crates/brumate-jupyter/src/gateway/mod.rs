@@ -291,3 +291,6 @@ fn on_shutdown(gateway: Weak<Inner>, principal: String, id: String) -> served_ke
         });
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
 //! `brumate kernel`, in the hands of Jupyter's own clients.
 
-use std::path::Path;
 use std::process::Command;
 
 use brumate_test_support::cache_directory;
 use tempfile::TempDir;
+
+use crate::support::run_jupyter_module;
 
 /// Directories of one test: Jupyter's, and the cache that only its kernels use.
 struct Jupyter {
@@ -34,12 +35,7 @@ impl Jupyter {
     /// Runs a module of `tests/python/jupyter`.
     fn python(&self, arguments: &[&str]) {
         let python = std::env::var("BRUMATE_TEST_PYTHON_JUPYTER").expect("`cargo xtask test` sets it");
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/jupyter");
-        let mut command = self.command(&python);
-        command.args(arguments).current_dir(directory).env("PYTHONDONTWRITEBYTECODE", "1");
-        let output = command.output().expect("Python starts");
-        let text = [output.stdout, output.stderr].concat();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
+        run_jupyter_module(self.command(&python), arguments);
     }
 }
 

@@ -22,6 +22,7 @@ mod inspector;
 mod interrupts;
 mod jail;
 mod jupyter;
+mod jupyter_http;
 mod kill9;
 mod layers;
 mod learned;

@@ -19,6 +19,12 @@ const PYTHONS: &[(&str, &str, &str)] = &[
     ("mcp2", "BRUMATE_TEST_PYTHON_MCP2", "mcp>=2,<3 pillow httpx fastapi uvicorn starlette"),
     // Clients of Jupyter kernels, and the kernel that ours is compared with.
     ("jupyter", "BRUMATE_TEST_PYTHON_JUPYTER", "jupyter_kernel_test>=0.7,<0.8 ipykernel>=7,<8 nbclient>=0.11,<0.12"),
+    // Clients of Jupyter kernels over HTTP.
+    (
+        "jupyter-http",
+        "BRUMATE_TEST_PYTHON_JUPYTER_HTTP",
+        "jupyter_server>=2.21,<2.22 jupyter-kernel-client>=1.0.2,<1.1 aiohttp>=3.14,<4 websockets>=17,<18",
+    ),
     // The resolution of uv is the expected result of the tests.
     ("uv", "BRUMATE_TEST_PYTHON_UV", "uv==0.13.9"),
     // Tests compare the numbers of the sandbox with the numbers of these packages. They have the versions of the

@@ -21,3 +21,12 @@ pub(crate) fn brumate(arguments: &[&str]) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
+
+/// Runs a module of `tests/python/jupyter` with a command for Python, and checks that it succeeds.
+pub(crate) fn run_jupyter_module(mut python: Command, arguments: &[&str]) {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/jupyter");
+    python.args(arguments).current_dir(directory).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = python.output().expect("Python starts");
+    let text = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
+}
