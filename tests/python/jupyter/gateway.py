@@ -149,6 +149,8 @@ class Clients(unittest.TestCase):
             self.assertIn("name", [variable["name"] for variable in client.list_variables()])
             client.restart()
             self.assertEqual(client.execute("name")["status"], "error")
+            # Closing a connection that is open still takes this client up to ten seconds.
+            call("DELETE", f"api/kernels/{client.id}")
 
     def test_jupyter_server_with_a_gateway(self):
         with tempfile.TemporaryDirectory() as home, socket.socket() as free:
@@ -325,6 +327,22 @@ class Hostile(unittest.TestCase):
             pass
 
 
+class Open(unittest.TestCase):
+    """With a server without tokens."""
+
+    def test_programs_of_this_machine_are_let_in_and_foreign_web_pages_are_not(self):
+        kernel = Kernel(None)
+        with kernel.connect() as client:
+            self.assertEqual(results_of(client.run("1 + 1")[1]), ["2"])
+        for options in ({"origin": "https://evil.example"}, {"origin": "null"}, {"host": "evil.example"}):
+            with self.assertRaises(websocket.WebSocketBadStatusException) as raised:
+                kernel.connect(**options)
+            self.assertEqual(raised.exception.status_code, 403)
+            headers = {name.title(): value for name, value in options.items()}
+            self.assertEqual(call("POST", "api/kernels", None, headers).status_code, 403)
+        self.assertEqual(len(call("GET", "api/kernels", None).json()), 1)
+
+
 class Left(unittest.TestCase):
     """A kernel and a running cell that the server finds when it stops."""
 
@@ -334,8 +352,8 @@ class Left(unittest.TestCase):
             client.wait_for("stream")
 
 
-class Ends(unittest.TestCase):
-    """With a server whose sessions expire after a second, and whose tokens file is changed."""
+class Expiry(unittest.TestCase):
+    """With a server whose sessions expire after a second."""
 
     def test_kernels_that_are_not_used_end(self):
         with Kernel() as kernel, kernel.connect() as client:
@@ -343,6 +361,10 @@ class Ends(unittest.TestCase):
             client.wait_for("status", execution_state="dead")
             self.assertEqual(client.closed()[0], 1000)
             self.assertEqual(call("GET", f"api/kernels/{kernel.id}").status_code, 404)
+
+
+class Revocation(unittest.TestCase):
+    """With a server whose tokens file is changed."""
 
     def test_websockets_of_a_revoked_token_end(self):
         kernel = Kernel(BOB)

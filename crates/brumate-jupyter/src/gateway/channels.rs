@@ -51,7 +51,7 @@ pub(super) async fn serve(
         }
         writer.send(ws::Message::Close(Some(end))).await?;
         // The client answers with a close frame.
-        while reader.next().await.is_some() {}
+        while let Some(Ok(_)) = reader.next().await {}
         Ok::<_, axum::Error>(())
     };
     // A client that is slow loses its last messages.

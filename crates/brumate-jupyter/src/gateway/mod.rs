@@ -23,6 +23,7 @@ use brumate_session::CancellationToken;
 use brumate_session::sessions::Sessions;
 use futures::future::join_all;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use error::ApiError;
 pub use error::refusal_body;
@@ -37,7 +38,9 @@ use crate::output_policy::OutputPolicy;
 /// Most kernels of one principal, and most of its sessions in Jupyter's sense.
 const MAX_KERNELS: usize = 100;
 /// Most WebSockets of one principal.
-const MAX_WEBSOCKETS: usize = 256;
+const MAX_WEBSOCKETS: usize = 64;
+/// Most bytes of requests that wait for the kernels of one principal. Then its clients wait.
+const WAITING_BYTES: usize = 64 << 20;
 /// Longest time between two searches for kernels whose session has expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Shortest time between two searches.
@@ -64,6 +67,8 @@ struct Inner {
     started: String,
     kernels: Mutex<HashMap<String, Arc<ServedKernel>>>,
     records: Mutex<Vec<SessionRecord>>,
+    /// Rooms of requests that wait, by principal.
+    rooms: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -81,6 +86,7 @@ impl Gateway {
             started: now(),
             kernels: Mutex::default(),
             records: Mutex::default(),
+            rooms: Mutex::default(),
         });
         let swept = Arc::downgrade(&inner);
         tokio::spawn(async move {
@@ -140,8 +146,9 @@ impl Gateway {
             }
             let id = uuid();
             let on_shutdown = on_shutdown(Arc::downgrade(&self.inner), principal.to_owned(), id.clone());
-            let settings = self.inner.settings.clone();
-            let kernel = ServedKernel::start(id.clone(), name.to_owned(), principal.to_owned(), settings, on_shutdown);
+            let (settings, room) = (self.inner.settings.clone(), self.inner.room(principal));
+            let kernel =
+                ServedKernel::start(id.clone(), name.to_owned(), principal.to_owned(), settings, room, on_shutdown);
             let kernel = Arc::new(kernel);
             kernels.insert(id, Arc::clone(&kernel));
             kernel
@@ -269,6 +276,20 @@ impl Gateway {
     /// Returns whether a principal may open another WebSocket.
     fn has_room_for_websocket(&self, principal: &str) -> bool {
         self.kernels_of(principal).iter().map(|kernel| kernel.clients().count()).sum::<usize>() < MAX_WEBSOCKETS
+    }
+}
+
+impl Inner {
+    /// Returns the room of requests that wait for a principal's kernels.
+    fn room(&self, principal: &str) -> Arc<Semaphore> {
+        let mut rooms = self.rooms.lock();
+        rooms.retain(|_, room| room.strong_count() > 0);
+        let known = rooms.get(principal).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let room = Arc::new(Semaphore::new(WAITING_BYTES));
+            rooms.insert(principal.to_owned(), Arc::downgrade(&room));
+            room
+        })
     }
 }
 

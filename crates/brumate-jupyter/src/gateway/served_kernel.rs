@@ -17,8 +17,6 @@ use brumate_jupyter_protocol::Message;
 use crate::output_policy::OutputPolicy;
 use crate::requests::{self, Request};
 
-/// Most bytes of requests that wait for one kernel. Then its clients wait.
-const WAITING_BYTES: usize = 4 * MAX_MESSAGE;
 /// Most requests on the control channel that wait. Then clients wait.
 const MAX_WAITING_CONTROL: usize = 16;
 /// Longest time that the start of a kernel is waited for. Then it goes on in the background.
@@ -64,7 +62,7 @@ pub(super) struct ServedKernel {
     pub(super) principal: String,
     settings: KernelSettings,
     clients: Arc<Clients>,
-    /// Room of requests that wait.
+    /// Room of the requests that wait for the principal's kernels, in bytes.
     room: Arc<Semaphore>,
     on_shutdown: OnShutdown,
     run: Mutex<Run>,
@@ -79,12 +77,12 @@ impl ServedKernel {
         name: String,
         principal: String,
         settings: KernelSettings,
+        room: Arc<Semaphore>,
         on_shutdown: OnShutdown,
     ) -> Self {
         let clients = Arc::new(Clients::default());
         clients.touch();
         let run = Mutex::new(begin(&settings, &principal, &clients, &on_shutdown));
-        let room = Arc::new(Semaphore::new(WAITING_BYTES));
         Self { id, name, principal, settings, clients, room, on_shutdown, run, changing: Default::default() }
     }
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{brumate, run_jupyter_module};
 
-/// A server with two principals. It is killed when it is dropped.
+/// A server, most often with two principals. It is killed when it is dropped.
 struct Server {
     process: Child,
     address: String,
@@ -18,7 +18,12 @@ struct Server {
 }
 
 impl Server {
+    /// Starts a server for two principals.
     fn start(options: &[&str]) -> Self {
+        Self::start_with(options, true)
+    }
+
+    fn start_with(options: &[&str], has_principals: bool) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let token = |name: &str| {
             let (_, token, entry) = brumate(&["token", name]);
@@ -29,7 +34,10 @@ impl Server {
         std::fs::write(&file, format!("{ada_entry}{bob_entry}sessions = 3\n")).expect("a file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
         command.env_clear().env("BRUMATE_CACHE_DIR", cache_directory());
-        command.args(["streamable-http", "--jupyter", "--offline", "--port", "0", "--auth-tokens"]).arg(&file);
+        command.args(["streamable-http", "--jupyter", "--offline", "--port", "0"]);
+        if has_principals {
+            command.arg("--auth-tokens").arg(&file);
+        }
         command.arg("--data-dir").arg(directory.path().join("data")).args(options);
         let mut process = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("brumate starts");
         let mut lines = BufReader::new(process.stderr.take().expect("a pipe"));
@@ -82,8 +90,18 @@ fn hostile_clients() {
 }
 
 #[test]
-fn kernels_and_websockets_end_in_time() {
-    Server::start(&["--session-timeout", "1s"]).run("Ends");
+fn web_pages_without_tokens() {
+    Server::start_with(&[], false).run("Open");
+}
+
+#[test]
+fn kernels_that_are_not_used_end() {
+    Server::start(&["--session-timeout", "1s"]).run("Expiry");
+}
+
+#[test]
+fn websockets_of_a_revoked_token_end() {
+    Server::start(&[]).run("Revocation");
 }
 
 #[test]

@@ -217,5 +217,20 @@ mod tests {
             assert_eq!(allowed(options(), "localhost", Some(origin)), expected, "{origin}");
         }
         assert!(allowed(HttpOptions::new().allow_any_host(), "evil.example", None));
+        let own =
+            |options: HttpOptions, host: &str, origin: &str| allowed(options.allow_same_origin(), host, Some(origin));
+        for (host, origin, expected) in [
+            ("b.example", "https://b.example", true),
+            ("b.example:9", "http://b.example:9", true),
+            ("b.example:9", "https://b.example", false),
+            ("b.example", "https://localhost.b.example", false),
+            ("b.example", "https://b.example@evil.example", false),
+            ("evil.example", "https://evil.example", false),
+        ] {
+            assert_eq!(own(options(), host, origin), expected, "{host} {origin}");
+        }
+        assert!(!allowed(options(), "b.example", Some("https://b.example")), "unless it is set");
+        // A page that reaches the server through a name of its own (DNS rebinding) is of that origin.
+        assert!(!own(options().allow_any_host(), "evil.example", "https://evil.example"));
     }
 }

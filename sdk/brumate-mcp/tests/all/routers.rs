@@ -69,6 +69,37 @@ async fn a_router_is_guarded_like_a_server() {
     assert_eq!(preflight.headers["access-control-allow-methods"], "PUT");
 }
 
+#[tokio::test]
+async fn a_router_takes_tokens_in_other_places_and_refuses_in_its_own_format() {
+    let names = |token: &str| (token == "se-cret").then(|| Principal::new("ada"));
+    let options = HttpOptions::new().bearer(names).token_scheme("token").query_token("token");
+    let options = options.refusal_format(|status, text| {
+        (http::HeaderValue::from_static("text/x-refusal"), format!("{}: {text}", status.as_u16()))
+    });
+    let target = async |request: Request| {
+        let original = request.extensions().get::<axum::extract::OriginalUri>().map(|uri| uri.0.to_string());
+        format!("{} {:?}", request.uri(), original)
+    };
+    let router = App::new().mount_router("/guarded", Router::new().fallback(target), options).router();
+    let seen = |uri: &str| format!("{uri} {:?}", Some(format!("/guarded{uri}")));
+    for (path, header, status, text) in [
+        ("/guarded/x", Some("token se-cret"), 200, seen("/x")),
+        ("/guarded/x", Some("Bearer se-cret"), 200, seen("/x")),
+        ("/guarded/x?token=se%2Dcret", None, 200, seen("/x")),
+        ("/guarded/x?a=1&token=se-cret&b", Some("token se-cret"), 200, seen("/x?a=1&b")),
+        ("/guarded/x?token=wrong", None, 401, "401: the token is not valid".to_owned()),
+        ("/guarded/x?token=wrong", Some("token se-cret"), 400, "400: the request has more than one token".to_owned()),
+        ("/guarded/x?token=a&token=b", None, 400, "400: the request has more than one token".to_owned()),
+        ("/guarded/x", None, 401, "401: a bearer token is required: `Authorization: Bearer TOKEN`".to_owned()),
+    ] {
+        let request = header.into_iter().fold(request(path), |request, value| request.header("authorization", value));
+        let request = request.body(Body::empty()).expect("a request");
+        let answer = read(router.clone().oneshot(request).await.expect("an answer")).await;
+        assert_eq!((answer.status.as_u16(), answer.body), (status, text), "{path} {header:?}");
+        assert_eq!(answer.headers["content-type"] == "text/x-refusal", status != 200);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn bodies_for_a_router_are_bounded() {
     let options = HttpOptions::new().max_body(10).body_timeout(Duration::from_secs(5));
