@@ -223,7 +223,9 @@ class Clients(unittest.TestCase):
 class Hostile(unittest.TestCase):
     def error(self, answer, status):
         """Checks an error: it is Jupyter's JSON."""
-        self.assertEqual((answer.status_code, answer.headers["Content-Type"]), (status, "application/json"), answer.text)
+        self.assertEqual(
+            (answer.status_code, answer.headers["Content-Type"]), (status, "application/json"), answer.text
+        )
         self.assertEqual(set(answer.json()), {"message", "reason"})
         return answer.json()["message"]
 
