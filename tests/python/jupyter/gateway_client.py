@@ -93,8 +93,10 @@ class Channels:
 
     def read(self):
         """The next message, with its channel. `None`: the server has ended the WebSocket."""
+        end = time.monotonic() + HANG_SECONDS
         while True:
-            kind, frame = self.socket.recv_data()
+            assert time.monotonic() < end, "no message comes"
+            kind, frame = self.socket.recv_data(control_frame=True)
             if kind == websocket.ABNF.OPCODE_CLOSE:
                 return None
             if kind in (websocket.ABNF.OPCODE_TEXT, websocket.ABNF.OPCODE_BINARY):
@@ -108,8 +110,10 @@ class Channels:
 
     def closed(self):
         """The code and the reason with which the server ends the WebSocket. Messages before are dropped."""
+        end = time.monotonic() + HANG_SECONDS
         while True:
-            kind, frame = self.socket.recv_data()
+            assert time.monotonic() < end, "the WebSocket does not end"
+            kind, frame = self.socket.recv_data(control_frame=True)
             if kind == websocket.ABNF.OPCODE_CLOSE:
                 return int.from_bytes(frame[:2], "big"), frame[2:].decode()
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::extract::ws::{self, CloseFrame, WebSocket, close_code};
-use brumate_session::CancellationToken;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
 use tokio::sync::mpsc;
@@ -29,7 +28,7 @@ pub(super) async fn serve(
     form: Form,
     mut client: Connected,
     kernel: &ServedKernel,
-    revoked: &CancellationToken,
+    revoked: impl Future<Output = ()>,
 ) {
     let (mut writer, mut reader) = socket.split();
     let closing = client.closing.clone();
@@ -40,7 +39,7 @@ pub(super) async fn serve(
         end = read(&mut reader, form, &client, kernel) => end,
         () = write(&mut writer, &mut queue) => return,
         end = closing.closed() => end,
-        () = revoked.cancelled() => Some(frame(close_code::POLICY, "the token is not valid any more")),
+        () = revoked => Some(frame(close_code::POLICY, "the token is not valid any more")),
     };
     let Some(end) = end else { return };
     let has_ended_well = end.code == close_code::NORMAL;

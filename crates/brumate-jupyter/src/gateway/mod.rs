@@ -19,9 +19,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
-use brumate_session::CancellationToken;
 use brumate_session::sessions::Sessions;
-use futures::future::join_all;
+use futures::future::{BoxFuture, Shared, join_all};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -51,8 +50,8 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(500);
 pub struct Caller {
     /// Name of the principal.
     pub principal: String,
-    /// Cancelled when the principal's token is not valid any more. WebSockets then end.
-    pub revoked: CancellationToken,
+    /// Ends when the principal's token is not valid any more. WebSockets then end.
+    pub revoked: Shared<BoxFuture<'static, ()>>,
 }
 
 /// The kernels of a server, and the API for them. Clones share them.

@@ -209,7 +209,7 @@ async fn open_channels(
     let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).read_buffer_size(READ_BUFFER);
     Ok(upgrade.on_upgrade(async move |socket| {
         // A deleted kernel is gone when its last client is.
-        channels::serve(socket, form, client, &kernel, &caller.revoked).await;
+        channels::serve(socket, form, client, &kernel, caller.revoked).await;
     }))
 }
 

@@ -13,6 +13,7 @@ use brumate_mcp::{Principal, TokenRevocation};
 use brumate_server::http::{EventStore, Health, HttpSettings, KernelApi, Tls, Tokens, serve_http};
 use brumate_session::sessions::LOCAL_PRINCIPAL;
 use brumate_session::{Admission, CancellationToken};
+use futures::FutureExt as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -106,8 +107,14 @@ fn kernel_api(gateway: &Gateway) -> KernelApi {
     let noted = middleware::map_request(async |mut request: axum::extract::Request| {
         let extensions = request.extensions();
         let principal = extensions.get::<Principal>().map_or(LOCAL_PRINCIPAL, Principal::name).to_owned();
-        let revoked = extensions.get::<TokenRevocation>().map(|revocation| revocation.token().clone());
-        request.extensions_mut().insert(Caller { principal, revoked: revoked.unwrap_or_default() });
+        let revocation = extensions.get::<TokenRevocation>().cloned();
+        let revoked = async move {
+            match revocation {
+                Some(revocation) => revocation.revoked().await,
+                None => std::future::pending().await,
+            }
+        };
+        request.extensions_mut().insert(Caller { principal, revoked: revoked.boxed().shared() });
         request
     });
     KernelApi { router: gateway.router().layer(noted), refusal_body }

@@ -1,5 +1,6 @@
 //! Notes of the HTTP transports in the extensions of a request, which handlers read.
 
+use super::credentials::Credential;
 use crate::auth::Access;
 use crate::exact_arguments::ExactArguments;
 use crate::principal::Principal;
@@ -56,14 +57,14 @@ pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) 
 }
 
 /// Fires when the token of a request is not valid any more. It is in the extensions of requests that needed a token
-/// ([`App::mount_router`](crate::App::mount_router)).
+/// ([`App::mount_router`](crate::App::mount_router)). The token is checked as long as this value exists.
 #[derive(Clone, Debug)]
-pub struct TokenRevocation(pub(crate) CancellationToken);
+pub struct TokenRevocation(pub(crate) Arc<Credential>);
 
 impl TokenRevocation {
-    /// Returns a token that is cancelled when the token of the request is not valid any more.
-    pub fn token(&self) -> &CancellationToken {
-        &self.0
+    /// Waits until the token of the request is not valid any more.
+    pub async fn revoked(&self) {
+        self.0.revoked().cancelled().await;
     }
 }
 
@@ -71,7 +72,7 @@ impl TokenRevocation {
 /// token.
 pub(crate) fn revocation(context: &RequestContext<RoleServer>) -> Option<&CancellationToken> {
     let head = context.extensions.get::<Parts>()?;
-    head.extensions.get::<TokenRevocation>().map(|TokenRevocation(token)| token)
+    head.extensions.get::<TokenRevocation>().map(|TokenRevocation(credential)| credential.revoked())
 }
 
 /// Waits until a request should end although nobody cancelled it: its session over HTTP has ended, or its token is not valid any more. On

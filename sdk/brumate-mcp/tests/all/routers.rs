@@ -3,13 +3,14 @@
 use crate::support::read;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Extension, Request};
 use axum::routing::get;
-use brumate_mcp::{App, HttpOptions, Principal, Server};
+use brumate_mcp::{App, HttpOptions, Principal, Server, TokenRevocation};
 use futures::StreamExt as _;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tower::ServiceExt as _;
@@ -98,6 +99,28 @@ async fn a_router_takes_tokens_in_other_places_and_refuses_in_its_own_format() {
         assert_eq!((answer.status.as_u16(), answer.body), (status, text), "{path} {header:?}");
         assert_eq!(answer.headers["content-type"] == "text/x-refusal", status != 200);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_router_learns_after_its_answer_that_a_token_is_revoked() {
+    let valid = Arc::new(AtomicBool::new(true));
+    let known = valid.clone();
+    let names = move |_: &str| known.load(Ordering::SeqCst).then(|| Principal::new("ada"));
+    let (sender, mut revoked) = tokio::sync::mpsc::channel(1);
+    let stays = move |Extension(revocation): Extension<TokenRevocation>| async move {
+        tokio::spawn(async move {
+            revocation.revoked().await;
+            _ = sender.send(()).await;
+        });
+    };
+    let app = App::new().mount_router("", Router::new().fallback(stays), HttpOptions::new().bearer(names));
+    let router = app.router();
+    let request = request("/x").header("authorization", "Bearer secret");
+    assert_eq!(ask(&router, request, Body::empty()).await.0, StatusCode::OK);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(revoked.try_recv().is_err());
+    valid.store(false, Ordering::SeqCst);
+    assert_eq!(tokio::time::timeout(Duration::from_secs(60), revoked.recv()).await, Ok(Some(())));
 }
 
 #[tokio::test(start_paused = true)]
