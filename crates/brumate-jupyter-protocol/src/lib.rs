@@ -2,7 +2,9 @@
 
 mod message;
 
-pub use message::{Header, Message, MessageError, PROTOCOL_VERSION, Signer, empty, new_id, now, object, parsed_object, raw};
+pub use message::{
+    Header, Message, MessageError, PROTOCOL_VERSION, Signer, empty, new_id, now, object, parsed_object, raw,
+};
 
 /// The examples of the README are compiled and run.
 #[cfg(doctest)]

@@ -82,6 +82,8 @@ struct Inner {
     is_busy: AtomicBool,
     /// Receives the answer to the question that the running cell waits for.
     question: Mutex<Option<oneshot::Sender<InputReply>>>,
+    /// Reason why the last request was stopped, if it was.
+    stopped: Mutex<Option<StopReason>>,
 }
 
 impl Kernel {
@@ -103,6 +105,7 @@ impl Kernel {
             frontends,
             is_busy: AtomicBool::new(false),
             question: Mutex::default(),
+            stopped: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -120,6 +123,11 @@ impl Kernel {
     /// Returns whether a request on the shell channel is being answered.
     pub fn is_busy(&self) -> bool {
         self.inner.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Returns the reason why the last request on the shell channel was stopped; `None` if it was not.
+    pub fn last_stop(&self) -> Option<StopReason> {
+        *self.inner.stopped.lock()
     }
 
     /// Makes the session, or resumes it. Requests do so themselves; this call comes before the first.
@@ -314,6 +322,11 @@ impl Kernel {
         };
         let (ran, ()) = tokio::join!(running, forwarding);
         *self.inner.question.lock() = None;
+        *self.inner.stopped.lock() = match &ran {
+            Ok(report) => report.run.stopped,
+            Err(SessionError::Interrupted) => Some(StopReason::Cancelled),
+            Err(_) => None,
+        };
         match ran {
             Ok(report) => self.content_of(report, message).await,
             Err(SessionError::Interrupted) => {
@@ -326,7 +339,15 @@ impl Kernel {
     /// Returns the content of the reply that the session gave; of an error, if its interpreter ended instead.
     async fn content_of(&self, report: CellReport, message: &Message) -> Value {
         match report.run.value.as_ref().and_then(|value| parsed_object(value.json.as_bytes())) {
-            Some(reply) => self.inner.policy.reply(reply),
+            Some(reply) => {
+                if let (Some(StopReason::TimeLimit | StopReason::CpuLimit), Some(reason)) =
+                    (report.run.stopped, report.run.error)
+                {
+                    let content = json!({"name": "stderr", "text": format!("{reason}\n")});
+                    self.send(Destination::Iopub, "stream", &message.header, &content).await;
+                }
+                self.inner.policy.reply(reply)
+            }
             None => {
                 let name = match report.run.stopped {
                     Some(StopReason::Cancelled) => "KeyboardInterrupt",

@@ -13,18 +13,23 @@ pub(crate) fn content() -> Value {
         "protocol_version": PROTOCOL_VERSION,
         "implementation": "brumate",
         "implementation_version": version,
-        "language_info": {
-            "name": "python",
-            "version": PYTHON_FULL_VERSION,
-            "mimetype": "text/x-python",
-            "codemirror_mode": {"name": "ipython", "version": 3},
-            "pygments_lexer": "ipython3",
-            "nbconvert_exporter": "python",
-            "file_extension": ".py",
-        },
+        "language_info": language_info(),
         "banner": format!("Python {PYTHON_FULL_VERSION} in the sandbox of Brumate {version}"),
         "debugger": false,
         "help_links": [{"text": "Python Reference", "url": format!("https://docs.python.org/{PYTHON_VERSION}")}],
         "supported_features": [],
+    })
+}
+
+/// Returns the description of the language, as notebooks have it too.
+pub(crate) fn language_info() -> Value {
+    json!({
+        "name": "python",
+        "version": PYTHON_FULL_VERSION,
+        "mimetype": "text/x-python",
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "pygments_lexer": "ipython3",
+        "nbconvert_exporter": "python",
+        "file_extension": ".py",
     })
 }

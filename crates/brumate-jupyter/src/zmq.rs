@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use crate::connection_file::ConnectionFile;
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
 use crate::output_policy::OutputPolicy;
-use brumate_jupyter_protocol::{Message, Signer};
 use crate::requests::{self, Request};
+use brumate_jupyter_protocol::{Message, Signer};
 
 /// Longest time for the last messages of a kernel.
 const LAST_MESSAGES: Duration = Duration::from_secs(2);

@@ -65,7 +65,11 @@ fn main() -> ExitCode {
     }
     let mut command = cli_scope::scoped(Cli::command());
     let mut usage_error = |message: String| -> ! { command.error(ErrorKind::ValueValidation, message).exit() };
-    let matches = cli_scope::scoped(Cli::command()).get_matches_from(cli::arguments(std::env::args_os()));
+    let line = cli::arguments(std::env::args_os());
+    let mut matches = cli_scope::scoped(Cli::command()).get_matches_from(&line);
+    if let Some(line) = cli::notebook_line(&line, &matches) {
+        matches = cli_scope::scoped(Cli::command()).get_matches_from(line);
+    }
     if let Err(message) = cli_scope::check(&Cli::command(), &matches) {
         usage_error(message);
     }

@@ -216,15 +216,64 @@ pub(crate) struct ExecArgs {
     /// other files by their absolute paths
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) notebook: NotebookArgs,
     /// Run a module as `python -m` does, in place of a file; everything after its name is passed to it
     #[arg(short, value_name = "MODULE [ARGUMENTS]", num_args = 1.., allow_hyphen_values = true, conflicts_with = "code")]
     module: Vec<OsString>,
     /// Run this code as `python -c` does, in place of a file; everything after it is passed to it
     #[arg(short, value_name = "CODE [ARGUMENTS]", num_args = 1.., allow_hyphen_values = true)]
     code: Vec<OsString>,
-    /// Script to run, or `-` for standard input; everything after it is passed to the script
-    #[arg(value_name = "FILE [ARGUMENTS]", required_unless_present_any = ["module", "code"], trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Script to run, or `-` for standard input; everything after it is passed to the script. A file with the ending `.ipynb` is a
+    /// notebook: its cells run in order, and options may follow it
+    #[arg(value_name = "FILE [ARGUMENTS]", required_unless_present_any = ["module", "code", "notebook_file"], conflicts_with = "notebook_file", trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
+}
+
+/// Options of `exec` for notebooks. The short ones are papermill's.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Notebooks")]
+pub(crate) struct NotebookArgs {
+    /// Write the notebook with its outputs to this file, which may be the notebook itself; `-` for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Set a parameter; a value that looks like an integer, a float, `True`, `False` or `None` is one; may be repeated
+    #[arg(short, long, num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true)]
+    pub(crate) parameters: Vec<String>,
+    /// Set a parameter to a string; may be repeated
+    #[arg(short = 'r', long, alias = "parameters_raw", num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true)]
+    pub(crate) parameters_raw: Vec<String>,
+    /// Set the parameters of a mapping in YAML or JSON; may be repeated
+    #[arg(short = 'y', long, alias = "parameters_yaml", value_name = "YAML", allow_hyphen_values = true)]
+    pub(crate) parameters_yaml: Vec<String>,
+    /// Set the parameters of a file with a mapping in YAML or JSON; may be repeated
+    #[arg(short = 'f', long, alias = "parameters_file", value_name = "FILE")]
+    pub(crate) parameters_file: Vec<PathBuf>,
+    /// Go on after cells that fail
+    #[arg(long)]
+    pub(crate) allow_errors: bool,
+    /// Keep outputs that run in a client: scripts, widgets, HTML as it is; only for code that you trust as much as the client's page
+    #[arg(long)]
+    pub(crate) active_output: bool,
+    /// The notebook; [`notebook_line`](super::notebook_line) adds this option
+    #[arg(id = "notebook_file", long = "notebook-file", hide = true, value_name = "FILE", allow_hyphen_values = true, conflicts_with_all = ["module", "code"])]
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl NotebookArgs {
+    /// Returns an option that was given, if there is one.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            (self.output.is_some(), "--output"),
+            (!self.parameters.is_empty(), "--parameters"),
+            (!self.parameters_raw.is_empty(), "--parameters-raw"),
+            (!self.parameters_yaml.is_empty(), "--parameters-yaml"),
+            (!self.parameters_file.is_empty(), "--parameters-file"),
+            (self.allow_errors, "--allow-errors"),
+            (self.active_output, "--active-output"),
+        ];
+        all.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
 }
 
 /// A program of `exec`.

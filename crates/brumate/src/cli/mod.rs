@@ -1,12 +1,12 @@
 //! The command line, as clap parses it. `settings` checks it and makes settings from it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brumate_session::sessions::SessionId;
 use brumate_session::units::{parse_duration, parse_size};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 mod arguments;
 mod client;
@@ -17,8 +17,8 @@ mod python_server;
 
 pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, KernelAction,
-    KernelArgs, KernelInstallArgs, KernelRunArgs, LockArgs, ManArgs, PipeArgs, Program, SessionsAction, SessionsArgs,
-    TestArgs, TokenArgs, WarmupArgs,
+    KernelArgs, KernelInstallArgs, KernelRunArgs, LockArgs, ManArgs, NotebookArgs, PipeArgs, Program, SessionsAction,
+    SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -323,6 +323,20 @@ pub(crate) fn arguments(given: impl IntoIterator<Item = OsString>) -> Vec<OsStri
     others
 }
 
+/// Returns the command line of `exec` with a notebook, so that words after the notebook are options and not the notebook's own. Returns
+/// `None` for other command lines. `matches` is the result of parsing `line`.
+pub(crate) fn notebook_line(line: &[OsString], matches: &ArgMatches) -> Option<Vec<OsString>> {
+    let ("exec", exec) = matches.subcommand()? else { return None };
+    let words: Vec<&OsString> = exec.get_many("script")?.collect();
+    let (&file, words) = words.split_first()?;
+    Path::new(file).extension().filter(|extension| extension.eq_ignore_ascii_case("ipynb"))?;
+    let place = line.len().checked_sub(words.len() + 1).filter(|&place| &line[place] == file)?;
+    let mut option = OsString::from("--notebook-file=");
+    option.push(file);
+    let before = line[..place].strip_suffix(&[OsString::from("--")]).unwrap_or(&line[..place]);
+    Some(before.iter().cloned().chain([option]).chain(words.iter().copied().cloned()).collect())
+}
+
 /// Parses a duration.
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
@@ -371,6 +385,39 @@ mod tests {
         assert_eq!((program, arguments.len()), (Program::File(std::path::Path::new("tool.py")), 3));
         let standard_input = Cli::try_parse_from(["brumate", "exec", "-", "a"]).unwrap();
         assert!(matches!(standard_input.mode, Mode::Exec(exec) if exec.program().0 == Program::Stdin));
+    }
+
+    #[test]
+    fn options_may_follow_a_notebook() {
+        use clap::CommandFactory as _;
+
+        let parsed = |line: &[&str]| {
+            let line: Vec<OsString> = [&["brumate", "exec"], line].concat().into_iter().map(OsString::from).collect();
+            let matches = Cli::command().try_get_matches_from(&line).unwrap();
+            let line = notebook_line(&line, &matches).unwrap_or(line);
+            Cli::try_parse_from(line).map(|cli| match cli.mode {
+                Mode::Exec(exec) => (exec.notebook, cli.options.timeout.as_secs()),
+                mode => panic!("{mode:?}"),
+            })
+        };
+        for line in [
+            &["a.ipynb", "-o", "b.ipynb", "-p", "x", "-1", "--timeout", "5s", "-r", "y", "2"][..],
+            &["-o", "b.ipynb", "--timeout", "5s", "-p", "x", "-1", "-r", "y", "2", "a.ipynb"],
+            &["--timeout", "5s", "-p", "x", "-1", "a.ipynb", "-r", "y", "2", "-o", "b.ipynb"],
+        ] {
+            let (notebook, timeout) = parsed(line).unwrap();
+            assert_eq!((notebook.file, notebook.output), (Some("a.ipynb".into()), Some("b.ipynb".into())));
+            assert_eq!(
+                (notebook.parameters, notebook.parameters_raw),
+                (vec!["x".into(), "-1".into()], vec!["y".into(), "2".into()])
+            );
+            assert_eq!(timeout, 5);
+        }
+        assert_eq!(parsed(&["--", "-a.IPYNB"]).unwrap().0.file, Some("-a.IPYNB".into()));
+        assert_eq!(parsed(&["a.py", "-o", "b.ipynb"]).unwrap().0.given(), None, "options after a script are its own");
+        for line in [&["a.ipynb", "b.ipynb"][..], &["a.ipynb", "--port", "x"], &["a.ipynb", "-p", "x"]] {
+            assert!(parsed(line).is_err(), "{line:?}");
+        }
     }
 
     #[test]

@@ -13,12 +13,12 @@ use brumate_session::{CancellationToken, CopyReport, NewFiles, Request, RunEvent
 use tokio::sync::mpsc;
 
 use super::output_directory::OutputDirectory;
-use super::print_error;
 use super::run::environment::named_variables;
 use super::run_events::for_each_output;
 use super::source_file::{
     MAX_SCRIPT_BYTES, SourceFile, directory_in_mounts, modules_in, modules_outside, path_in_mounts, read_file, source,
 };
+use super::{notebook, print_error};
 use crate::bounded_file::read_bounded;
 use crate::cli::{ExecArgs, Program};
 use crate::exit_status;
@@ -32,9 +32,16 @@ const STDIN_NAME: &str = "<stdin>";
 /// Names of standard input as a file.
 const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Most events that wait for the output. Then the script waits.
-const EVENT_QUEUE: usize = 16;
+pub(super) const EVENT_QUEUE: usize = 16;
 
 pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
+    if let Some(file) = &arguments.notebook.file {
+        return notebook::run(settings, arguments, file).await;
+    }
+    if let Some(option) = arguments.notebook.given() {
+        print_error(&format!("brumate: `{option}` is an option for notebooks: files with the ending `.ipynb`"));
+        return Ok(exit_status::USAGE);
+    }
     let request = match request(settings, arguments) {
         Ok(request) => request,
         Err(error) => {
@@ -253,7 +260,7 @@ fn pump_stdin() -> std::io::Result<OwnedFd> {
 
 /// Writes the script's output as it arrives: harmless to a terminal, as it is to a file or a pipe. Interrupts the script when the output
 /// cannot be written.
-fn write_output(events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
+pub(super) fn write_output(events: mpsc::Receiver<RunEvent>, cancel: &CancellationToken) -> std::io::Result<()> {
     let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
     // Both are one text where both are a terminal.
     let mut guest = GuestText::default();

@@ -12,6 +12,7 @@ pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod kernel;
 pub(crate) mod lock;
+mod notebook;
 mod output_directory;
 pub(crate) mod pipe;
 mod project;

@@ -7,7 +7,7 @@ use brumate_engine::client::LocalEngine;
 use brumate_engine_api::{Engine, EngineError, Image};
 use brumate_jupyter_engine::{JupyterEngine, JupyterEngineConfig};
 use brumate_server::{PythonServer, ToolSet};
-use brumate_session::sessions::{Sessions, session_image};
+use brumate_session::sessions::{SessionSettings, Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
 use super::print_error;
@@ -197,17 +197,27 @@ async fn sessions(
     match &settings.sessions {
         Some(sessions) if settings.tools != ToolSet::Run || has_kernels => {
             let mut sessions = sessions.clone();
-            sessions.admission = Some(sandbox.runner.admission().clone());
             sessions.allowances = allowances;
-            if let ServiceEngine::Sandbox(_) = engine {
-                sessions.packages = Some(sandbox.runner.packages().clone());
-                sessions.dependencies.clone_from(&settings.runner.dependencies);
-            }
-            let opened = Sessions::open(engine.interface(), sessions).await;
-            opened.map(Some).map_err(|error| error.to_string())
+            open_sessions(settings, sandbox, engine, sessions).await.map(Some)
         }
         _ => Ok(None),
     }
+}
+
+/// Opens sessions that share the limits and packages of a sandbox.
+pub(super) async fn open_sessions(
+    settings: &Settings,
+    sandbox: &Sandbox,
+    engine: &ServiceEngine,
+    mut sessions: SessionSettings,
+) -> Result<Sessions, String> {
+    sessions.admission = Some(sandbox.runner.admission().clone());
+    // Native kernels have the packages of their environment.
+    if let ServiceEngine::Sandbox(_) = engine {
+        sessions.packages = Some(sandbox.runner.packages().clone());
+        sessions.dependencies.clone_from(&settings.runner.dependencies);
+    }
+    Sessions::open(engine.interface(), sessions).await.map_err(|error| error.to_string())
 }
 
 /// Delay before the image of sessions is prepared. The first call of a new client has all processors meanwhile.

@@ -13,7 +13,7 @@ const OWN: &str = "lock";
 
 /// A directory that is removed with this value. If the process was killed, the next kernel removes it.
 #[derive(Debug)]
-pub(super) struct KernelDirectory {
+pub(in crate::commands) struct KernelDirectory {
     path: PathBuf,
     _lock: File,
 }
@@ -24,7 +24,7 @@ impl KernelDirectory {
     /// # Errors
     ///
     /// The system's.
-    pub(super) fn make(cache_dir: &Path) -> io::Result<Self> {
+    pub(in crate::commands) fn make(cache_dir: &Path) -> io::Result<Self> {
         let kernels = cache_dir.join(KERNELS);
         fs::create_dir_all(&kernels)?;
         let all = File::create(kernels.join(ALL))?;
@@ -37,7 +37,7 @@ impl KernelDirectory {
     }
 
     /// Returns the data directory for the kernel's session.
-    pub(super) fn data(&self) -> PathBuf {
+    pub(in crate::commands) fn data(&self) -> PathBuf {
         self.path.join("data")
     }
 }

@@ -1,6 +1,6 @@
 //! `brumate kernel`: the sandbox as a Jupyter kernel, and its entries in Jupyter's list of kernels.
 
-mod directory;
+pub(super) mod directory;
 mod spec;
 
 use anyhow::Context as _;
@@ -22,11 +22,13 @@ use brumate::ranges::MAX_TIME;
 /// Default of `--output-limit` for a cell: notebooks show more than answers of tools.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
-/// Sets the defaults of `kernel` for options that were not given: a person ends a cell that takes too long, and a session lasts as long as
-/// its kernel.
+/// Sets the defaults of `kernel`, and of `exec` with a notebook, for options that were not given: a person ends a cell that takes too long,
+/// and a session lasts as long as its kernel.
 pub(crate) fn apply_defaults(cli: &mut Cli, matches: &ArgMatches) {
-    if !matches!(cli.mode, Mode::Kernel(_)) {
-        return;
+    match &cli.mode {
+        Mode::Kernel(_) => {}
+        Mode::Exec(arguments) if arguments.notebook.file.is_some() => {}
+        _ => return,
     }
     let is_default = |id: &str| cli_scope::is_default(matches, id);
     if is_default("timeout") {

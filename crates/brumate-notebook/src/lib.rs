@@ -1,0 +1,12 @@
+//! Jupyter notebooks as files (source: nbformat 4.5).
+//!
+//! [`Notebook`] reads, checks and writes a file. [`Outputs`] collects the messages of a kernel into the outputs of cells, as nbclient does.
+//! [`Parameters`] are values for a notebook, as papermill has them.
+
+mod document;
+mod outputs;
+mod parameters;
+
+pub use document::{MAX_CELLS, MAX_NOTEBOOK_BYTES, Notebook, NotebookError};
+pub use outputs::{OUTPUT_DROPPED, Outputs, Recorded};
+pub use parameters::{ParameterError, Parameters};
