@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brumate_engine_api::{FrontendMessage, StopReason, StreamName};
+use brumate_notebook::OutputPolicy;
 use brumate_session::sessions::{CellReport, SessionError, Sessions};
 use brumate_session::{CancellationToken, InputReply, InputRequest, InputRequests, Request, RunEvent, input_requests};
 use bytes::Bytes;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
 use crate::kernel_info;
-use crate::output_policy::OutputPolicy;
 use brumate_jupyter_protocol::{Header, Message, new_id, object, parsed_object};
 
 /// Name of the exception that a cell ends with when its interpreter has ended.

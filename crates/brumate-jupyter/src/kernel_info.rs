@@ -1,5 +1,6 @@
 //! The kernel's description of itself.
 
+use brumate_notebook::language_info;
 use brumate_packages::{PYTHON_FULL_VERSION, PYTHON_VERSION};
 use serde_json::{Value, json};
 
@@ -13,23 +14,10 @@ pub(crate) fn content() -> Value {
         "protocol_version": PROTOCOL_VERSION,
         "implementation": "brumate",
         "implementation_version": version,
-        "language_info": language_info(),
+        "language_info": language_info(PYTHON_FULL_VERSION),
         "banner": format!("Python {PYTHON_FULL_VERSION} in the sandbox of Brumate {version}"),
         "debugger": false,
         "help_links": [{"text": "Python Reference", "url": format!("https://docs.python.org/{PYTHON_VERSION}")}],
         "supported_features": [],
-    })
-}
-
-/// Returns the description of the language, as notebooks have it too.
-pub(crate) fn language_info() -> Value {
-    json!({
-        "name": "python",
-        "version": PYTHON_FULL_VERSION,
-        "mimetype": "text/x-python",
-        "codemirror_mode": {"name": "ipython", "version": 3},
-        "pygments_lexer": "ipython3",
-        "nbconvert_exporter": "python",
-        "file_extension": ".py",
     })
 }

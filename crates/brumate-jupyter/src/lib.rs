@@ -9,14 +9,13 @@ mod gateway;
 mod kernel;
 mod kernel_info;
 mod notebook;
-mod output_policy;
 mod requests;
 mod zmq;
 
 pub use brumate_jupyter_protocol::{Header, Message, MessageError, Signer};
+pub use brumate_notebook::OutputPolicy;
 pub use connection_file::{ConnectionFile, ConnectionFileError};
 pub use gateway::{Caller, Gateway, refusal_body};
 pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer, Shutdown};
 pub use notebook::{CellFailure, NotebookEnd, NotebookRun};
-pub use output_policy::OutputPolicy;
 pub use zmq::{ServeError, serve};

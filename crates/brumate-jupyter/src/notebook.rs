@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brumate_engine_api::{FrontendKind, StopReason, StreamName};
-use brumate_notebook::{Notebook, OUTPUT_DROPPED, Outputs, Recorded};
+use brumate_notebook::{Notebook, OUTPUT_DROPPED, OutputPolicy, Outputs, Recorded, Widgets, language_info};
+use brumate_packages::PYTHON_FULL_VERSION;
 use brumate_session::sessions::{SessionError, Sessions};
 use brumate_session::{CancellationToken, RunEvent};
 use parking_lot::Mutex;
@@ -12,8 +14,6 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession};
-use crate::kernel_info;
-use crate::output_policy::OutputPolicy;
 use brumate_jupyter_protocol::{Header, Message};
 
 /// Most bytes of the outputs of all cells of one run.
@@ -95,7 +95,7 @@ impl NotebookRun {
         cancel: &CancellationToken,
     ) -> Result<NotebookEnd, SessionError> {
         self.kernel.start().await?;
-        notebook.set_language_info(kernel_info::language_info());
+        notebook.set_language_info(language_info(PYTHON_FULL_VERSION));
         *self.client.state.lock() = State::new();
         let mut ran = Vec::new();
         let mut end = NotebookEnd::Completed;
@@ -108,8 +108,8 @@ impl NotebookRun {
             ran.push(index);
             let executing = self.execute(&code, false);
             tokio::pin!(executing);
-            let reply = tokio::select! {
-                reply = &mut executing => reply,
+            let (reply, times) = tokio::select! {
+                ran = &mut executing => ran,
                 () = cancel.cancelled() => {
                     self.kernel.interrupt().await;
                     executing.await
@@ -117,7 +117,6 @@ impl NotebookRun {
             };
             let count = self.client.state.lock().count.or(reply["execution_count"].as_u64());
             notebook.set_execution_count(index, count);
-            let times = std::mem::take(&mut self.client.state.lock().times);
             notebook.set_cell_metadata(index, EXECUTION, Value::Object(times));
             let stopped = self.kernel.last_stop();
             let is_allowed = allow_errors || notebook.has_tag(index, RAISES);
@@ -143,6 +142,10 @@ impl NotebookRun {
                 notebook.set_cell_metadata(index, "brumate", json!({OUTPUT_DROPPED: dropped}));
             }
         }
+        let widgets = state.widgets.finish();
+        if !widgets.is_empty() {
+            notebook.set_widgets(widgets);
+        }
         Ok(end)
     }
 
@@ -156,8 +159,8 @@ impl NotebookRun {
         self.kernel.end().await;
     }
 
-    /// Runs code. Returns the content of the reply.
-    async fn execute(&self, code: &str, silent: bool) -> Value {
+    /// Runs code. Returns the content of the reply, and the times.
+    async fn execute(&self, code: &str, silent: bool) -> (Value, Map<String, Value>) {
         let content = json!({
             "code": code,
             "silent": silent,
@@ -166,9 +169,23 @@ impl NotebookRun {
             "allow_stdin": false,
             "stop_on_error": true,
         });
-        let request = Message::new("execute_request", self.kernel.id(), &Header::default(), &content);
+        self.request("execute_request", &content).await;
+        let (reply, times, changed) = {
+            let mut state = self.client.state.lock();
+            (state.reply.take().unwrap_or_default(), std::mem::take(&mut state.times), state.widgets.changed())
+        };
+        // The code learns what its output widgets have.
+        for (id, outputs) in changed {
+            let update = json!({"method": "update", "state": {"outputs": outputs}, "buffer_paths": []});
+            self.request("comm_msg", &json!({"comm_id": id, "data": update})).await;
+        }
+        (reply, times)
+    }
+
+    async fn request(&self, kind: &str, content: &Value) {
+        let request = Message::new(kind, self.kernel.id(), &Header::default(), content);
+        self.client.state.lock().request.clone_from(&request.header.msg_id);
         self.kernel.shell(Vec::new(), request).await;
-        self.client.state.lock().reply.take().unwrap_or_default()
     }
 }
 
@@ -186,16 +203,31 @@ struct State {
     times: Map<String, Value>,
     /// Content of the last reply.
     reply: Option<Value>,
+    /// Id of the request that runs.
+    request: String,
+    widgets: Widgets,
 }
 
 impl State {
     fn new() -> Self {
-        Self { outputs: Outputs::new(MAX_OUTPUT_BYTES), count: None, times: Map::new(), reply: None }
+        Self {
+            outputs: Outputs::new(MAX_OUTPUT_BYTES),
+            count: None,
+            times: Map::new(),
+            reply: None,
+            request: String::new(),
+            widgets: Widgets::default(),
+        }
     }
 
     fn begin_cell(&mut self) {
         self.outputs.begin_cell();
         (self.count, self.times) = (None, Map::new());
+    }
+
+    /// Returns the collector of the outputs of the present cell: an output widget's, if one takes them.
+    fn taker(&mut self) -> &mut Outputs {
+        self.widgets.taker(&self.request).unwrap_or(&mut self.outputs)
     }
 
     /// Takes a message on iopub. Returns its text, if a terminal would show some.
@@ -216,11 +248,17 @@ impl State {
             "stream" => {
                 let name = if content["name"] == "stderr" { StreamName::Stderr } else { StreamName::Stdout };
                 let text = text(&content["text"]);
-                self.outputs.stream(name, &text);
+                self.taker().stream(name, &text);
                 Some((name, text))
             }
             kind => {
                 let kind = kind_of(kind)?;
+                if matches!(kind, FrontendKind::CommOpen | FrontendKind::CommMsg | FrontendKind::CommClose) {
+                    let buffers: Vec<String> =
+                        message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect();
+                    self.widgets.message(kind, &content, &buffers);
+                    return None;
+                }
                 let shown = match kind {
                     FrontendKind::DisplayData | FrontendKind::ExecuteResult => {
                         content["data"]["text/plain"].as_str().map(|text| (StreamName::Stdout, format!("{text}\n")))
@@ -231,7 +269,11 @@ impl State {
                     }
                     _ => None,
                 };
-                self.outputs.message(kind, content);
+                match kind {
+                    // Displayed objects outside of output widgets may be meant.
+                    FrontendKind::UpdateDisplayData => self.outputs.message(kind, content),
+                    _ => self.taker().message(kind, content),
+                }
                 shown
             }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use brumate_notebook::OutputPolicy;
 use brumate_session::CancellationToken;
 use brumate_session::sessions::Sessions;
 use brumate_zmtp::{BindError, Echo, Limits, PeerId, Publisher, Received, Router};
@@ -13,7 +14,6 @@ use tokio::sync::mpsc;
 
 use crate::connection_file::ConnectionFile;
 use crate::kernel::{Destination, Frontends, Kernel, KernelSession, Peer};
-use crate::output_policy::OutputPolicy;
 use crate::requests::{self, Request};
 use brumate_jupyter_protocol::{Message, Signer};
 

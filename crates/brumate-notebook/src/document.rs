@@ -59,11 +59,12 @@ pub struct Notebook {
 }
 
 impl Notebook {
-    /// Makes a notebook without cells, for Python in the sandbox. `language_info` describes the language, as the kernel does.
-    pub fn new(language_info: Value) -> Self {
+    /// Makes a notebook without cells, for this version of Python.
+    pub fn new(version: &str) -> Self {
         let kernelspec = json!({"name": "python3", "display_name": "Python 3", "language": "python"});
+        let metadata = json!({"kernelspec": kernelspec, "language_info": language_info(version)});
         let mut root = Map::new();
-        root.insert("metadata".to_owned(), json!({"kernelspec": kernelspec, "language_info": language_info}));
+        root.insert("metadata".to_owned(), metadata);
         root.insert("nbformat".to_owned(), MAJOR.into());
         root.insert("nbformat_minor".to_owned(), MINOR.into());
         Self { root, cells: Vec::new() }
@@ -237,6 +238,19 @@ impl Notebook {
             seen.insert(id);
         }
     }
+}
+
+/// Returns the description of Python of this version, as kernels and notebooks have it.
+pub fn language_info(version: &str) -> Value {
+    json!({
+        "name": "python",
+        "version": version,
+        "mimetype": "text/x-python",
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "pygments_lexer": "ipython3",
+        "nbconvert_exporter": "python",
+        "file_extension": ".py",
+    })
 }
 
 fn form(reason: &str) -> NotebookError {

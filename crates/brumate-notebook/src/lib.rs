@@ -4,9 +4,13 @@
 //! [`Parameters`] are values for a notebook, as papermill has them.
 
 mod document;
+mod output_policy;
 mod outputs;
 mod parameters;
+mod widgets;
 
-pub use document::{MAX_CELLS, MAX_NOTEBOOK_BYTES, Notebook, NotebookError};
+pub use document::{MAX_CELLS, MAX_NOTEBOOK_BYTES, Notebook, NotebookError, language_info};
+pub use output_policy::OutputPolicy;
 pub use outputs::{OUTPUT_DROPPED, Outputs, Recorded};
 pub use parameters::{ParameterError, Parameters};
+pub use widgets::Widgets;

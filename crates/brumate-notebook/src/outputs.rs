@@ -136,6 +136,33 @@ impl Outputs {
         }
     }
 
+    /// Notes that an output of the present cell was dropped before it came here.
+    pub fn note_dropped(&mut self) {
+        if let Some(cell) = self.cells.last_mut() {
+            cell.dropped = cell.dropped.saturating_add(1);
+        }
+    }
+
+    /// Returns about how many bytes the outputs need.
+    pub fn bytes(&self) -> usize {
+        self.cells.iter().flat_map(|cell| &cell.outputs).map(|output| output.bytes).sum()
+    }
+
+    /// Adds an output that was stored. One that nbformat does not allow is changed, or left out.
+    pub fn stored(&mut self, output: Value) {
+        let text = |part: &Value| part.as_str().unwrap_or_default().to_owned();
+        match output["output_type"].as_str() {
+            Some("stream") => {
+                let name = if output["name"] == "stderr" { StreamName::Stderr } else { StreamName::Stdout };
+                self.stream(name, &text(&output["text"]));
+            }
+            Some("display_data") => self.message(FrontendKind::DisplayData, output),
+            Some("execute_result") => self.message(FrontendKind::ExecuteResult, output),
+            Some("error") => self.message(FrontendKind::Error, output),
+            _ => {}
+        }
+    }
+
     /// Returns the outputs of the cells, in the order in which they were begun.
     pub fn finish(self) -> Vec<Recorded> {
         let recorded = |cell: Cell| Recorded {
@@ -227,7 +254,7 @@ fn object(value: Value) -> Value {
 }
 
 /// Returns about how many bytes a value needs.
-fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     /// Bytes of a value that has no text.
     const SMALL: usize = 32;
     match value {
@@ -339,6 +366,23 @@ mod tests {
         let error = json!({"output_type": "error", "ename": "1", "evalue": "null", "traceback": ["a", "2"]});
         assert_eq!(outputs[12], error);
         assert_eq!(outputs[13]["execution_count"], Value::Null);
+    }
+
+    #[test]
+    fn stored_outputs_come_back() {
+        let first = collected(|outputs| {
+            outputs.stream(StreamName::Stderr, "a");
+            outputs.message(DisplayData, shown("b", None));
+            outputs.message(ExecuteResult, json!({"data": {}, "execution_count": 3}));
+            outputs.message(Error, json!({"ename": "E", "evalue": "", "traceback": ["t"]}));
+        });
+        let again = collected(|outputs| {
+            first[0].outputs.iter().cloned().for_each(|output| outputs.stored(output));
+            [json!(null), json!([]), json!({"output_type": "other"})]
+                .into_iter()
+                .for_each(|wrong| outputs.stored(wrong));
+        });
+        assert_eq!(first, again);
     }
 
     #[test]

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn notebook(tags: &[&str]) -> Notebook {
-        let mut notebook = Notebook::new(Json::Null);
+        let mut notebook = Notebook::new("3.14.0");
         for (index, tag) in tags.iter().enumerate() {
             notebook.insert_code(index, format!("x{index}"), None);
             notebook.set_cell_metadata(index, "tags", Json::from(vec![*tag]));

@@ -140,11 +140,16 @@ def run(cells, kernel):
         for number, output in enumerate(merged(cell.outputs), 1):
             parts[f"output {number}"] = output
         shown.append(parts)
+    return [models_of(notebook), *shown]
+
+
+def models_of(notebook):
+    """The models of a notebook's widgets, by number and name."""
     widgets = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
     models = {}
     for model in widgets.get("state", {}).values():
         models[f"model {len(models) + 1} {model['model_name']}"] = model
-    return [models, *shown]
+    return models
 
 
 def look_again(channel):

@@ -238,7 +238,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::message::Header;
+    use brumate_jupyter_protocol::Header;
 
     /// Text of a message in the tests, in bytes.
     const TEXT: usize = 1 << 20;

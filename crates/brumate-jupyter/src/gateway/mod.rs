@@ -31,8 +31,8 @@ use served_kernel::{KernelSettings, ServedKernel};
 use session_records::{SessionRecord, SessionRequest, uuid};
 
 use crate::kernel::Shutdown;
-use crate::output_policy::OutputPolicy;
 use brumate_jupyter_protocol::now;
+use brumate_notebook::OutputPolicy;
 
 /// Most kernels of one principal, and most of its sessions in Jupyter's sense.
 const MAX_KERNELS: usize = 100;

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use super::channels::{LAST_MESSAGES, MAX_MESSAGE};
 use super::clients::Clients;
 use crate::kernel::{Kernel, KernelSession, Peer, Shutdown};
-use crate::output_policy::OutputPolicy;
 use crate::requests::{self, Request};
 use brumate_jupyter_protocol::Message;
+use brumate_notebook::OutputPolicy;
 
 /// Most requests on the control channel that wait. Then clients wait.
 const MAX_WAITING_CONTROL: usize = 16;

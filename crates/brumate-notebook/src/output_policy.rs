@@ -94,7 +94,7 @@ static HTML: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
 
 impl OutputPolicy {
     /// Returns the content of a message of the guest as clients may have it; `None` if they may not.
-    pub(crate) fn content(self, kind: FrontendKind, mut content: Value) -> Option<Value> {
+    pub fn content(self, kind: FrontendKind, mut content: Value) -> Option<Value> {
         if self == Self::Active {
             return Some(content);
         }
@@ -111,7 +111,7 @@ impl OutputPolicy {
     }
 
     /// Makes the content of a reply of the guest harmless.
-    pub(crate) fn reply(self, mut reply: Value) -> Value {
+    pub fn reply(self, mut reply: Value) -> Value {
         if self == Self::Active {
             return reply;
         }
@@ -127,8 +127,19 @@ impl OutputPolicy {
     }
 
     /// Returns text of a stream as a terminal may have it.
-    pub(crate) fn text(self, text: String) -> String {
+    pub fn text(self, text: String) -> String {
         if self == Self::Active { text } else { without_controls(text) }
+    }
+
+    /// Returns an output of a notebook's cell as clients may have it.
+    pub fn output(self, mut output: Value) -> Value {
+        if self == Self::Passive {
+            match output["output_type"].as_str() {
+                Some("display_data" | "execute_result") => passive_bundle(&mut output),
+                _ => passive_strings(&mut output),
+            }
+        }
+        output
     }
 }
 
@@ -354,6 +365,18 @@ mod tests {
             assert_eq!(data, &harmless);
         }
         assert_eq!(reply["traceback"], json!(["\u{1b}[31mx[2J"]));
+    }
+
+    #[test]
+    fn outputs_of_notebooks_are_made_harmless() {
+        let output = |output: Value| OutputPolicy::Passive.output(output);
+        let shown =
+            json!({"output_type": "display_data", "data": {"text/html": "<script>a</script>b"}, "metadata": {"x": 1}});
+        assert_eq!(output(shown), json!({"output_type": "display_data", "data": {"text/html": "b"}, "metadata": {}}));
+        for kind in ["stream", "error"] {
+            let text = json!({"output_type": kind, "text": "a\u{1b}]52;c;x\u{7}", "traceback": ["\u{1b}[2Jx"]});
+            assert_eq!(output(text), json!({"output_type": kind, "text": "a]52;c;x", "traceback": ["[2Jx"]}));
+        }
     }
 
     #[test]
