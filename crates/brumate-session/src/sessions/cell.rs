@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Sessions;
 use super::entry::{MachineState, SessionEntry, SessionLock};
 use super::error::SessionError;
+use super::history::CellRecorder;
 use super::id::SessionId;
 use super::limits::WORKSPACE;
 use super::ownership::owned_elsewhere_error;
@@ -37,6 +38,7 @@ struct CellReceivers<'a> {
     collector: &'a mut OutputCollector,
     events: mpsc::Sender<RunEvent>,
     input: InputForwarder,
+    recorder: Option<&'a mut CellRecorder>,
 }
 
 impl Sessions {
@@ -160,6 +162,7 @@ impl Sessions {
             ExecuteMode::Frontend => OutputCollector::of_frontend(self.limits()),
             _ => OutputCollector::of_cell(self.limits()),
         };
+        let mut recorder = CellRecorder::of(&request, number).filter(|_| self.inner.settings.history);
         let begun = entry.cell_started(live.session.interrupt_handle(), &interrupt);
         drop(upcoming);
         if !begun {
@@ -173,7 +176,7 @@ impl Sessions {
         let phases = request.phases.take();
         let allow_install = self.inner.settings.packages.is_some();
         let execute = cell_execute(request, number, &input, allow_install);
-        let receivers = CellReceivers { collector: &mut collector, events, input };
+        let receivers = CellReceivers { collector: &mut collector, events, input, recorder: recorder.as_mut() };
         permit.start(limits.cpu);
         Phases::start(phases.as_ref());
         let running = self.run((&**entry, &*live.session), execute, (&limits, cancel, permit.revoked()), receivers);
@@ -227,6 +230,10 @@ impl Sessions {
         if report.rolled_back && permit.revoked().is_cancelled() {
             report.set_revoked();
         }
+        // A reset or a removal has ended the cell: it belongs to what is gone.
+        if let Some(recorder) = recorder.filter(|_| !entry.was_discarded()) {
+            self.record_cell(entry, recorder.finish(&report)).await;
+        }
         self.touch(entry);
         drop(guard);
         self.free_place_for_waiting();
@@ -267,7 +274,7 @@ impl Sessions {
         (limits, cancel, revoked): (&Limits, &CancellationToken, &CancellationToken),
         receivers: CellReceivers<'_>,
     ) -> (Result<CellAndFiles, EngineError>, MissingModules) {
-        let CellReceivers { collector, events, input } = receivers;
+        let CellReceivers { collector, events, input, mut recorder } = receivers;
         let deadline = Deadline { limits, margin: ENGINE_MARGIN, cancel, revoked: Some(revoked) };
         let execution = Execution::new(&events, input, self.inner.settings.packages.clone(), deadline);
         let interrupt_handle = EntryInterrupter { entry, session, machine: session.interrupt_handle() };
@@ -277,7 +284,12 @@ impl Sessions {
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
-        let collect = |event| collector.take(event);
+        let collect = |event| {
+            if let Some(recorder) = &mut recorder {
+                recorder.note(&event);
+            }
+            collector.take(event)
+        };
         let (end, missing) = execution.run(&interrupt_handle, running, received, collect).await;
         if let ExecutionEnd::Overdue(_) = end {
             entry.discard_cell();

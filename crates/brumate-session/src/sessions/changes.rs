@@ -36,7 +36,11 @@ impl Sessions {
             };
             let usage = DiskUsage { written: false, ..parent.disk_usage() };
             let copy = async |child: &SessionEntry, machine: &mut MachineState| {
-                let copied = sessions.copy(&parent, &guard, child, machine).await;
+                let parent_id = parent.record().id.clone();
+                let copied = match sessions.copy(&parent, &guard, child, machine).await {
+                    Ok(()) => sessions.copy_cells(parent_id, child).await,
+                    error => error,
+                };
                 drop(guard);
                 copied
             };
@@ -174,7 +178,9 @@ impl Sessions {
                 emptied.last_used = sessions.now();
                 emptied
             };
-            // The session is unchanged until the registry has the reset.
+            let forget = || sessions.set_cells(&entry, Vec::new());
+            sessions.with_reserve(forget).await?;
+            // But for its history, the session is unchanged until the registry has the reset.
             let put = || sessions.inner.registry.put(emptied.clone(), RecordParts::All, CommitSync::Disk);
             sessions.with_reserve(put).await?;
             *guard = MachineState::Absent;

@@ -36,7 +36,8 @@ impl Sessions {
         let settings = &self.inner.settings;
         let entries: Vec<Arc<SessionEntry>> = self.entries().values().cloned().collect();
         let unwritten = |usage: DiskUsage| if usage.written { 0 } else { usage.bytes };
-        let bytes = usage.bytes.saturating_add(entry.private_image_bytes());
+        let beside = entry.private_image_bytes().saturating_add(entry.record().history_bytes);
+        let bytes = usage.bytes.saturating_add(beside);
         let (mut all, mut own, mut open) = (bytes, bytes, unwritten(usage));
         for other in entries.iter().filter(|other| !std::ptr::eq(&***other, entry)) {
             let usage = other.disk_usage();

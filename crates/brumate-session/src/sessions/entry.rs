@@ -200,7 +200,7 @@ impl SessionEntry {
             _ => DiskUsage { bytes: file, written: true },
         };
         let private_image = self.private_image_bytes.load(Ordering::Relaxed);
-        DiskUsage { bytes: usage.bytes.saturating_add(private_image), ..usage }
+        DiskUsage { bytes: usage.bytes.saturating_add(private_image).saturating_add(record.history_bytes), ..usage }
     }
 
     /// Sets the size of the image that came with the session.

@@ -9,7 +9,7 @@ use super::limits::{MAX_FIGURE_BYTES, MAX_FIGURES};
 /// Most bytes of all pictures of one cell.
 const MAX_ALL_BYTES: usize = 64 << 20;
 
-const PNG: &str = "image/png";
+pub(super) const PNG: &str = "image/png";
 const JPEG: &str = "image/jpeg";
 const HTML: &str = "text/html";
 
@@ -25,13 +25,13 @@ const PICTURES: [(&str, &str, bool); 5] = [
 const PLOTLY: &str = "application/vnd.plotly.v1+json";
 
 /// MIME type of a PNG in its full size, beside the smaller one that is shown.
-const ORIGINAL: &str = "application/vnd.brumate.original+png";
+pub(super) const ORIGINAL: &str = "application/vnd.brumate.original+png";
 
 /// MIME type of the name of the session file that has this picture already.
-const SAVED: &str = "application/vnd.brumate.saved+text";
+pub(super) const SAVED: &str = "application/vnd.brumate.saved+text";
 
 /// MIME type in bundles of displays that may be updated later.
-const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
+pub(super) const DISPLAY_ID: &str = "application/vnd.brumate.display+json";
 
 /// Picture in one format.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,6 +25,7 @@ pub(crate) mod figures;
 mod file_access;
 mod file_store;
 mod files;
+mod history;
 mod id;
 mod inputs;
 mod layers;
@@ -60,6 +61,10 @@ pub use error::SessionError;
 pub use examine::{DataDirProblem, Examination, FileCheck, FileFault, ProblemSubject};
 pub use file_access::{FilePart, FileRange, ReadAdmission};
 pub use files::{FileName, is_text, mime_of_content};
+pub use history::{
+    CellRecord, MAX_CELL_CODE_BYTES, MAX_CELL_OUTPUT_BYTES, MAX_HISTORY_BYTES, MAX_HISTORY_CELLS,
+    MAX_SNAPSHOT_CELL_BYTES, notebook_of,
+};
 pub use id::SessionId;
 pub use inputs::{InputDirError, InputDirs, InputFile};
 pub use limits::{LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, WORKSPACE};

@@ -86,6 +86,8 @@ pub struct SessionRecord {
     pub files: BTreeMap<String, FileRecord>,
     /// Packages that were installed in the session, in the order of their layers.
     pub packages: Vec<LayerRecord>,
+    /// Bytes of the cells that are kept for notebooks.
+    pub history_bytes: u64,
 }
 
 impl SessionRecord {
@@ -103,6 +105,7 @@ impl SessionRecord {
             executions: 0,
             files: BTreeMap::new(),
             packages: Vec::new(),
+            history_bytes: 0,
         }
     }
 

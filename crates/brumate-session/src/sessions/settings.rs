@@ -59,6 +59,8 @@ pub struct SessionSettings {
     pub inputs: InputDirs,
     /// Time at which sessions are written to disk.
     pub durability: Durability,
+    /// Whether cells are kept with their outputs, for notebooks.
+    pub history: bool,
     /// Package service; `None` limits code to the packages of its image.
     pub packages: Option<Packages>,
     /// Requirements that every session starts with.
@@ -94,6 +96,7 @@ impl SessionSettings {
             timeout: Some(Duration::from_secs(30 * 60)),
             inputs: InputDirs::default(),
             durability: Durability::default(),
+            history: true,
             packages: None,
             dependencies: Vec::new(),
             admission: None,

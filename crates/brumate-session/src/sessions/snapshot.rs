@@ -13,6 +13,7 @@ use super::directory::DataDir;
 use super::entry::DiskUsage;
 use super::entry::{MachineState, SessionEntry};
 use super::error::SessionError;
+use super::history::{CellRecord, MAX_SNAPSHOT_CELL_BYTES, keep_newest};
 use super::id::SessionId;
 use super::limits::MAX_KNOWN_FILES;
 use super::record::{FileRecord, SessionRecord, SessionState, StateFile};
@@ -42,6 +43,9 @@ pub struct SessionSnapshot {
     pub files: BTreeMap<String, FileRecord>,
     /// Packages that were installed in the session, in the order of their layers.
     pub packages: Vec<LayerRecord>,
+    /// Its cells, the oldest first; at most [`MAX_SNAPSHOT_CELL_BYTES`](super::MAX_SNAPSHOT_CELL_BYTES) of them, the newest.
+    #[serde(default)]
+    pub cells: Vec<CellRecord>,
 }
 
 impl SessionSnapshot {
@@ -51,6 +55,7 @@ impl SessionSnapshot {
             self.files.pop_last();
         }
         self.packages.truncate(MAX_PACKAGES);
+        keep_newest(&mut self.cells, MAX_SNAPSHOT_CELL_BYTES);
     }
 }
 
@@ -94,11 +99,14 @@ impl Sessions {
                     copy(image, to.image).await?;
                 }
             }
+            let mut cells = sessions.inner.registry.store().cells(record.id.clone()).await?;
+            keep_newest(&mut cells, MAX_SNAPSHOT_CELL_BYTES);
             Ok(SessionSnapshot {
                 has_file,
                 executions: record.executions,
                 files: record.files,
                 packages: record.packages,
+                cells,
             })
         })
         .await
@@ -134,17 +142,17 @@ impl Sessions {
             record.executions = snapshot.executions;
             record.files = snapshot.files;
             record.packages = snapshot.packages;
-            let fill = async |entry: &SessionEntry, _: &mut MachineState| match snapshot.has_file {
-                true => {
+            let fill = async |entry: &SessionEntry, _: &mut MachineState| {
+                if snapshot.has_file {
                     if let Some(image) = image {
                         sessions.set_private_image(entry, image).await?;
                     }
-                    sessions.adopt_copy(entry, from.session).await
-                }
-                false => {
+                    sessions.adopt_copy(entry, from.session).await?;
+                } else {
                     let record = entry.record().clone();
-                    sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await
+                    sessions.inner.registry.put(record, RecordParts::All, CommitSync::Process).await?;
                 }
+                sessions.set_cells(entry, snapshot.cells).await
             };
             sessions.add_filled(record, DiskUsage { bytes, written: false }, fill).await
         })

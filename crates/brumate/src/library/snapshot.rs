@@ -138,7 +138,8 @@ fn pack(directory: &Path, manifest: &Manifest, to: &Path) -> io::Result<()> {
     let target = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new("/")))?;
     let mut archive = ZipWriter::new(io::BufWriter::new(target));
     let options = SimpleFileOptions::default().large_file(true);
-    archive.start_file(MANIFEST, options)?;
+    // A reader bounds what this entry unpacks to by its compressed size, and texts of cells may compress well.
+    archive.start_file(MANIFEST, options.compression_method(CompressionMethod::Stored))?;
     archive.write_all(&serde_json::to_vec(manifest)?)?;
     if manifest.session.has_file {
         // The state is compressed already.
@@ -269,8 +270,13 @@ mod tests {
     const TWIN: &str = "snapshot.twin";
 
     fn manifest() -> Manifest {
-        let session =
-            SessionSnapshot { has_file: true, executions: 3, files: BTreeMap::default(), packages: Vec::new() };
+        let session = SessionSnapshot {
+            has_file: true,
+            executions: 3,
+            files: BTreeMap::default(),
+            packages: Vec::new(),
+            cells: Vec::new(),
+        };
         Manifest { format: FORMAT, brumate: "0.1.0".to_owned(), session }
     }
 

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::error::SessionError;
+use super::history::CellRecord;
 use super::id::SessionId;
 use super::record::SessionRecord;
 pub(crate) use sqlite::SqliteRegistry;
@@ -77,6 +78,28 @@ pub(crate) trait RegistryStore: fmt::Debug + Send + Sync {
     ///
     /// [`SessionError::Storage`] when they cannot be removed.
     async fn remove(&self, ids: Vec<SessionId>) -> Result<(), SessionError>;
+
+    /// Adds a cell to a session's history. Older outputs and cells make room for it ([`MAX_HISTORY_BYTES`](super::MAX_HISTORY_BYTES),
+    /// [`MAX_HISTORY_CELLS`](super::MAX_HISTORY_CELLS)). Returns the bytes of the history.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when it cannot be written.
+    async fn add_cell(&self, id: SessionId, cell: CellRecord) -> Result<u64, SessionError>;
+
+    /// Replaces a session's history. Returns its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when it cannot be written.
+    async fn set_cells(&self, id: SessionId, cells: Vec<CellRecord>) -> Result<u64, SessionError>;
+
+    /// Reads a session's history, the oldest cell first.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Storage`] when it cannot be read.
+    async fn cells(&self, id: SessionId) -> Result<Vec<CellRecord>, SessionError>;
 
     /// Gives disk space back that earlier writes have taken, so that later ones take no more. May do nothing.
     async fn shorten_log(&self);

@@ -3,6 +3,7 @@
 //! The write-ahead log is written before a commit returns, so that commits survive the end of this process. With
 //! [`CommitSync::Disk`] the log is synced to disk as well, so that they survive a loss of power.
 
+mod cells;
 mod offline;
 mod rows;
 
@@ -17,15 +18,21 @@ use tokio::task::JoinHandle;
 
 use super::super::directory::{DataDir, DataDirError, private_file};
 use super::super::error::SessionError;
+use super::super::history::CellRecord;
 use super::super::id::SessionId;
 use super::super::record::SessionRecord;
 use super::{CommitSync, RecordParts, RegistryStore, TakeRecords};
+use cells::CELLS;
 use rows::{PACKAGES, SCHEMA, TABLES, all, one, put, put_files};
 
 /// Longest wait for another process that writes to the registry.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Writes after which the log is copied into the database.
-const WRITES_PER_CHECKPOINT: u32 = 1000;
+/// Writes after which the log is copied into the database. Large writes count as several.
+const WRITES_PER_CHECKPOINT: u64 = 1000;
+/// Bytes of a cell that count as one write.
+const BYTES_PER_WRITE: u64 = 16 << 10;
+/// Bytes of a cell from which it is written in a thread of its own.
+const LARGE_CELL: u64 = 256 << 10;
 
 /// Registry of a data directory.
 #[derive(Debug)]
@@ -39,7 +46,7 @@ struct RegistryConnection {
     /// Present setting of the connection.
     sync: Option<CommitSync>,
     /// Writes since the last checkpoint.
-    writes: u32,
+    writes: u64,
     /// SQLite's count of the writes of other connections at the last full read.
     writes_at_read: Option<i64>,
 }
@@ -92,8 +99,9 @@ impl SqliteRegistry {
         // Checkpoints run in the background, not in a commit.
         connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
         let change = match Self::version(connection)? {
-            0 => TABLES,
-            1 => PACKAGES,
+            0 => [TABLES, CELLS].concat(),
+            1 => [PACKAGES, CELLS].concat(),
+            2 => CELLS.to_owned(),
             _ => return Ok(()),
         };
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {change} PRAGMA user_version = {SCHEMA}; COMMIT;"))
@@ -104,9 +112,20 @@ impl SqliteRegistry {
         sync: CommitSync,
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), SessionError> {
-        let write = move |store: &mut RegistryConnection| store.write(sync, change);
-        // A write to the page cache takes less time than waking a thread.
-        let tried = if sync == CommitSync::Process { self.try_inline(write) } else { Err(write) };
+        self.write_bytes(sync, 0, change).await
+    }
+
+    /// Makes a change that writes about `bytes`.
+    async fn write_bytes(
+        &self,
+        sync: CommitSync,
+        bytes: u64,
+        change: impl FnOnce(&mut Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), SessionError> {
+        let write = move |store: &mut RegistryConnection| store.write(sync, bytes, change);
+        // A small write to the page cache takes less time than waking a thread.
+        let is_quick = sync == CommitSync::Process && bytes < LARGE_CELL;
+        let tried = if is_quick { self.try_inline(write) } else { Err(write) };
         let written = match tried {
             Ok(written) => written.map_err(|error| SessionError::Storage(error.to_string())),
             Err(write) => self.in_background(write).await,
@@ -213,6 +232,43 @@ impl RegistryStore for SqliteRegistry {
         .await
     }
 
+    async fn add_cell(&self, id: SessionId, cell: CellRecord) -> Result<u64, SessionError> {
+        let bytes = cell.bytes();
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let change = move |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let kept = cells::add(&transaction, &id, &cell)?;
+            transaction.commit()?;
+            // The receiver waits for the write.
+            let _ = sender.send(kept);
+            Ok(())
+        };
+        self.write_bytes(CommitSync::Process, bytes, change).await?;
+        receiver.try_recv().map_err(|error| SessionError::Storage(error.to_string()))
+    }
+
+    async fn set_cells(&self, id: SessionId, cells: Vec<CellRecord>) -> Result<u64, SessionError> {
+        let bytes = cells.iter().map(CellRecord::bytes).sum();
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let change = move |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            cells::remove(&transaction, &id)?;
+            let mut kept = 0;
+            for cell in &cells {
+                kept = cells::add(&transaction, &id, cell)?;
+            }
+            transaction.commit()?;
+            let _ = sender.send(kept);
+            Ok(())
+        };
+        self.write_bytes(CommitSync::Process, bytes, change).await?;
+        receiver.try_recv().map_err(|error| SessionError::Storage(error.to_string()))
+    }
+
+    async fn cells(&self, id: SessionId) -> Result<Vec<CellRecord>, SessionError> {
+        self.in_background(move |store| cells::all(&store.connection, &id)).await
+    }
+
     async fn shorten_log(&self) {
         drop(self.spawn(RegistryConnection::checkpoint).await);
     }
@@ -227,6 +283,7 @@ impl RegistryConnection {
     fn write(
         &mut self,
         sync: CommitSync,
+        bytes: u64,
         change: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<WalLength> {
         if self.sync != Some(sync) {
@@ -234,9 +291,11 @@ impl RegistryConnection {
             self.connection.pragma_update(None, "synchronous", level)?;
             self.sync = Some(sync);
         }
-        self.writes = self.writes.wrapping_add(1);
+        let before = self.writes / WRITES_PER_CHECKPOINT;
+        self.writes = self.writes.wrapping_add(1 + bytes / BYTES_PER_WRITE);
         change(&mut self.connection)?;
-        Ok(if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT) { WalLength::Long } else { WalLength::Short })
+        let is_long = self.writes / WRITES_PER_CHECKPOINT != before;
+        Ok(if is_long { WalLength::Long } else { WalLength::Short })
     }
 
     /// Copies the log into the database, as far as no reader needs it.

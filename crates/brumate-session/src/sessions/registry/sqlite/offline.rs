@@ -5,10 +5,11 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::super::super::directory::{DataDir, DataDirError, private_file};
+use super::super::super::history::CellRecord;
 use super::super::super::id::SessionId;
 use super::super::super::record::SessionRecord;
-use super::SqliteRegistry;
-use super::rows::{all, one, put, put_files};
+use super::rows::{SCHEMA, all, one, put, put_files};
+use super::{SqliteRegistry, cells};
 
 impl SqliteRegistry {
     /// Reads the registry of a directory, also while a server uses it.
@@ -30,6 +31,23 @@ impl SqliteRegistry {
     /// Fails as [`SqliteRegistry::open`] does.
     pub(crate) fn read_one(directory: &DataDir, id: &SessionId) -> Result<Option<SessionRecord>, DataDirError> {
         Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| one(connection, id))
+    }
+
+    /// Reads the history of a session as [`SqliteRegistry::read`] does; `None` if the session does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`SqliteRegistry::open`] does.
+    pub(crate) fn read_cells(directory: &DataDir, id: &SessionId) -> Result<Option<Vec<CellRecord>>, DataDirError> {
+        Self::with(directory, OpenFlags::SQLITE_OPEN_READ_ONLY, |connection| {
+            match Self::version(connection)? {
+                0 => Ok(None),
+                _ if one(connection, id)?.is_none() => Ok(None),
+                // An earlier version of Brumate has kept no cells.
+                version if version < SCHEMA => Ok(Some(Vec::new())),
+                _ => cells::all(connection, id).map(Some),
+            }
+        })
     }
 
     /// Reads the registry as [`SqliteRegistry::read`] does, after an integrity check by SQLite.

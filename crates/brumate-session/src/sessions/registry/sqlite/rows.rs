@@ -9,7 +9,7 @@ use super::super::super::id::SessionId;
 use super::super::super::record::{FileRecord, SessionRecord, SessionState, StateFile};
 
 /// Version of the tables.
-pub(super) const SCHEMA: i64 = 2;
+pub(super) const SCHEMA: i64 = 3;
 /// Migration from version 1: packages of sessions.
 pub(super) const PACKAGES: &str = "ALTER TABLE sessions ADD COLUMN packages TEXT NOT NULL DEFAULT '[]';";
 
@@ -45,7 +45,9 @@ pub(super) fn put(connection: &Connection, record: &SessionRecord) -> rusqlite::
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     // SQLite has signed integers only; the bits are kept.
     let mut statement = connection.prepare_cached(
-        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+        "INSERT INTO sessions (id, principal, created, last_used, state, note, image, image_bytes, image_generation,
+             generation, executions, packages)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (id) DO UPDATE SET last_used = ?4, state = ?5, note = ?6, image = ?7, image_bytes = ?8,
              image_generation = ?9, generation = ?10, executions = ?11, packages = ?12",
     )?;
@@ -137,6 +139,11 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         packages: match row.get::<_, String>("packages") {
             Ok(text) => serde_json::from_str(&text).map_err(|_| wrong(11, "packages that are none"))?,
             Err(rusqlite::Error::InvalidColumnName(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        },
+        history_bytes: match row.get::<_, i64>("history_bytes") {
+            Ok(bytes) => bytes.cast_unsigned(),
+            Err(rusqlite::Error::InvalidColumnName(_)) => 0,
             Err(error) => return Err(error),
         },
     })
