@@ -48,7 +48,8 @@ impl ResourceProvider for FileResources {
     fn templates(&self) -> Vec<Resource> {
         vec![Resource::new(uri::TEMPLATE).name("session_file").title("File of a session").description(
             "A file in the working directory of a session; images and other binary files as blobs. With \
-             ?offset=N&length=N behind the name a range of its bytes",
+             ?offset=N&length=N behind the name a range of its bytes. The name .history.ipynb is the session as a Jupyter notebook: its \
+             cells with their outputs",
         )]
     }
 
@@ -128,7 +129,10 @@ impl FileResources {
         });
         let cancel = self.stop.child_token();
         let owner = principal(context);
-        let read = self.sessions.read_part(owner, session.as_str(), &file, range, admit, &cancel).await;
+        let read = match file.as_str() {
+            uri::NOTEBOOK => self.sessions.read_notebook(owner, session.as_str(), range, admit).await,
+            _ => self.sessions.read_part(owner, session.as_str(), &file, range, admit, &cancel).await,
+        };
         let FilePart { bytes, mime, offset, size } = match read {
             Ok(read) => read,
             Err(

@@ -6,6 +6,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 /// The URI template of the resource template.
 pub(crate) const TEMPLATE: &str = "kernel://{session_id}/{filename}";
 
+/// Name of the file that is the session as a notebook. It hides a file of the code with this name.
+pub(crate) const NOTEBOOK: &str = ".history.ipynb";
+
 const SCHEME: &str = "kernel://";
 
 /// Characters that a simple expansion encodes (RFC 6570): all but unreserved ones.

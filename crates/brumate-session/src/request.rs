@@ -87,6 +87,8 @@ pub struct Request {
     pub time_limit: Option<Duration>,
     /// Records when the code is admitted and when it starts; `None` records nothing.
     pub phases: Option<Arc<Phases>>,
+    /// Whether a cell is left out of its session's history: it is not the user's own.
+    pub unrecorded: bool,
 
     /// `sys.argv` of a program.
     pub argv: Vec<String>,
@@ -224,6 +226,13 @@ impl Request {
     #[must_use]
     pub fn with_phases(mut self, phases: Option<Arc<Phases>>) -> Self {
         self.phases = phases;
+        self
+    }
+
+    /// Sets whether a cell is left out of its session's history.
+    #[must_use]
+    pub fn with_unrecorded(mut self, unrecorded: bool) -> Self {
+        self.unrecorded = unrecorded;
         self
     }
 

@@ -55,6 +55,13 @@ __all__ = [
 ]
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """Adds `%%sandbox` to an IPython shell: `%load_ext brumate`."""
+    from . import _magic
+
+    _magic.load(ipython)
+
+
 def __getattr__(name: str) -> Any:
     """Imports the asynchronous interface when it is used: asyncio takes longer to import than all the rest."""
     if name in ("AsyncSandbox", "AsyncSession"):

@@ -196,6 +196,10 @@ class AsyncSession:
             self._settings, await self._wait(operations.simple("session.fork", "session", session=self.id))
         )
 
+    async def to_notebook(self) -> str:
+        """Returns the session as a Jupyter notebook; as `Session.to_notebook`."""
+        return await self._wait(operations.notebook(self.id))
+
     async def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Writes the present state to a file; as `Session.snapshot`."""
         await self._wait(operations.snapshot(self.id, path))

@@ -41,6 +41,8 @@ class Request(NamedTuple):
 
 
 Operation = Generator[Request, Frame, T]
+#: Takes an output of a cell: its kind and its content, as the Jupyter messaging specification has them.
+MessageHandler = Callable[[str, dict[str, Any]], None]
 Listener = Callable[[Output | Figure], None]
 #: Answers a question of the code (`input()`). The arguments are the prompt, and whether it is for a password. None is
 #: the end of the input.
@@ -73,6 +75,21 @@ class Code(NamedTuple):
     file_name: str = ""
     #: Time limit in milliseconds. None: the sandbox's.
     timeout: int | None = None
+    #: Whether it is left out of the session's notebook.
+    internal: bool = False
+
+
+class CellEnd(NamedTuple):
+    """How a cell of a notebook ended."""
+
+    #: None when it ran to its end.
+    error: str | None
+    #: Name of the exception.
+    name: str
+    #: Message of the exception.
+    message: str
+    #: Lines of the traceback, with colors.
+    traceback: tuple[str, ...]
 
 
 def run(code: Code, on_question: Ask | None, listener: Listener | None) -> Operation[Result]:
@@ -85,6 +102,7 @@ def run(code: Code, on_question: Ask | None, listener: Listener | None) -> Opera
         "file_name": code.file_name,
         "timeout": code.timeout,
         "input": on_question is not None,
+        "internal": code.internal,
     }
     return (yield from _run(fields, on_question, listener))
 
@@ -174,6 +192,39 @@ def download(session: str, name: str) -> Operation[bytes]:
             return b"".join(parts)
 
 
+def notebook(session: str) -> Operation[str]:
+    """Returns the session as the text of a notebook."""
+    answer = yield Request({"call": "session.notebook", "session": session})
+    return answer.data.decode()
+
+
+def cell(session: str, code: str, on_message: MessageHandler, internal: bool) -> Operation[CellEnd]:
+    """Runs a cell through the shell of notebooks. Its outputs go to `on_message`, in order."""
+
+    def on_event(frame: Frame) -> None:
+        event = frame.json
+        if event["event"] in ("stdout", "stderr"):
+            on_message("stream", {"name": event["event"], "text": event["text"]})
+        elif event["event"] == "message":
+            on_message(event["kind"], event["content"])
+
+    fields = {"call": "session.cell", "session": session, "code": code, "internal": internal}
+    answer = yield Request(fields, on_event=on_event)
+    result = answer.json["result"]
+    reply = result["reply"]
+    if reply.get("status") == "ok" and result["stopped"] is None:
+        return CellEnd(None, "", "", ())
+    # The shell says nothing when its interpreter has ended.
+    error = result["error"] or "the interpreter has ended"
+    if reply.get("status") != "error":
+        return CellEnd(error, "SandboxError", error, (error,))
+    traceback = tuple(str(line) for line in reply.get("traceback") or ())
+    if result["stopped"] is not None and result["message"]:
+        traceback += (result["message"],)
+    name, message = str(reply.get("ename", "")), str(reply.get("evalue", ""))
+    return CellEnd(f"{name}: {message}", name, message, traceback or (f"{name}: {message}",))
+
+
 def get(session: str, name: str) -> Operation[Any]:
     """Returns the value of a variable."""
     _check_name(name)
@@ -204,7 +255,7 @@ def set(session: str, name: str, value: Any) -> Operation[None]:
 def delete(session: str, name: str) -> Operation[None]:
     """Deletes a variable."""
     _check_name(name)
-    result = yield from run(Code(f"del {name}", session=session), None, None)
+    result = yield from run(Code(f"del {name}", session=session, internal=True), None, None)
     _raise_for_name(result, name)
 
 
@@ -228,15 +279,15 @@ def _exchange_cell(session: str, call: str, globals: dict[str, Any], name: str) 
         f"try:\n    _brumate_answer = {use}\nfinally:\n    globals().pop('_brumate_value', None)\n"
         "globals().pop('_brumate_answer')"
     )
-    result = yield from run(Code(code, globals, session), None, None)
+    result = yield from run(Code(code, globals, session, internal=True), None, None)
     if not result.success and f"KeyError: '{VALUE_MODULE}'" in (result.error or ""):
         make = (
             f"import sys, types\nsys.modules[{VALUE_MODULE!r}] = types.ModuleType({VALUE_MODULE!r})\n"
             f"exec(_brumate_value, sys.modules[{VALUE_MODULE!r}].__dict__)\ndel sys, types, _brumate_value"
         )
-        made = yield from run(Code(make, {"_brumate_value": _source()}, session), None, None)
+        made = yield from run(Code(make, {"_brumate_value": _source()}, session, internal=True), None, None)
         made.raise_for_error()
-        result = yield from run(Code(code, globals, session), None, None)
+        result = yield from run(Code(code, globals, session, internal=True), None, None)
     _raise_for_name(result, name)
     return result.value
 

@@ -222,6 +222,20 @@ class Session:
         """Returns the files in the session's working directory."""
         return self._wait(operations.files(self.id))
 
+    def to_notebook(self) -> str:
+        """Returns the session as a Jupyter notebook: its cells with their outputs and figures, as JSON (nbformat 4.5).
+
+        The oldest outputs go first when all of them exceed 16 MiB; the metadata of a cell says so. Scripts, widgets and
+        addresses that a client would fetch are left out.
+
+        >>> import json
+        >>> with Sandbox().session() as session:
+        ...     result = session.run("print('a')")
+        ...     json.loads(session.to_notebook())["cells"][0]["outputs"][0]["text"]
+        ['a\\n']
+        """
+        return self._wait(operations.notebook(self.id))
+
     def fork(self) -> Session:
         """Returns another session that goes on from the present state of this one."""
         return Session(self._settings, self._wait(operations.simple("session.fork", "session", session=self.id)))

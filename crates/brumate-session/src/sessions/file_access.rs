@@ -47,6 +47,15 @@ impl ReadAdmission {
     pub fn always() -> Self {
         Self::new(|_| Box::pin(std::future::ready(Ok(()))))
     }
+
+    /// Asks whether a number of bytes may be read now.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Refused`].
+    pub(super) async fn admit(self, bytes: u64) -> Result<(), SessionError> {
+        (self.0)(bytes).await.map_err(SessionError::Refused)
+    }
 }
 
 impl std::fmt::Debug for ReadAdmission {
@@ -158,7 +167,7 @@ pub(super) async fn read_range(
         return Err(SessionError::TooLarge { name: name.to_owned(), size, limit });
     }
     tokio::select! {
-        admitted = (admission.0)(wanted) => admitted.map_err(SessionError::Refused)?,
+        admitted = admission.admit(wanted) => admitted?,
         () = cancel.cancelled() => return Err(SessionError::Cancelled),
     }
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);

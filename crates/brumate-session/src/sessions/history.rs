@@ -17,7 +17,9 @@ use super::directory::{DataDir, DataDirError};
 use super::entry::SessionEntry;
 use super::error::SessionError;
 use super::figures::{DISPLAY_ID, ORIGINAL, PNG, SAVED};
+use super::file_access::{FilePart, FileRange, ReadAdmission};
 use super::id::SessionId;
+use super::limits::MAX_RESOURCE_BYTES;
 use super::registry::SqliteRegistry;
 use super::report::CellReport;
 use crate::report::prefix;
@@ -34,6 +36,11 @@ pub const MAX_CELL_CODE_BYTES: usize = 256 << 10;
 
 /// Most bytes of the cells of a session in a snapshot.
 pub const MAX_SNAPSHOT_CELL_BYTES: u64 = 6 << 20;
+
+/// Bytes of a notebook's file that its cells' texts do not count.
+const SMALL_NOTEBOOK_BYTES: u64 = 1 << 20;
+/// MIME type of notebooks.
+const NOTEBOOK_MIME: &str = "application/x-ipynb+json";
 
 /// Name of Brumate's part of a cell's metadata.
 const METADATA: &str = "brumate";
@@ -76,6 +83,7 @@ impl CellRecorder {
     /// Makes the recorder of a request; `None` for one that is no cell. `number`: of the cell in its session.
     pub(super) fn of(request: &Request, number: u64) -> Option<Self> {
         let code = match request.mode {
+            _ if request.unrecorded => return None,
             ExecuteMode::Cell | ExecuteMode::NotebookCell => request.code.clone(),
             ExecuteMode::Frontend => frontend_code(&request.code)?,
             _ => return None,
@@ -268,6 +276,35 @@ impl Sessions {
         let cells = self.inner.registry.store().cells(id).await?;
         let made = tokio::task::spawn_blocking(move || notebook_of(cells, policy, max_bytes)).await;
         made.map_err(|error| SessionError::Storage(error.to_string()))
+    }
+
+    /// Returns a session as the file of a notebook, or a range of it, as [`Sessions::read_part`] does. Outputs do nothing in the client that
+    /// shows them.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NotFound`], [`SessionError::Storage`], [`SessionError::Refused`].
+    pub async fn read_notebook(
+        &self,
+        principal: &str,
+        id: &str,
+        range: Option<FileRange>,
+        admission: ReadAdmission,
+    ) -> Result<FilePart, SessionError> {
+        let history = self.find(principal, id).await?.record().history_bytes;
+        // JSON with white space, and the cells' other fields.
+        let most = history.saturating_mul(4).saturating_add(SMALL_NOTEBOOK_BYTES).min(MAX_RESOURCE_BYTES);
+        admission.admit(most).await?;
+        let notebook = self.notebook(principal, id, OutputPolicy::Passive, most).await?;
+        let mut bytes = notebook.to_json().into_bytes();
+        let size = bytes.len() as u64;
+        let FileRange { offset, length } = range.unwrap_or(FileRange { offset: 0, length: None });
+        let offset = offset.min(size);
+        let end = length.map_or(size, |length| offset.saturating_add(length).min(size));
+        // Both are at most the length.
+        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        bytes.drain(..usize::try_from(offset).unwrap_or_default());
+        Ok(FilePart { bytes, mime: NOTEBOOK_MIME.to_owned(), offset, size })
     }
 
     /// Reads the cells of a session in a data directory, also while a server uses it. Returns `None` if there is no such session.

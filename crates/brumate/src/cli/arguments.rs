@@ -191,6 +191,8 @@ pub(crate) enum SessionsAction {
         #[arg(value_name = "ID", required_unless_present = "all")]
         ids: Vec<String>,
     },
+    /// Write a session as a Jupyter notebook: its cells with their outputs, as far as they are kept; a server may be using it
+    Export(SessionsExportArgs),
     /// Copy all sessions and their images to a directory; a server may be using them. A session whose code still runs after a
     /// minute is left out and named
     Backup {
@@ -204,6 +206,20 @@ pub(crate) enum SessionsAction {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
+}
+
+/// Arguments of `sessions export`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsExportArgs {
+    /// Id of the session
+    #[arg(value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) id: String,
+    /// File for the notebook; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) notebook: PathBuf,
+    /// Keep outputs that run in a client: scripts, HTML as it is; only for code that you trust as much as the client's page
+    #[arg(long)]
+    pub(crate) active_output: bool,
 }
 
 /// Arguments of `exec`.

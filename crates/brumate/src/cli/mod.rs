@@ -18,7 +18,7 @@ mod python_server;
 pub(crate) use arguments::{
     BundleAction, BundleArgs, BundleBuildArgs, CompletionsArgs, DoctorArgs, ExecArgs, HealthArgs, KernelAction,
     KernelArgs, KernelInstallArgs, KernelRunArgs, LockArgs, ManArgs, NotebookArgs, PipeArgs, Program, SessionsAction,
-    SessionsArgs, TestArgs, TokenArgs, WarmupArgs,
+    SessionsArgs, SessionsExportArgs, TestArgs, TokenArgs, WarmupArgs,
 };
 pub(crate) use client::{ClientAction, ClientArgs, ClientAuthorization, ServerOptions};
 pub(crate) use http::HttpArgs;
@@ -100,7 +100,7 @@ pub(crate) enum Mode {
     Lock(LockArgs),
     /// Collect wheels in a directory for `--find-links` and `--index`
     Bundle(BundleArgs),
-    /// List, remove, back up or restore the sessions in a data directory
+    /// List, remove, export, back up or restore the sessions in a data directory
     Sessions(SessionsArgs),
     /// Check the installation: cache, sessions, jail and limits
     Doctor(DoctorArgs),

@@ -49,15 +49,16 @@ pub(super) async fn run(settings: &Settings, arguments: &ExecArgs, file: &Path) 
     wanted.data_dir = directory.data();
     wanted.grants = Grants::new(settings.mounts.clone());
     wanted.hibernate_after = None;
-    let sessions =
-        match serving::open_sessions(settings, &sandbox, &ServiceEngine::Sandbox(sandbox.engine.clone()), wanted).await
-        {
-            Ok(sessions) => sessions,
-            Err(reason) => {
-                print_error(&format!("brumate: {reason}"));
-                return Ok(exit_status::SANDBOX);
-            }
-        };
+    // The notebook itself has the outputs.
+    wanted.history = false;
+    let engine = ServiceEngine::Sandbox(sandbox.engine.clone());
+    let sessions = match serving::open_sessions(settings, &sandbox, &engine, wanted).await {
+        Ok(sessions) => sessions,
+        Err(reason) => {
+            print_error(&format!("brumate: {reason}"));
+            return Ok(exit_status::SANDBOX);
+        }
+    };
     let cancel = CancellationToken::new();
     let policy = if arguments.notebook.active_output { OutputPolicy::Active } else { OutputPolicy::Passive };
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
@@ -214,7 +215,7 @@ fn report(ended: &Result<NotebookEnd, SessionError>, notebook: &Notebook, quiet:
 }
 
 /// Writes the notebook. A regular file is replaced as a whole.
-fn write_notebook(output: &Path, notebook: &Notebook) -> std::io::Result<()> {
+pub(super) fn write_notebook(output: &Path, notebook: &Notebook) -> std::io::Result<()> {
     let text = notebook.to_json();
     if output == Path::new(STDOUT) {
         let mut stdout = std::io::stdout().lock();

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brumate_engine::client;
+use brumate_notebook::OutputPolicy;
 use brumate_session::sessions::{
-    BACKUP_TIMEOUT, Backup, LOCAL_PRINCIPAL, SessionError, SessionRecord, SessionSettings, Sessions,
+    BACKUP_TIMEOUT, Backup, LOCAL_PRINCIPAL, SessionError, SessionRecord, SessionSettings, Sessions, notebook_of,
 };
 use brumate_session::units::format_size;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
+use super::notebook::write_notebook;
 use super::{print, print_error};
-use crate::cli::{SessionsAction, SessionsArgs};
+use crate::cli::{SessionsAction, SessionsArgs, SessionsExportArgs};
 use crate::exit_status;
 use crate::sandbox::sandbox;
 use crate::settings::Settings;
@@ -26,6 +28,7 @@ pub(crate) async fn run(settings: &Settings, arguments: &SessionsArgs) -> anyhow
     let result = match &arguments.action {
         SessionsAction::List { json } => list(sessions, *json),
         SessionsAction::Remove { all, ids } => remove(settings, sessions, *all, ids).await?,
+        SessionsAction::Export(arguments) => return export(sessions, arguments),
         SessionsAction::Backup { directory } => backup(settings, sessions, directory).await,
         SessionsAction::Restore { directory } => restore(settings, sessions, directory),
     };
@@ -169,6 +172,28 @@ fn reason_of(error: &SessionError) -> String {
         }
         SessionError::OwnedElsewhere { reason, .. } => format!("its server: {reason}"),
         other => other.to_string(),
+    }
+}
+
+/// Writes a session as a notebook.
+fn export(sessions: &SessionSettings, arguments: &SessionsExportArgs) -> anyhow::Result<u8> {
+    let failed = |reason: String| {
+        print_error(&format!("brumate: {reason}"));
+        Ok(exit_status::FAILURE)
+    };
+    let cells = match Sessions::read_cells(&sessions.data_dir, &arguments.id) {
+        Ok(Some(cells)) => cells,
+        Ok(None) => {
+            let (id, place) = (arguments.id.escape_debug(), sessions.data_dir.display());
+            return failed(format!("there is no session {id} in {place}: `brumate sessions list` lists them"));
+        }
+        Err(error) => return failed(error.to_string()),
+    };
+    let policy = if arguments.active_output { OutputPolicy::Active } else { OutputPolicy::Passive };
+    let notebook = notebook_of(cells, policy, u64::MAX);
+    match write_notebook(&arguments.notebook, &notebook) {
+        Ok(()) => Ok(exit_status::SUCCESS),
+        Err(error) => failed(format!("{} cannot be written: {error}", arguments.notebook.display())),
     }
 }
 

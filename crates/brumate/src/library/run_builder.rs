@@ -31,6 +31,8 @@ pub struct RunBuilder<'a> {
     file_name: String,
     globals: Globals,
     timeout: Option<Duration>,
+    /// Whether the run is left out of its session's history.
+    unrecorded: bool,
     /// The first error of a setter. `await` returns it.
     error: Option<Error>,
     on_event: Box<dyn FnMut(Event) + Send + 'a>,
@@ -81,6 +83,7 @@ impl<'a> RunBuilder<'a> {
             file_name: String::new(),
             globals: Globals::default(),
             timeout: None,
+            unrecorded: false,
             error: None,
             on_event: Box::new(|_| {}),
             on_input: None,
@@ -127,8 +130,15 @@ impl<'a> RunBuilder<'a> {
         self
     }
 
+    /// Leaves the run out of its session's history.
+    pub(super) fn unrecorded(mut self) -> Self {
+        self.unrecorded = true;
+        self
+    }
+
     async fn run(self) -> Result<RunResult, Error> {
-        let RunBuilder { core, session, code, file_name, globals, timeout, error, mut on_event, on_input } = self;
+        let RunBuilder { core, session, code, file_name, globals, timeout, unrecorded, error, mut on_event, on_input } =
+            self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -140,6 +150,7 @@ impl<'a> RunBuilder<'a> {
             .with_file_name(file_name)
             .with_input_requests(questions)
             .with_time_limit(timeout)
+            .with_unrecorded(unrecorded)
             .with_principal(LOCAL_PRINCIPAL);
         let Some(session) = session else {
             let mut event_sink = |event| forward(&mut *on_event, event);

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brumate_notebook::OutputPolicy;
 use brumate_session::CancellationToken;
-use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, Upload};
+use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, MAX_RESOURCE_BYTES, Upload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,7 +58,7 @@ impl Session {
     /// [`Error::Code`] when there is no such variable; [`Error::Value`] when it has another type.
     pub async fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         check_name(name)?;
-        self.run(name).await?.value()
+        self.run(name).unrecorded().await?.value()
     }
 
     /// Sets a variable to a value, converted through JSON.
@@ -67,7 +68,7 @@ impl Session {
     /// The session cannot be used, or the value cannot be converted.
     pub async fn set(&self, name: &str, value: impl Serialize) -> Result<(), Error> {
         check_name(name)?;
-        self.run("").global(name, value).await?.ok().map(drop)
+        self.run("").global(name, value).unrecorded().await?.ok().map(drop)
     }
 
     /// Writes a file in the working directory. An existing file is replaced.
@@ -121,6 +122,18 @@ impl Session {
     pub async fn files(&self) -> Result<Vec<File>, Error> {
         let files = self.core.sessions().await?.files(LOCAL_PRINCIPAL, &self.id).await?;
         Ok(files.into_iter().map(File::from).collect())
+    }
+
+    /// Returns the session as a Jupyter notebook (nbformat 4.5, JSON): its cells with their outputs and figures, as far as they are kept. The
+    /// oldest outputs go first when they exceed 16 MiB. Scripts, widgets and addresses that a client would fetch are left out.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be used.
+    pub async fn to_notebook(&self) -> Result<String, Error> {
+        let sessions = self.core.sessions().await?;
+        let notebook = sessions.notebook(LOCAL_PRINCIPAL, &self.id, OutputPolicy::Passive, MAX_RESOURCE_BYTES).await?;
+        Ok(notebook.to_json())
     }
 
     /// Makes a copy of the session with all variables and files. Both continue independently.

@@ -82,6 +82,7 @@ async fn serve(settings: &Settings, arguments: &KernelRunArgs) -> anyhow::Result
     };
     if let (Some(directory), Some(sessions)) = (&directory, &mut settings.sessions) {
         sessions.data_dir = directory.data();
+        sessions.history = false;
     }
     let Some(service) = McpService::start(&settings, Allowances::default()).await? else {
         return Ok(exit_status::FAILURE);

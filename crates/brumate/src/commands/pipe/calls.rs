@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use brumate::ranges::check_time;
 use brumate::{Error, snapshot};
-use brumate_session::sessions::{FileName, LOCAL_PRINCIPAL, SessionError, Upload};
+use brumate_notebook::OutputPolicy;
+use brumate_session::sessions::{FileName, FilePart, LOCAL_PRINCIPAL, ReadAdmission, SessionError, Upload};
 use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, Request, RunError, input_requests};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::events::EventQueue;
 use super::frame::Frame;
@@ -32,6 +33,8 @@ struct CallFields {
     name: String,
     offset: u64,
     last: bool,
+    /// Whether a cell is left out of its session's history.
+    internal: bool,
     /// Path on the host.
     path: PathBuf,
 }
@@ -106,6 +109,12 @@ impl PipeServer {
         let result = match call {
             "run" => return self.run(id, fields, cancel).await,
             "session.run" => return self.cell(id, fields, cancel).await,
+            "session.cell" => return self.notebook_cell(id, fields, cancel).await,
+            "session.notebook" => {
+                let never = ReadAdmission::always();
+                let FilePart { bytes, .. } = sessions.read_notebook(who, session, None, never).await?;
+                return Ok(Frame { json: json!({"result": {"done": true}}), bytes });
+            }
             "file.read" => {
                 let name = FileName::parse_existing(&fields.name)?;
                 let chunk = sessions.read_file(who, session, &name, fields.offset, cancel).await?;
@@ -191,6 +200,7 @@ impl PipeServer {
             .with_globals(globals(fields.globals)?)
             .with_input_requests(fields.input.then(|| self.input_channel(id)))
             .with_time_limit(time_limit(fields.timeout)?)
+            .with_unrecorded(fields.internal)
             .without_shell()
             .with_principal(LOCAL_PRINCIPAL);
         let queue = EventQueue::default();
@@ -208,6 +218,45 @@ impl PipeServer {
             self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
         }
         Ok(json!({"result": results::cell_result(&report)}).into())
+    }
+
+    /// Runs a cell in IPython's shell, as a frontend's. Its outputs are events.
+    async fn notebook_cell(
+        self: &Arc<Self>,
+        id: u64,
+        fields: CallFields,
+        cancel: &CancellationToken,
+    ) -> Result<Frame, CallError> {
+        let content = json!({"code": fields.code, "silent": false, "store_history": true, "allow_stdin": false});
+        let message = json!({
+            "type": "execute_request",
+            "content": content,
+            "metadata": {},
+            "parent": {"header": {"msg_id": id.to_string(), "msg_type": "execute_request"}},
+            "buffers": [],
+            "comms": false,
+        });
+        let request = Request::frontend(&fields.session, message.to_string())
+            .with_time_limit(time_limit(fields.timeout)?)
+            .with_unrecorded(fields.internal)
+            .with_principal(LOCAL_PRINCIPAL);
+        let queue = EventQueue::default();
+        let (report, ()) = tokio::join!(
+            async {
+                let ran = self.sessions.execute(request, cancel, &mut |event| queue.add(event)).await;
+                queue.close();
+                ran
+            },
+            self.send_events(id, &queue),
+        );
+        let report = report?;
+        let reply = report.run.value.as_ref().and_then(|value| serde_json::from_str(&value.json).ok());
+        let mut result = results::cell_result(&report);
+        // The reply of the code's shell; none if its interpreter has ended.
+        result["reply"] = OutputPolicy::Passive.reply(reply.filter(Value::is_object).unwrap_or_else(|| json!({})));
+        result["value"] = Value::Null;
+        result["text"] = Value::Null;
+        Ok(json!({ "result": result }).into())
     }
 
     /// Sends the events of a request until the queue is closed.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use brumate_engine_api::StreamName;
+use brumate_engine_api::{FrontendKind, StreamName};
+use brumate_notebook::OutputPolicy;
 use brumate_session::RunEvent;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ struct QueueState {
 enum QueuedEvent {
     Text(StreamName, String),
     Packages(Vec<String>),
+    /// A message of code to a frontend: kind and content.
+    Message(FrontendKind, Value),
 }
 
 impl EventQueue {
@@ -39,6 +42,15 @@ impl EventQueue {
                 _ => state.events.push_back(QueuedEvent::Text(name, text)),
             },
             RunEvent::Loaded { wheels } => state.events.push_back(QueuedEvent::Packages(wheels)),
+            RunEvent::Frontend(message) => {
+                let content = serde_json::from_str(&message.content).ok().filter(Value::is_object);
+                // One that is no JSON harms nobody but the code.
+                let Some(content) = content.and_then(|content| OutputPolicy::Passive.content(message.kind, content))
+                else {
+                    return;
+                };
+                state.events.push_back(QueuedEvent::Message(message.kind, content));
+            }
             // Figures are sent with the result.
             _ => return,
         }
@@ -74,6 +86,9 @@ impl QueuedEvent {
             QueuedEvent::Text(StreamName::Stdout, text) => json!({"event": "stdout", "text": text}),
             QueuedEvent::Text(StreamName::Stderr, text) => json!({"event": "stderr", "text": text}),
             QueuedEvent::Packages(wheels) => json!({"event": "packages", "wheels": wheels}),
+            QueuedEvent::Message(kind, content) => {
+                json!({"event": "message", "kind": kind.as_str(), "content": content})
+            }
         }
     }
 }
