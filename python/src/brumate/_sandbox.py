@@ -272,6 +272,11 @@ class Session:
         return _wait(self._settings, lambda ask: operation, None)
 
 
+def run_operation(session: Session, operation: Operation[T]) -> T:
+    """Does an operation with the process that serves a session."""
+    return session._wait(operation)  # pyright: ignore[reportPrivateUsage]
+
+
 class _Interrupter:
     """Gives up the call that another thread makes, whether it waits or runs, and those that it makes later."""
 
