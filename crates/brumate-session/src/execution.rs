@@ -118,18 +118,18 @@ impl<'a> Execution<'a> {
         Self { events, input, installer, deadline }
     }
 
-    /// Waits for `running`, which sends the machine's events to `received`. `collect` returns the output
-    /// to forward. Answers requests, interrupts and kills through `interrupt_handle`. Returns the end, and the modules that
+    /// Waits for `running`, which sends the machine's events to `received`. `note` sees each event; `collect` returns the
+    /// output to forward. Answers requests, interrupts and kills through `interrupt_handle`. Returns the end, and the modules that
     /// the code imported and that could not be installed.
     pub(crate) async fn run<T>(
         mut self,
         interrupt_handle: &dyn InterruptHandle,
         running: impl Future<Output = Result<T, EngineError>>,
         received: mpsc::Receiver<Event>,
-        collect: impl FnMut(Event) -> Option<OutputChunk>,
+        (note, collect): (impl FnMut(&Event), impl FnMut(Event) -> Option<OutputChunk>),
     ) -> (ExecutionEnd<T>, MissingModules) {
         let (deadline, waiting) = (self.deadline, self.input.waiting());
-        let answered = async { tokio::join!(running, self.forward(interrupt_handle, received, collect)).0 };
+        let answered = async { tokio::join!(running, self.forward(interrupt_handle, received, (note, collect))).0 };
         let end = tokio::select! {
             result = answered => ExecutionEnd::Answered(result),
             reason = deadline.passed(interrupt_handle, waiting) => {
@@ -145,11 +145,11 @@ impl<'a> Execution<'a> {
         &mut self,
         interrupt_handle: &dyn InterruptHandle,
         mut received: mpsc::Receiver<Event>,
-        mut collect: impl FnMut(Event) -> Option<OutputChunk>,
+        (mut note, mut collect): (impl FnMut(&Event), impl FnMut(Event) -> Option<OutputChunk>),
     ) {
         loop {
             let event = tokio::select! {
-                event = received.recv() => match event {
+                event = received.recv() => match event.inspect(&mut note) {
                     None => return,
                     Some(Event::Request(request)) => {
                         self.take_request(request, interrupt_handle);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brumate::directories;
@@ -39,7 +39,7 @@ pub(crate) fn check_idle_timeout(flag: &str, idle_timeout: IdleTimeout) -> Resul
     }
 }
 
-/// Makes the settings. Returns `None` without a data directory.
+/// Makes the settings. `temporary`: the place of a command whose sessions end with it. Returns `None` without a data directory.
 ///
 /// # Errors
 ///
@@ -48,6 +48,7 @@ pub(crate) fn resolve(
     options: &Options,
     runner: &RunnerSettings,
     environment: &Environment,
+    temporary: Option<&Path>,
 ) -> Result<Option<SessionSettings>, String> {
     let count = |number: usize| number.to_string();
     let live = options.max_live_sessions.unwrap_or_else(default_live);
@@ -57,7 +58,8 @@ pub(crate) fn resolve(
     let hibernate_after = check_idle_timeout("--hibernate-after", options.hibernate_after)?;
     let timeout = check_idle_timeout("--session-timeout", options.session_timeout)?;
     let data_dir = || directories::data(environment.xdg_data_home.clone(), environment.home.clone());
-    let Some(data_dir) = options.data_dir.clone().or_else(data_dir) else { return Ok(None) };
+    let data_dir = temporary.map(Path::to_owned).or_else(|| options.data_dir.clone()).or_else(data_dir);
+    let Some(data_dir) = data_dir else { return Ok(None) };
     let mut settings = SessionSettings::new(data_dir);
     settings.limits = runner.limits;
     settings.grants = runner.grants.clone();

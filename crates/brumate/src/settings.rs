@@ -122,7 +122,8 @@ impl Settings {
         let engine = engine_settings(options, mode, tools)?;
         let input_timeout =
             check_range("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
-        let sessions = session_settings::resolve(options, &runner, environment)?;
+        let temporary = matches!(mode, Mode::Exec(_)).then_some(cache_dir.as_path());
+        let sessions = session_settings::resolve(options, &runner, environment, temporary)?;
         let has_kernels = http.as_ref().is_some_and(|http| http.kernels.is_some());
         let needs_sessions = tools != ToolSet::Run || has_kernels || matches!(mode, Mode::Sessions(_));
         if needs_sessions && sessions.is_none() {

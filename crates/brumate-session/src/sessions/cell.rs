@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine_api::{
-    CellAndFiles, EngineError, Execute, ExecuteMode, GuestAnswer, InterruptHandle, Layer, Limits, Outcome, Session,
-    StopReason,
+    CellAndFiles, EngineError, Event, Execute, ExecuteMode, GuestAnswer, InterruptHandle, Layer, Limits, Outcome,
+    Session, StopReason,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -284,13 +284,13 @@ impl Sessions {
             session.begin().await?;
             session.execute_and_list(request, sender, WORKSPACE).await
         };
-        let collect = |event| {
+        let note = |event: &Event| {
             if let Some(recorder) = &mut recorder {
-                recorder.note(&event);
+                recorder.note(event);
             }
-            collector.take(event)
         };
-        let (end, missing) = execution.run(&interrupt_handle, running, received, collect).await;
+        let collect = |event| collector.take(event);
+        let (end, missing) = execution.run(&interrupt_handle, running, received, (note, collect)).await;
         if let ExecutionEnd::Overdue(_) = end {
             entry.discard_cell();
         }

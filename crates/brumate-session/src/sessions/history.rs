@@ -367,7 +367,7 @@ mod tests {
             "[".repeat(120),
             "]".repeat(120)
         );
-        let wide = json!([{"output_type": "display_data", "data": {"application/json": vec![1; 100_000]}}]).to_string();
+        let wide = json!([{"output_type": "display_data", "data": {"application/json": vec![1; 20_000]}}]).to_string();
         let html = json!([{"output_type": "display_data", "data": {"text/html": "<script>a</script>"}}]).to_string();
         let texts = ["", "x", "{}", "[1]", r#"[{"output_type": "stream", "text": 1, "more": 2}]"#, &deep, &wide, &html];
         let cell =
@@ -379,8 +379,8 @@ mod tests {
         assert_eq!(written["cells"][4]["outputs"], json!([{"output_type": "stream", "name": "stdout", "text": []}]));
         assert_eq!(written["cells"][0]["metadata"], json!({"brumate": {"outputs_dropped": 1}}));
         assert!(!text.contains("script"));
-        let short = notebook_of(vec![cells[6].clone(); 100], OutputPolicy::Active, 4 << 20);
-        assert!(short.to_json().len() <= 4 << 20);
+        let short = notebook_of(vec![cells[6].clone(); 40], OutputPolicy::Active, 1 << 20);
+        assert!(short.to_json().len() <= 1 << 20);
         assert!(short.to_json().contains("application/json"), "the newest outputs stay");
     }
 }

@@ -8,6 +8,7 @@ mod sessions {
     mod backups;
     mod cells;
     mod files;
+    mod history;
     mod life;
     mod limits;
     mod servers;

@@ -44,8 +44,7 @@ pub(super) async fn run(settings: &Settings, arguments: &ExecArgs, file: &Path) 
     let Prepared { mut notebook, output, setup, output_dir } = prepared;
     let directory = KernelDirectory::make(&settings.cache_dir).context("cannot make a directory in the cache")?;
     let sandbox = single_run_sandbox(settings)?;
-    let mut wanted =
-        settings.sessions.clone().context("there is no home directory for sessions: name one with --data-dir")?;
+    let mut wanted = settings.sessions.clone().context("there are no settings of sessions; this is a defect")?;
     wanted.data_dir = directory.data();
     wanted.grants = Grants::new(settings.mounts.clone());
     wanted.hibernate_after = None;
@@ -134,7 +133,7 @@ fn prepare(settings: &Settings, arguments: &ExecArgs, file: &Path) -> anyhow::Re
     })
 }
 
-/// Reads the parameters, in papermill's order of precedence: files, YAML, raw values, typed values.
+/// Reads the parameters, in papermill's order of precedence: files, YAML, typed values, raw values; the last one counts.
 fn parameters(arguments: &NotebookArgs) -> anyhow::Result<Parameters> {
     let mut parameters = Parameters::default();
     for file in &arguments.parameters_file {
@@ -145,11 +144,11 @@ fn parameters(arguments: &NotebookArgs) -> anyhow::Result<Parameters> {
     for text in &arguments.parameters_yaml {
         parameters.add_yaml(text).context("`--parameters-yaml`")?;
     }
-    for [name, value] in arguments.parameters_raw.as_chunks::<2>().0 {
-        parameters.add_raw(name, value).context("`--parameters-raw`")?;
-    }
     for [name, value] in arguments.parameters.as_chunks::<2>().0 {
         parameters.add_typed(name, value).context("`--parameters`")?;
+    }
+    for [name, value] in arguments.parameters_raw.as_chunks::<2>().0 {
+        parameters.add_raw(name, value).context("`--parameters-raw`")?;
     }
     Ok(parameters)
 }

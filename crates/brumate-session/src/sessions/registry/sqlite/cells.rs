@@ -38,13 +38,17 @@ pub(super) fn add(transaction: &Transaction<'_>, id: &SessionId, cell: &CellReco
         cell.code,
         cell.outputs,
     ])?;
-    let oldest = number.saturating_sub(MAX_HISTORY_CELLS.cast_signed());
+    let outdated = number.saturating_sub(MAX_HISTORY_CELLS.cast_signed());
+    let freed: i64 = transaction
+        .prepare_cached("SELECT COALESCE(SUM(bytes), 0) FROM cells WHERE session = ?1 AND number <= ?2")?
+        .query_row(params![id, outdated], |row| row.get(0))?;
     transaction
         .prepare_cached("DELETE FROM cells WHERE session = ?1 AND number <= ?2")?
-        .execute(params![id, oldest])?;
-    let mut bytes: i64 = transaction
-        .prepare_cached("SELECT COALESCE(SUM(bytes), 0) FROM cells WHERE session = ?1")?
+        .execute(params![id, outdated])?;
+    let before: i64 = transaction
+        .prepare_cached("SELECT history_bytes FROM sessions WHERE id = ?1")?
         .query_row([id], |row| row.get(0))?;
+    let mut bytes = before.saturating_add(cell.bytes().cast_signed()).saturating_sub(freed);
     if bytes > MAX_HISTORY_BYTES.cast_signed() {
         bytes = shorten(transaction, id, bytes)?;
     }
