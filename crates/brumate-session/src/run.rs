@@ -264,7 +264,7 @@ impl Runner {
             Some(collector) => collector.take(event),
             None => output_of(event),
         };
-        let (end, missing) = execution.run(interrupt_handle, running, received, (|_: &Event| {}, collect)).await;
+        let (end, missing) = execution.run(interrupt_handle, running, received, (|_| {}, collect)).await;
         match end.into_result() {
             Ok(outcome) => Ok(RunEnd::Completed { outcome, missing }),
             Err(EngineError::MachineExited { reason, output_dropped, peak_memory_bytes }) => {
