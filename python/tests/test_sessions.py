@@ -2,14 +2,16 @@
 
 import datetime
 import decimal
+import json
 import os
 import pathlib
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from brumate import CodeError, FileError, Sandbox, SessionNotFoundError, close_all
+from brumate import CodeError, FileError, Sandbox, SessionNotFoundError, close_all, find_binary
 
 from . import OPTIONS
 
@@ -90,6 +92,25 @@ class Sessions(unittest.TestCase):
                 self.session.snapshot(os.path.join(directory, "no", "x"))
         with self.assertRaises(SessionNotFoundError):
             self.box.session("0" * 16).snapshot("x")
+
+    def test_a_session_is_a_notebook(self):
+        self.session.run("print('a')")
+        self.session["x"] = 1
+        self.session.run("1/0")
+        text = self.session.to_notebook()
+        cells = json.loads(text)["cells"]
+        self.assertEqual([cell["source"] for cell in cells], [["print('a')"], ["1/0"]])
+        self.assertEqual(cells[1]["outputs"][0]["ename"], "ZeroDivisionError")
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory, "a.ipynb")
+            line = [find_binary(), "sessions", "export", self.session.id, "--notebook", file]
+            subprocess.run(line, check=True, capture_output=True)
+            self.assertEqual(file.read_text(encoding="utf-8"), text)
+            gone = subprocess.run([*line[:3], "no-such-session", *line[4:]], capture_output=True, text=True)
+        self.assertEqual(gone.returncode, 1)
+        self.assertIn("there is no session no-such-session", gone.stderr)
+        self.session.reset()
+        self.assertEqual(json.loads(self.session.to_notebook())["cells"], [])
 
     def test_a_session_that_is_deleted_is_gone(self):
         with self.box.session() as session:

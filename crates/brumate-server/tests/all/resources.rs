@@ -81,6 +81,24 @@ async fn a_connection_lists_the_files_of_its_own_sessions() {
 }
 
 #[tokio::test]
+async fn a_session_is_a_notebook_too() {
+    let mut client = open().await;
+    let id = client.session("files").await;
+    let uri = format!("kernel://{id}/.history.ipynb");
+    let contents = client.read_resource(&uri).await["result"]["contents"][0].clone();
+    assert_eq!((&contents["uri"], &contents["mimeType"]), (&json!(uri), &json!("application/x-ipynb+json")));
+    let text = contents["text"].as_str().unwrap();
+    let notebook: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&notebook["nbformat"], &notebook["cells"][0]["source"]), (&json!(4), &json!(["files"])));
+    let part = client.read_resource(&format!("{uri}?offset=2&length=10")).await["result"]["contents"][0].clone();
+    assert_eq!((part["text"].as_str(), &part["_meta"]["brumate/size"]), (Some(&text[2..12]), &json!(text.len())));
+    let beyond = client.read_resource(&format!("{uri}?offset=18446744073709551615&length=9")).await;
+    assert_eq!(beyond["result"]["contents"][0]["text"], "");
+    client.tool("clear_session", json!({"session_id": id})).await;
+    assert_eq!(client.read_resource(&uri).await["error"]["code"], -32002);
+}
+
+#[tokio::test]
 async fn every_way_out_is_refused() {
     let mut client = open().await;
     let id = client.session("files").await;

@@ -35,6 +35,7 @@ mod mcp_sessions;
 mod mounts;
 mod native_kernels;
 mod notebook;
+mod notebook_files;
 mod on_demand;
 mod planted_images;
 mod project_tests;
