@@ -242,7 +242,7 @@ pub(crate) struct ExecArgs {
     code: Vec<OsString>,
     /// Script to run, or `-` for standard input; everything after it is passed to the script. A file with the ending `.ipynb` is a
     /// notebook: its cells run in order, and options may follow it
-    #[arg(value_name = "FILE [ARGUMENTS]", required_unless_present_any = ["module", "code", "notebook_file"], conflicts_with = "notebook_file", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "FILE [ARGUMENTS]", required_unless_present_any = ["module", "code", "notebook_file"], trailing_var_arg = true, allow_hyphen_values = true)]
     script: Vec<OsString>,
 }
 
@@ -306,6 +306,11 @@ pub(crate) enum Program<'a> {
 }
 
 impl ExecArgs {
+    /// Returns the notebook, and a word that is no option of it, if there is one.
+    pub(crate) fn notebook(&self) -> Option<(&Path, Option<&OsStr>)> {
+        Some((self.notebook.file.as_deref()?, self.script.first().map(OsString::as_os_str)))
+    }
+
     /// Returns the program and its arguments.
     pub(crate) fn program(&self) -> (Program<'_>, Vec<&OsStr>) {
         let behind = self.script.iter().map(OsString::as_os_str);

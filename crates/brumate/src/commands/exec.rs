@@ -35,8 +35,16 @@ const STDIN_DEVICES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 pub(super) const EVENT_QUEUE: usize = 16;
 
 pub(crate) async fn run(settings: &Settings, arguments: &ExecArgs) -> anyhow::Result<u8> {
-    if let Some(file) = &arguments.notebook.file {
-        return notebook::run(settings, arguments, file).await;
+    match arguments.notebook() {
+        Some((file, None)) => return notebook::run(settings, arguments, file).await,
+        Some((_, Some(word))) => {
+            print_error(&format!(
+                "brumate: a notebook takes no arguments such as `{}`: set its parameters with `-p NAME VALUE`",
+                word.display()
+            ));
+            return Ok(exit_status::USAGE);
+        }
+        None => {}
     }
     if let Some(option) = arguments.notebook.given() {
         print_error(&format!("brumate: `{option}` is an option for notebooks: files with the ending `.ipynb`"));

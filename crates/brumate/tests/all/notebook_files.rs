@@ -151,7 +151,7 @@ fn what_cannot_be_run_is_refused_with_its_reason() {
         (&["-f", "/no/such/file"], "/no/such/file cannot be read"),
         (&["-o", "/no/such/directory/a.ipynb"], "there is no directory /no/such/directory"),
         (&["-o", "/"], "it is a directory"),
-        (&["more.py"], "unexpected argument"),
+        (&["more.py"], "takes no arguments such as `more.py`: set its parameters with `-p NAME VALUE`"),
     ] {
         let (status, _, stderr) = exec(&file, options);
         assert!(status == 2 && stderr.contains(part), "{options:?}: {status} {stderr}");
