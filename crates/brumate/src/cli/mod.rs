@@ -78,7 +78,7 @@ pub(crate) enum Mode {
     /// Serve a language package, such as Python's `brumate`, over the socket at standard input
     #[command(hide = true)]
     Pipe(PipeArgs),
-    /// Run a script in the sandbox: `brumate exec script.py [arguments]`, `-` for standard input, `-m` for a module
+    /// Run a script or a notebook in the sandbox: `brumate exec script.py [arguments]`, `-` for standard input, `-m` for a module
     #[command(after_help = EXIT_STATUS)]
     Exec(ExecArgs),
     /// Run the tests of a Python project with pytest in the sandbox: `brumate test [path] [-- arguments]`
