@@ -158,7 +158,7 @@ class Magic:
 def load(shell: Any) -> None:
     """Adds the magic to a shell. Loading it again changes nothing."""
     known = shell.magics_manager.magics["cell"].get("sandbox")
-    if known is not None and isinstance(getattr(known, "magic", None), Magic):
+    if getattr(known, "__module__", None) == __name__:
         return
     magic = Magic(shell)
 
@@ -166,7 +166,6 @@ def load(shell: Any) -> None:
         magic(line, cell)
 
     sandbox.__doc__ = f"{DESCRIPTION}\n\n{_parser().format_usage()}"
-    setattr(sandbox, "magic", magic)
     shell.register_magic_function(sandbox, "line_cell", "sandbox")
 
 
@@ -174,7 +173,8 @@ def _usage_error(message: str) -> Exception:
     """Returns an error that IPython shows without a traceback."""
     from IPython.core.error import UsageError
 
-    return UsageError(f"%sandbox: {message}\n{_parser().format_usage().strip()}")
+    error: Exception = UsageError(f"%sandbox: {message}\n{_parser().format_usage().strip()}")
+    return error
 
 
 def _names(option: str, texts: list[str]) -> list[str]:

@@ -55,8 +55,12 @@ def main():
         runs = []
         for one in (first, second):
             normal = Normal()
-            runs.append([{part: normal.output(value) if isinstance(value, dict) else value
-                          for part, value in parts.items()} for parts in one])
+            runs.append(
+                [
+                    {part: normal.output(value) if isinstance(value, dict) else value for part, value in parts.items()}
+                    for parts in one
+                ]
+            )
         found = [
             (cell, *difference)
             for cell, both in enumerate(zip(*runs, strict=True))

@@ -6,10 +6,11 @@ import unittest
 from unittest import mock
 
 import nbformat
-from brumate import Sandbox, _exchange, _magic
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
+
+from brumate import Sandbox, _exchange, _magic
 
 # A cell that takes longer hangs.
 HANG_SECONDS = 180

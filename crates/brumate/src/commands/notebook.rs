@@ -88,7 +88,8 @@ pub(super) async fn run(settings: &Settings, arguments: &ExecArgs, file: &Path) 
         return Ok(exit_status::BROKEN_PIPE);
     }
     let mut status = report(&ended, &notebook, output.is_some(), signalled);
-    if let Some(output) = &output
+    // Without a session no cell has run.
+    if let (Some(output), Ok(_)) = (&output, &ended)
         && let Err(error) = write_notebook(output, &notebook)
     {
         print_error(&format!("brumate: {} cannot be written: {error}", output.display()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use brumate::ranges::check_time;
 use brumate::{Error, snapshot};
 use brumate_notebook::OutputPolicy;
-use brumate_session::sessions::{FileName, FilePart, LOCAL_PRINCIPAL, ReadAdmission, SessionError, Upload};
+use brumate_session::sessions::{CellReport, FileName, FilePart, LOCAL_PRINCIPAL, ReadAdmission, SessionError, Upload};
 use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, Request, RunError, input_requests};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -203,16 +203,7 @@ impl PipeServer {
             .with_unrecorded(fields.internal)
             .without_shell()
             .with_principal(LOCAL_PRINCIPAL);
-        let queue = EventQueue::default();
-        let (report, ()) = tokio::join!(
-            async {
-                let ran = self.sessions.execute(request, cancel, &mut |event| queue.add(event)).await;
-                queue.close();
-                ran
-            },
-            self.send_events(id, &queue),
-        );
-        let report = report?;
+        let report = self.in_session(id, request, cancel).await?;
         for image in &report.run.images {
             let json = json!({"event": "figure", "mime": image.mime, "name": image.name});
             self.event(id, Frame { json, bytes: image.bytes.clone() }).await;
@@ -240,6 +231,23 @@ impl PipeServer {
             .with_time_limit(time_limit(fields.timeout)?)
             .with_unrecorded(fields.internal)
             .with_principal(LOCAL_PRINCIPAL);
+        let report = self.in_session(id, request, cancel).await?;
+        let reply = report.run.value.as_ref().and_then(|value| serde_json::from_str(&value.json).ok());
+        let mut result = results::cell_result(&report);
+        // The reply of the code's shell; none if its interpreter has ended.
+        result["reply"] = OutputPolicy::Passive.reply(reply.filter(Value::is_object).unwrap_or_else(|| json!({})));
+        result["value"] = Value::Null;
+        result["text"] = Value::Null;
+        Ok(json!({ "result": result }).into())
+    }
+
+    /// Runs a cell, and sends its events.
+    async fn in_session(
+        self: &Arc<Self>,
+        id: u64,
+        request: Request,
+        cancel: &CancellationToken,
+    ) -> Result<CellReport, SessionError> {
         let queue = EventQueue::default();
         let (report, ()) = tokio::join!(
             async {
@@ -249,14 +257,7 @@ impl PipeServer {
             },
             self.send_events(id, &queue),
         );
-        let report = report?;
-        let reply = report.run.value.as_ref().and_then(|value| serde_json::from_str(&value.json).ok());
-        let mut result = results::cell_result(&report);
-        // The reply of the code's shell; none if its interpreter has ended.
-        result["reply"] = OutputPolicy::Passive.reply(reply.filter(Value::is_object).unwrap_or_else(|| json!({})));
-        result["value"] = Value::Null;
-        result["text"] = Value::Null;
-        Ok(json!({ "result": result }).into())
+        report
     }
 
     /// Sends the events of a request until the queue is closed.

@@ -24,66 +24,67 @@ pub(super) const CELLS: &str = "
 /// Adds a cell, and drops outputs and cells that are too old for the bounds. Returns the bytes of the history.
 pub(super) fn add(transaction: &Transaction<'_>, id: &SessionId, cell: &CellRecord) -> rusqlite::Result<u64> {
     let id = id.as_str();
-    let last: Option<i64> = transaction
-        .prepare_cached("SELECT MAX(number) FROM cells WHERE session = ?1")?
-        .query_row([id], |row| row.get(0))?;
-    let number = last.map_or(0, |last| last.saturating_add(1));
-    transaction.prepare_cached("INSERT INTO cells VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?.execute(params![
+    let insert = "INSERT INTO cells SELECT ?1, COALESCE(MAX(number), -1) + 1, ?2, ?3, ?4, ?5, ?6, ?7 FROM cells
+         WHERE session = ?1 RETURNING number";
+    let values = params![
         id,
-        number,
         cell.bytes().cast_signed(),
         cell.execution_count.map(u64::cast_signed),
         cell.dropped.cast_signed(),
         cell.is_cut,
         cell.code,
         cell.outputs,
-    ])?;
-    let outdated = number.saturating_sub(MAX_HISTORY_CELLS.cast_signed());
-    let freed: i64 = transaction
-        .prepare_cached("SELECT COALESCE(SUM(bytes), 0) FROM cells WHERE session = ?1 AND number <= ?2")?
-        .query_row(params![id, outdated], |row| row.get(0))?;
-    transaction
-        .prepare_cached("DELETE FROM cells WHERE session = ?1 AND number <= ?2")?
-        .execute(params![id, outdated])?;
-    let before: i64 = transaction
-        .prepare_cached("SELECT history_bytes FROM sessions WHERE id = ?1")?
-        .query_row([id], |row| row.get(0))?;
-    let mut bytes = before.saturating_add(cell.bytes().cast_signed()).saturating_sub(freed);
-    if bytes > MAX_HISTORY_BYTES.cast_signed() {
-        bytes = shorten(transaction, id, bytes)?;
+    ];
+    let number: i64 = transaction.prepare_cached(insert)?.query_row(values, |row| row.get(0))?;
+    let mut added = cell.bytes().cast_signed();
+    if let Some(outdated) = number.checked_sub(MAX_HISTORY_CELLS.cast_signed()).filter(|outdated| *outdated >= 0) {
+        let sql = "DELETE FROM cells WHERE session = ?1 AND number <= ?2 RETURNING bytes";
+        let mut statement = transaction.prepare_cached(sql)?;
+        let freed = statement.query_map(params![id, outdated], |row| row.get::<_, i64>(0))?;
+        added -= freed.sum::<rusqlite::Result<i64>>()?;
     }
-    transaction.prepare_cached("UPDATE sessions SET history_bytes = ?2 WHERE id = ?1")?.execute(params![id, bytes])?;
+    let bytes = add_bytes(transaction, id, added)?;
+    let bytes = match shorten(transaction, id, bytes)? {
+        0 => bytes,
+        freed => add_bytes(transaction, id, -freed)?,
+    };
     Ok(bytes.cast_unsigned())
 }
 
-/// Drops the outputs of the oldest cells, and then the oldest cells, until the history fits. Returns its bytes.
-fn shorten(transaction: &Transaction<'_>, id: &str, mut bytes: i64) -> rusqlite::Result<i64> {
-    let limit = MAX_HISTORY_BYTES.cast_signed();
-    let mut with_outputs = transaction.prepare_cached(
-        "SELECT number, OCTET_LENGTH(outputs) FROM cells WHERE session = ?1 AND outputs IS NOT NULL ORDER BY number",
-    )?;
-    let outputs = with_outputs.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let outputs: Vec<(i64, i64)> = outputs.collect::<rusqlite::Result<_>>()?;
-    let sql = "UPDATE cells SET outputs = NULL, bytes = bytes - ?3 WHERE session = ?1 AND number = ?2";
-    for (number, freed) in outputs {
-        if bytes <= limit {
-            return Ok(bytes);
-        }
-        transaction.prepare_cached(sql)?.execute(params![id, number, freed])?;
-        bytes = bytes.saturating_sub(freed);
+/// Adds to the bytes of a session's history. Returns them.
+fn add_bytes(transaction: &Transaction<'_>, id: &str, added: i64) -> rusqlite::Result<i64> {
+    let sql = "UPDATE sessions SET history_bytes = history_bytes + ?2 WHERE id = ?1 RETURNING history_bytes";
+    transaction.prepare_cached(sql)?.query_row(params![id, added], |row| row.get(0))
+}
+
+/// Drops the outputs of the oldest cells, and then the oldest cells, until the history of `bytes` fits. Returns the bytes that this frees.
+fn shorten(transaction: &Transaction<'_>, id: &str, bytes: i64) -> rusqlite::Result<i64> {
+    let surplus = bytes - MAX_HISTORY_BYTES.cast_signed();
+    if surplus <= 0 {
+        return Ok(0);
     }
-    let mut cells = transaction.prepare_cached("SELECT number, bytes FROM cells WHERE session = ?1 ORDER BY number")?;
-    let cells = cells.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let cells: Vec<(i64, i64)> = cells.collect::<rusqlite::Result<_>>()?;
-    for (number, freed) in cells {
-        if bytes <= limit {
+    let with_outputs =
+        "SELECT number, OCTET_LENGTH(outputs) FROM cells WHERE session = ?1 AND outputs IS NOT NULL ORDER BY number";
+    let drop_outputs = "UPDATE cells SET outputs = NULL, bytes = bytes - ?3 WHERE session = ?1 AND number = ?2";
+    let all = "SELECT number, bytes FROM cells WHERE session = ?1 ORDER BY number";
+    let drop_cell = "DELETE FROM cells WHERE session = ?1 AND number = ?2 AND ?3 >= 0";
+    let mut freed = 0;
+    for (list, drop) in [(with_outputs, drop_outputs), (all, drop_cell)] {
+        if freed >= surplus {
             break;
         }
-        let sql = "DELETE FROM cells WHERE session = ?1 AND number = ?2";
-        transaction.prepare_cached(sql)?.execute(params![id, number])?;
-        bytes = bytes.saturating_sub(freed);
+        let mut list = transaction.prepare(list)?;
+        let found = list.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found: Vec<(i64, i64)> = found.collect::<rusqlite::Result<_>>()?;
+        for (number, bytes) in found {
+            if freed >= surplus {
+                break;
+            }
+            transaction.prepare_cached(drop)?.execute(params![id, number, bytes])?;
+            freed += bytes;
+        }
     }
-    Ok(bytes)
+    Ok(freed)
 }
 
 /// Removes all cells of a session.

@@ -29,6 +29,8 @@ use rows::{PACKAGES, SCHEMA, TABLES, all, one, put, put_files};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Writes after which the log is copied into the database. Large writes count as several.
 const WRITES_PER_CHECKPOINT: u64 = 1000;
+/// Statements that stay compiled: more than there are.
+const CACHED_STATEMENTS: usize = 64;
 /// Bytes of a cell that count as one write.
 const BYTES_PER_WRITE: u64 = 16 << 10;
 /// Bytes of a cell from which it is written in a thread of its own.
@@ -85,6 +87,7 @@ impl SqliteRegistry {
     fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)
