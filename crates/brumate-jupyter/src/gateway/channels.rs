@@ -8,7 +8,7 @@ use futures::{SinkExt as _, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::clients::{Connected, Queued};
+use super::clients::{Connected, Queued, close_frame};
 use super::frames::{Channel, Form, FrameError, decode_binary, decode_text};
 use super::served_kernel::ServedKernel;
 use brumate_jupyter_protocol::Message;
@@ -26,20 +26,16 @@ pub(super) const LAST_MESSAGES: Duration = Duration::from_secs(2);
 pub(super) async fn serve(
     socket: WebSocket,
     form: Form,
-    mut client: Connected,
+    (client, mut queue): (Connected, mpsc::Receiver<Queued>),
     kernel: &ServedKernel,
     revoked: impl Future<Output = ()>,
 ) {
     let (mut writer, mut reader) = socket.split();
-    let closing = client.closing.clone();
-    let (sender, queue) = mpsc::channel(1);
-    drop(sender);
-    let mut queue = std::mem::replace(&mut client.queue, queue);
     let end = tokio::select! {
         end = read(&mut reader, form, &client, kernel) => end,
         () = write(&mut writer, &mut queue) => return,
-        end = closing.closed() => end,
-        () = revoked => Some(frame(close_code::POLICY, "the token is not valid any more")),
+        end = client.closing.closed() => end,
+        () = revoked => Some(close_frame(close_code::POLICY, "the token is not valid any more")),
     };
     let Some(end) = end else { return };
     let has_ended_well = end.code == close_code::NORMAL;
@@ -55,11 +51,6 @@ pub(super) async fn serve(
     };
     // A client that is slow loses its last messages.
     let _ = timeout(LAST_MESSAGES, ending).await;
-}
-
-/// Returns a frame that ends the WebSocket with a reason.
-fn frame(code: u16, reason: &str) -> CloseFrame {
-    CloseFrame { code, reason: reason[..reason.floor_char_boundary(123)].into() }
 }
 
 /// Writes the frames of the queue, and pings in between. Ends when the WebSocket does.
@@ -97,10 +88,10 @@ async fn read(
                 tracing::debug!(%error, "a client of a kernel is gone");
                 // Most often the message is too large, and the client learns its limit.
                 let reason = format!("the connection failed, or a message has more than {} MiB", MAX_MESSAGE >> 20);
-                return Some(frame(close_code::SIZE, &reason));
+                return Some(close_frame(close_code::SIZE, &reason));
             }
             Ok(None) => return None,
-            Err(_) => return Some(frame(close_code::AWAY, "the client does not answer")),
+            Err(_) => return Some(close_frame(close_code::AWAY, "the client does not answer")),
         };
         let (size, message) = match &received {
             ws::Message::Text(text) => (text.len(), decode_text(form, text)),
@@ -112,7 +103,7 @@ async fn read(
             Ok((channel, message)) => bring(channel, message, size, client, kernel).await,
             Err(error) => {
                 let code = if error == FrameError::Channel { close_code::POLICY } else { close_code::INVALID };
-                return Some(frame(code, &error.to_string()));
+                return Some(close_frame(code, &error.to_string()));
             }
         }
     }

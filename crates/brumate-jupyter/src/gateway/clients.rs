@@ -44,6 +44,14 @@ struct Client {
     closing: Closing,
 }
 
+/// Most bytes of the reason in a close frame (RFC 6455).
+const MAX_REASON: usize = 123;
+
+/// Returns a frame that ends a WebSocket with a reason.
+pub(super) fn close_frame(code: u16, reason: &str) -> CloseFrame {
+    CloseFrame { code, reason: reason[..reason.floor_char_boundary(MAX_REASON)].into() }
+}
+
 /// The end of a client's WebSocket, and its reason. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Closing {
@@ -54,9 +62,7 @@ pub(super) struct Closing {
 impl Closing {
     /// Ends the WebSocket. The first reason counts.
     pub(super) fn close(&self, code: u16, reason: &str) {
-        // The reason of a close frame has at most 123 bytes (RFC 6455).
-        let reason = &reason[..reason.floor_char_boundary(123)];
-        let _ = self.reason.set(CloseFrame { code, reason: reason.into() });
+        let _ = self.reason.set(close_frame(code, reason));
         self.token.cancel();
     }
 
@@ -98,7 +104,6 @@ impl State {
 pub(super) struct Connected {
     clients: Arc<Clients>,
     id: ClientId,
-    pub(super) queue: mpsc::Receiver<Queued>,
     pub(super) closing: Closing,
 }
 
@@ -125,8 +130,8 @@ impl Drop for Connected {
 }
 
 impl Clients {
-    /// Connects a client. `None`: there are too many, or the kernel has ended.
-    pub(super) fn connect(self: &Arc<Self>, form: Form) -> Option<Connected> {
+    /// Connects a client. Returns its queue, too. `None`: there are too many, or the kernel has ended.
+    pub(super) fn connect(self: &Arc<Self>, form: Form) -> Option<(Connected, mpsc::Receiver<Queued>)> {
         let (sender, queue) = mpsc::channel(QUEUE_FRAMES);
         let room = Arc::new(Semaphore::new(QUEUE_BYTES as usize));
         let client = Client { form, queue: sender, room, closing: Closing::default() };
@@ -137,7 +142,7 @@ impl Clients {
         state.next += 1;
         let (id, closing) = (state.next, client.closing.clone());
         state.clients.insert(id, client);
-        Some(Connected { clients: Arc::clone(self), id, queue, closing })
+        Some((Connected { clients: Arc::clone(self), id, closing }, queue))
     }
 
     /// Returns the number of clients.
@@ -250,11 +255,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_holds_bounded_memory_and_stops_the_others_for_a_while_only() {
         let clients = Arc::new(Clients::default());
-        let slow = clients.connect(Form::Default).unwrap();
-        let mut fast = clients.connect(Form::V1).unwrap();
+        let (slow, waiting) = clients.connect(Form::Default).unwrap();
+        let (_fast, mut queue) = clients.connect(Form::V1).unwrap();
         let reading = tokio::spawn(async move {
             let mut count = 0;
-            while fast.queue.recv().await.is_some() {
+            while queue.recv().await.is_some() {
                 count += 1;
             }
             count
@@ -263,7 +268,7 @@ mod tests {
         for _ in 0..count {
             clients.send(Destination::Iopub, message()).await;
         }
-        assert!(slow.queue.len() <= QUEUE_BYTES as usize / TEXT, "{}", slow.queue.len());
+        assert!(waiting.len() <= QUEUE_BYTES as usize / TEXT, "{}", waiting.len());
         assert_eq!(slow.closing.closed().await.unwrap().code, close_code::POLICY);
         clients.state.lock().clients.clear();
         assert_eq!(reading.await.unwrap(), count);
@@ -272,12 +277,12 @@ mod tests {
     #[tokio::test]
     async fn a_message_that_is_larger_than_a_queue_passes() {
         let clients = Arc::new(Clients::default());
-        let mut client = clients.connect(Form::Default).unwrap();
+        let (client, mut queue) = clients.connect(Form::Default).unwrap();
         let mut large = message();
         large.buffers = vec![Bytes::from(vec![0; 2 * QUEUE_BYTES as usize])];
         for _ in 0..2 {
             let (_, read) = tokio::join!(clients.send(Destination::Shell(client.peer()), large.clone()), async {
-                client.queue.recv().await
+                queue.recv().await
             });
             assert!(matches!(read.unwrap().frame, ws::Message::Binary(_)));
         }

@@ -45,7 +45,7 @@ async fn kernels_without_place_for_a_session_are_not_there() {
 async fn a_kernel_whose_session_was_removed_ends() {
     let (gateway, _directory) = gateway(|_| {}).await;
     let kernel = gateway.start_kernel("ada", models::KERNEL_NAME).await.unwrap();
-    let client = kernel.clients().connect(frames::Form::Default).unwrap();
+    let (client, _queue) = kernel.clients().connect(frames::Form::Default).unwrap();
     gateway.remove_expired().await;
     assert_eq!(gateway.kernels_of("ada").len(), 1);
     gateway.inner.settings.sessions.clear("ada", &kernel.session_id().unwrap()).await.unwrap();
