@@ -42,7 +42,7 @@ pub(super) async fn serve(
     let ending = async {
         // The last messages of a kernel say why it has ended.
         while let Some(queued) = queue.try_recv().ok().filter(|_| has_ended_well) {
-            writer.send(queued.frame).await?;
+            writer.send(queued.frame.clone()).await?;
         }
         writer.send(ws::Message::Close(Some(end))).await?;
         // The client answers with a close frame.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::frames::{Channel, Form, encode};
 use crate::kernel::{Destination, Frontends, Peer};
@@ -23,7 +23,7 @@ pub(super) const MAX_CLIENTS: usize = 32;
 const QUEUE_FRAMES: usize = 1024;
 /// Most bytes of frames that wait for one client, and one frame more. Then the kernel waits.
 const QUEUE_BYTES: u32 = 8 << 20;
-/// Longest time that the kernel waits for a client with a full queue. Then the client is disconnected.
+/// A client that has taken no frame for this time, and whose queue is full, is disconnected. Until then the kernel waits.
 const SLOW_CLIENT: Duration = Duration::from_secs(10);
 
 /// Number of a client. None has the number of an earlier one.
@@ -33,6 +33,13 @@ type ClientId = u64;
 pub(super) struct Queued {
     pub(super) frame: ws::Message,
     _room: OwnedSemaphorePermit,
+    last_taken: Arc<Mutex<Instant>>,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        *self.last_taken.lock() = Instant::now();
+    }
 }
 
 /// A client, as the kernel sends to it. Clones share it.
@@ -41,6 +48,8 @@ struct Client {
     form: Form,
     queue: mpsc::Sender<Queued>,
     room: Arc<Semaphore>,
+    /// Time at which the client took a frame, or at which one came into its empty queue.
+    last_taken: Arc<Mutex<Instant>>,
     closing: Closing,
 }
 
@@ -134,7 +143,8 @@ impl Clients {
     pub(super) fn connect(self: &Arc<Self>, form: Form) -> Option<(Connected, mpsc::Receiver<Queued>)> {
         let (sender, queue) = mpsc::channel(QUEUE_FRAMES);
         let room = Arc::new(Semaphore::new(QUEUE_BYTES as usize));
-        let client = Client { form, queue: sender, room, closing: Closing::default() };
+        let last_taken = Arc::new(Mutex::new(Instant::now()));
+        let client = Client { form, queue: sender, room, last_taken, closing: Closing::default() };
         let mut state = self.state.lock();
         if state.clients.len() >= MAX_CLIENTS || state.is_closed {
             return None;
@@ -196,9 +206,14 @@ impl Client {
             _ => 0,
         };
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX).min(QUEUE_BYTES);
-        let queued = timeout(SLOW_CLIENT, async {
+        if self.queue.capacity() == QUEUE_FRAMES {
+            *self.last_taken.lock() = Instant::now();
+        }
+        let deadline = *self.last_taken.lock() + SLOW_CLIENT;
+        let queued = timeout_at(deadline, async {
             let room = Arc::clone(&self.room).acquire_many_owned(permits).await.ok()?;
-            self.queue.send(Queued { frame, _room: room }).await.ok()
+            let last_taken = Arc::clone(&self.last_taken);
+            self.queue.send(Queued { frame, _room: room, last_taken }).await.ok()
         });
         if queued.await.is_err() {
             tracing::info!("a client of a kernel does not read its messages and is disconnected");
@@ -255,7 +270,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_holds_bounded_memory_and_stops_the_others_for_a_while_only() {
         let clients = Arc::new(Clients::default());
+        let began = Instant::now();
         let (slow, waiting) = clients.connect(Form::Default).unwrap();
+        // Clients that stop reading at other times do not add to the wait.
+        let later = clients.connect(Form::Default).unwrap();
+        let mut half = later.1;
         let (_fast, mut queue) = clients.connect(Form::V1).unwrap();
         let reading = tokio::spawn(async move {
             let mut count = 0;
@@ -265,9 +284,13 @@ mod tests {
             count
         });
         let count = 3 * QUEUE_BYTES as usize / TEXT;
-        for _ in 0..count {
+        for number in 0..count {
             clients.send(Destination::Iopub, message()).await;
+            if number < count / 4 {
+                half.recv().await.unwrap();
+            }
         }
+        assert!(began.elapsed() <= SLOW_CLIENT + Duration::from_secs(1), "{:?}", began.elapsed());
         assert!(waiting.len() <= QUEUE_BYTES as usize / TEXT, "{}", waiting.len());
         assert_eq!(slow.closing.closed().await.unwrap().code, close_code::POLICY);
         clients.state.lock().clients.clear();
