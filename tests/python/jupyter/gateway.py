@@ -329,6 +329,25 @@ class Hostile(unittest.TestCase):
             pass
 
 
+class Active(unittest.TestCase):
+    """With a server whose outputs are active."""
+
+    def test_html_is_as_it_is_and_comms_carry_buffers(self):
+        # The bundle has no package for comms.
+        code = """
+from IPython.display import HTML
+from _brumate.notebook.frontend import send
+send("comm_msg", {"comm_id": "c", "data": {}}, buffers=[b"", bytes([0, 255])])
+HTML("<script>1</script>")"""
+        for form in (None, V1):
+            with self.subTest(form), Kernel() as kernel, kernel.connect(form) as client:
+                messages = client.messages_of(client.execute(code))
+                (sent,) = [message for message in messages if message["msg_type"] == "comm_msg"]
+                self.assertEqual((sent["content"]["comm_id"], sent["buffers"]), ("c", [b"", b"\0\xff"]))
+                (shown,) = [message for message in messages if message["msg_type"] == "execute_result"]
+                self.assertEqual(shown["content"]["data"]["text/html"], "<script>1</script>")
+
+
 class Open(unittest.TestCase):
     """With a server without tokens."""
 

@@ -90,6 +90,11 @@ fn hostile_clients() {
 }
 
 #[test]
+fn active_output() {
+    Server::start(&["--jupyter-active-output"]).run("Active");
+}
+
+#[test]
 fn web_pages_without_tokens() {
     Server::start_with(&[], false).run("Open");
 }
