@@ -5,6 +5,7 @@
 //! not allow is changed so that a file with it is valid, and the sizes of all outputs together are bounded.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use brumate_engine_api::{FrontendKind, StreamName};
 use serde_json::{Map, Value, json};
@@ -49,6 +50,7 @@ struct Cell {
 struct Output {
     value: Value,
     bytes: usize,
+    display: Option<String>,
 }
 
 impl Outputs {
@@ -71,7 +73,7 @@ impl Outputs {
         self.clear_if_due();
         let Some(cell) = self.cells.last_mut() else { return };
         match cell.outputs.last_mut() {
-            Some(Output { value, bytes }) if value["output_type"] == "stream" && value["name"] == name => {
+            Some(Output { value, bytes, .. }) if value["output_type"] == "stream" && value["name"] == name => {
                 if text.len() > self.room {
                     cell.dropped = cell.dropped.saturating_add(1);
                 } else if let Some(Value::String(whole)) = value.get_mut("text") {
@@ -189,13 +191,13 @@ impl Outputs {
             return;
         }
         self.room -= bytes;
-        if let Some(display) = display {
-            let shown = self.displays.entry(display).or_default();
+        if let Some(display) = &display {
+            let shown = self.displays.entry(display.clone()).or_default();
             if shown.len() < MAX_SHOWN_AGAIN {
                 shown.push((number, cell.outputs.len()));
             }
         }
-        cell.outputs.push(Output { value, bytes });
+        cell.outputs.push(Output { value, bytes, display });
     }
 
     /// Replaces data and metadata of all outputs with a `display_id`. An update that does not fit changes nothing.
@@ -213,7 +215,7 @@ impl Outputs {
         }
         self.room = self.room + old - after;
         for &(cell, output) in places {
-            if let Some(Output { value, bytes }) = self.cells[cell].outputs.get_mut(output) {
+            if let Some(Output { value, bytes, .. }) = self.cells[cell].outputs.get_mut(output) {
                 value["data"] = new["data"].clone();
                 value["metadata"] = new["metadata"].clone();
                 *bytes = data.saturating_add(OVERHEAD);
@@ -226,11 +228,15 @@ impl Outputs {
         let number = self.cells.len().saturating_sub(1);
         let Some(cell) = self.cells.last_mut().filter(|cell| cell.clears) else { return };
         cell.clears = false;
-        self.room += cell.outputs.drain(..).map(|output| output.bytes).sum::<usize>();
-        self.displays.retain(|_, places| {
-            places.retain(|place| place.0 != number);
-            !places.is_empty()
-        });
+        for Output { bytes, display, .. } in cell.outputs.drain(..) {
+            self.room += bytes;
+            if let Some(Entry::Occupied(mut places)) = display.map(|display| self.displays.entry(display)) {
+                places.get_mut().retain(|place| place.0 != number);
+                if places.get().is_empty() {
+                    places.remove();
+                }
+            }
+        }
     }
 }
 

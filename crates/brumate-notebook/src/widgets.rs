@@ -13,7 +13,9 @@ use crate::outputs::{Outputs, size};
 /// Most bytes of the states of all widgets. What would exceed them is dropped.
 const MAX_BYTES: usize = 64 << 20;
 /// Most bytes of the outputs in one output widget.
-const MAX_OUTPUT_BYTES: usize = 16 << 20;
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
+/// Most output widgets. Further ones take no outputs: their cells show them.
+const MAX_OUTPUT_WIDGETS: usize = 128;
 /// Most output widgets that take outputs at the same time: they are nested.
 const MAX_NESTED: usize = 100;
 
@@ -24,6 +26,8 @@ pub struct Widgets {
     /// Requests whose outputs are taken, each with the id of the output widget; the last one counts.
     takers: Vec<(String, String)>,
     bytes: usize,
+    /// Number of output widgets that can take outputs.
+    output_widgets: usize,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +69,8 @@ impl Widgets {
         if kind == FrontendKind::CommOpen {
             let is_output = state.get("_model_module").is_some_and(|module| module == "@jupyter-widgets/output")
                 && state.get("_model_name").is_some_and(|name| name == "OutputModel");
-            if is_output {
+            if is_output && model.output.is_none() && self.output_widgets < MAX_OUTPUT_WIDGETS {
+                self.output_widgets += 1;
                 let mut outputs = Outputs::new(MAX_OUTPUT_BYTES);
                 outputs.begin_cell();
                 model.output = Some(OutputWidget { outputs, is_changed: false });
@@ -183,6 +188,11 @@ mod tests {
             widgets.message(CommMsg, &message("0", json!({"msg_id": "r"})), &[]);
         }
         assert!(widgets.takers.len() <= MAX_NESTED);
-        assert_eq!(widgets.finish().len(), 3);
+        let output = json!({"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/output"});
+        for number in 0..2 * MAX_OUTPUT_WIDGETS {
+            widgets.message(CommOpen, &message(&format!("o{}", number % 200), output.clone()), &[]);
+        }
+        assert_eq!(widgets.models.values().filter(|model| model.output.is_some()).count(), MAX_OUTPUT_WIDGETS);
+        assert_eq!(widgets.models.keys().filter(|id| id.len() == 1).count(), 3);
     }
 }
