@@ -156,6 +156,20 @@ async fn sessions_keep_variables_and_files() {
 }
 
 #[tokio::test]
+async fn a_session_is_a_notebook() {
+    let (_data, sandbox) = with_sessions();
+    let session = sandbox.session().await.unwrap();
+    session.set("x", 1).await.unwrap();
+    session.run("print('a')\nx").await.unwrap();
+    let copy = session.fork().await.unwrap();
+    let notebook = session.to_notebook().await.unwrap();
+    assert_eq!(copy.to_notebook().await.unwrap(), notebook);
+    let cells = serde_json::from_str::<serde_json::Value>(&notebook).unwrap()["cells"].clone();
+    let outputs = (&cells[0]["outputs"][0]["text"][0], &cells[0]["outputs"][1]["data"]["text/plain"][0]);
+    assert_eq!((cells.as_array().unwrap().len(), outputs.0.as_str(), outputs.1.as_str()), (1, Some("a\n"), Some("1")));
+}
+
+#[tokio::test]
 async fn a_snapshot_goes_on_in_another_data_directory() {
     let (data, sandbox) = with_sessions();
     let path = data.path().join("state.brumate");

@@ -63,6 +63,29 @@ async fn a_registry_of_the_first_version_is_read_and_carried_on() {
     assert_eq!(SqliteRegistry::read(&directory).unwrap(), [record]);
 }
 
+#[tokio::test]
+async fn a_registry_of_the_second_version_gets_a_history() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = DataDir::lock(root.path()).unwrap();
+    let connection = Connection::open(directory.registry()).unwrap();
+    connection.execute_batch(&format!("{TABLES} PRAGMA user_version = 2;")).unwrap();
+    let id = SessionId::random().unwrap();
+    let values = format!("('{id}', 'local', 1, 2, 'fresh', '', NULL, 0, 0, 3, 4, '[]')");
+    connection.execute_batch(&format!("INSERT INTO sessions VALUES {values};")).unwrap();
+    drop(connection);
+    assert_eq!(SqliteRegistry::read_cells(&directory, &id).unwrap(), Some(Vec::new()));
+    let registry = SqliteRegistry::open(&directory).unwrap();
+    let cell = CellRecord { code: "x".to_owned(), outputs: Some("[]".to_owned()), ..CellRecord::default() };
+    let bytes = registry.add_cell(id.clone(), cell.clone()).await.unwrap();
+    assert_eq!((bytes, read(&registry).await[0].history_bytes), (cell.bytes(), cell.bytes()));
+    assert_eq!(SqliteRegistry::read_cells(&directory, &id).unwrap(), Some(vec![cell]));
+    registry.remove(vec![id.clone()]).await.unwrap();
+    assert_eq!(
+        (registry.cells(id.clone()).await.unwrap(), SqliteRegistry::read_cells(&directory, &id).unwrap()),
+        (Vec::new(), None)
+    );
+}
+
 #[test]
 fn every_file_is_the_users_own() {
     use std::os::unix::fs::MetadataExt;
