@@ -119,8 +119,10 @@ class Magic:
         new = [text for text in requirements if (session.id, text) not in self._installed]
         if not new:
             return
-        line = " ".join(shlex.quote(text) for text in ["install", "-q", *new])
-        _run(session, f"get_ipython().run_line_magic('pip', {line!r})", internal=True)
+        line = " ".join(shlex.quote(text) for text in ["pip", "install", "-q", *new])
+        failure = f"%%sandbox --deps: not all of these could be installed: {', '.join(new)}"
+        code = f"get_ipython().system({line!r})\nif _exit_code:\n    raise ModuleNotFoundError({failure!r})"
+        _run(session, code, internal=True)
         self._installed.update((session.id, text) for text in new)
 
     def _move_in(self, session: Session, names: list[str]) -> None:

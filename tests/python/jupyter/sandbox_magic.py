@@ -110,6 +110,13 @@ class Hostile(unittest.TestCase):
             with self.subTest(line), self.assertRaises(UsageError):
                 magic(line)
 
+    def test_what_cannot_be_installed_ends_the_cell(self):
+        with Sandbox(offline=True).session() as session:
+            magic = _magic.Magic(mock.Mock(user_ns={"session": session}), mock.Mock())
+            with self.assertRaisesRegex(_magic.SandboxCellError, "could be installed: no-such-package"):
+                magic("--session session --deps no-such-package", "ran = 1")
+            self.assertFalse(session.run("ran").success)
+
     def test_lists_of_requirements(self):
         self.assertEqual(_magic._requirements("a>=1,<2, b[c,d],e"), ["a>=1,<2", "b[c,d]", "e"])
 
