@@ -303,17 +303,7 @@ impl Frontends for Client {
 
 /// Returns the kind of a message of code; `None` for messages of the kernel.
 fn kind_of(msg_type: &str) -> Option<FrontendKind> {
-    let kinds = [
-        FrontendKind::DisplayData,
-        FrontendKind::UpdateDisplayData,
-        FrontendKind::ExecuteResult,
-        FrontendKind::Error,
-        FrontendKind::ClearOutput,
-        FrontendKind::CommOpen,
-        FrontendKind::CommMsg,
-        FrontendKind::CommClose,
-    ];
-    kinds.into_iter().find(|kind| kind.as_str() == msg_type)
+    FrontendKind::parse(msg_type).filter(|kind| *kind != FrontendKind::ExecuteInput)
 }
 
 /// Returns the strings of a list.
