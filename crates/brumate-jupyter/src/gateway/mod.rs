@@ -300,7 +300,7 @@ fn on_shutdown(gateway: Weak<Inner>, principal: String, id: String) -> served_ke
         tokio::spawn(async move {
             let done = match restart {
                 true => match gateway.kernel(&principal, &id) {
-                    Ok(kernel) => kernel.restart().await.map_err(ApiError::from),
+                    Ok(kernel) => kernel.restart(true).await.map_err(ApiError::from),
                     Err(error) => Err(error),
                 },
                 false => gateway.delete_kernel(&principal, &id, "a client has shut the kernel down").await,

@@ -181,7 +181,7 @@ async fn restart(
     PathPart(id): PathPart,
 ) -> Answer {
     let kernel = gateway.kernel(&caller.principal, &id)?;
-    kernel.restart().await?;
+    kernel.restart(false).await?;
     ok(&models::kernel(&kernel))
 }
 

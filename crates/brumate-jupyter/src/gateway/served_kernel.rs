@@ -150,19 +150,22 @@ impl ServedKernel {
         kernel.interrupt().await;
     }
 
-    /// Ends the interpreter and starts another. Clients stay, and learn of it.
+    /// Ends the interpreter and starts another. Clients stay, and learn that it is `starting`. With `is_announced` they learn first that it is
+    /// `restarting`: of a restart that nobody has asked the API for. JupyterLab shows a warning then.
     ///
     /// # Errors
     ///
     /// The new one did not start.
-    pub(super) async fn restart(&self) -> Result<(), SessionError> {
+    pub(super) async fn restart(&self, is_announced: bool) -> Result<(), SessionError> {
         let has_ended = self.changing.lock().await;
         if *has_ended {
             return Ok(());
         }
         let ending = self.stop_run();
         let kernel = self.run.lock().kernel.clone();
-        kernel.announce("restarting").await;
+        if is_announced {
+            kernel.announce("restarting").await;
+        }
         wait_for(ending).await;
         *self.run.lock() = begin(&self.settings, &self.principal, &self.clients, &self.on_shutdown);
         self.started().await

@@ -59,11 +59,11 @@ async fn a_restart_replaces_the_session_and_keeps_the_kernel() {
     let (gateway, _directory) = gateway(|_| {}).await;
     let kernel = gateway.start_kernel("ada", models::KERNEL_NAME).await.unwrap();
     let before = kernel.session_id().unwrap();
-    kernel.restart().await.unwrap();
+    kernel.restart(false).await.unwrap();
     assert_ne!(kernel.session_id().unwrap(), before);
     assert_eq!((kernel.state(), gateway.inner.settings.sessions.count()), ("idle", 1));
     // A restart of a kernel that has ended does nothing.
     gateway.delete_kernel("ada", &kernel.id, "").await.unwrap();
-    kernel.restart().await.unwrap();
+    kernel.restart(false).await.unwrap();
     assert_eq!(gateway.inner.settings.sessions.count(), 0);
 }
