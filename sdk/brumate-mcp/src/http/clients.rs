@@ -91,7 +91,8 @@ impl Clients {
         let (principal, access, credential) = match shown {
             Some((holder, token)) => {
                 let credential = self.credentials.of(&token, &holder);
-                head.extensions.insert(TokenRevocation(credential.clone()));
+                let revoked = credential.revoked().clone();
+                head.extensions.insert(TokenRevocation { revoked, checked: credential.clone() });
                 (Some(holder.principal), holder.access, Some(credential))
             }
             None => (None, None, None),

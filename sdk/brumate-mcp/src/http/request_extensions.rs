@@ -1,12 +1,12 @@
 //! Notes of the HTTP transports in the extensions of a request, which handlers read.
 
-use super::credentials::Credential;
 use crate::auth::Access;
 use crate::exact_arguments::ExactArguments;
 use crate::principal::Principal;
 use http::request::Parts;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -59,12 +59,17 @@ pub(crate) fn may_call(request: &RequestContext<RoleServer>, scopes: &[String]) 
 /// Fires when the token of a request is not valid any more. It is in the extensions of requests that needed a token
 /// ([`App::mount_router`](crate::App::mount_router)). The token is checked as long as this value exists.
 #[derive(Clone, Debug)]
-pub struct TokenRevocation(pub(crate) Arc<Credential>);
+pub struct TokenRevocation {
+    pub(crate) revoked: CancellationToken,
+    /// The credential: it is checked as long as somebody holds it.
+    #[expect(dead_code, reason = "held, not read")]
+    pub(crate) checked: Arc<dyn Any + Send + Sync>,
+}
 
 impl TokenRevocation {
     /// Waits until the token of the request is not valid any more.
     pub async fn revoked(&self) {
-        self.0.revoked().cancelled().await;
+        self.revoked.cancelled().await;
     }
 }
 
@@ -72,7 +77,7 @@ impl TokenRevocation {
 /// token.
 pub(crate) fn revocation(context: &RequestContext<RoleServer>) -> Option<&CancellationToken> {
     let head = context.extensions.get::<Parts>()?;
-    head.extensions.get::<TokenRevocation>().map(|TokenRevocation(credential)| credential.revoked())
+    head.extensions.get::<TokenRevocation>().map(|revocation| &revocation.revoked)
 }
 
 /// Waits until a request should end although nobody cancelled it: its session over HTTP has ended, or its token is not valid any more. On
