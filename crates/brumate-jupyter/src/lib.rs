@@ -18,4 +18,4 @@ pub use connection_file::{ConnectionFile, ConnectionFileError};
 pub use gateway::{Caller, Gateway, refusal_body};
 pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer, Shutdown};
 pub use notebook::{CellFailure, NotebookEnd, NotebookRun};
-pub use zmq::{ServeError, serve};
+pub use zmq::{KernelSockets, ServeError, serve};

@@ -64,31 +64,45 @@ impl Frontends for Sockets {
     }
 }
 
+/// The five sockets of a kernel, which listen: what frontends send waits for [`serve`].
+pub struct KernelSockets {
+    sockets: Arc<Sockets>,
+    _heartbeat: Echo,
+}
+
+impl KernelSockets {
+    /// Listens at the addresses of a connection file. To be called early: a frontend that finds no socket tries again after 100 ms only.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`].
+    pub async fn bind(file: &ConnectionFile) -> Result<Self, ServeError> {
+        let endpoint = |port| file.endpoint(port).map_err(ServeError::Address);
+        let limits = Limits::default;
+        let sockets = Sockets {
+            shell: Router::bind(endpoint(file.shell_port)?, limits()).await?,
+            control: Router::bind(endpoint(file.control_port)?, limits()).await?,
+            stdin: Router::bind(endpoint(file.stdin_port)?, limits()).await?,
+            iopub: Publisher::bind(endpoint(file.iopub_port)?, limits()).await?,
+            signer: Signer::new(&file.key),
+            topic: format!("kernel.{}", brumate_jupyter_protocol::new_id()),
+        };
+        let _heartbeat = Echo::bind(endpoint(file.hb_port)?, limits()).await?;
+        Ok(Self { sockets: Arc::new(sockets), _heartbeat })
+    }
+}
+
 /// Serves a kernel until a frontend asks for its end, or `shutdown` is cancelled. `interrupts` interrupts the running cell with each item.
 /// The session begins at once, beside the first requests.
-///
-/// # Errors
-///
-/// [`ServeError`].
 pub async fn serve(
-    file: &ConnectionFile,
+    sockets: KernelSockets,
     sessions: Sessions,
     principal: &str,
     (session, policy): (KernelSession, OutputPolicy),
     interrupts: mpsc::Receiver<()>,
     shutdown: &CancellationToken,
-) -> Result<(), ServeError> {
-    let endpoint = |port| file.endpoint(port).map_err(ServeError::Address);
-    let limits = Limits::default;
-    let sockets = Arc::new(Sockets {
-        shell: Router::bind(endpoint(file.shell_port)?, limits()).await?,
-        control: Router::bind(endpoint(file.control_port)?, limits()).await?,
-        stdin: Router::bind(endpoint(file.stdin_port)?, limits()).await?,
-        iopub: Publisher::bind(endpoint(file.iopub_port)?, limits()).await?,
-        signer: Signer::new(&file.key),
-        topic: format!("kernel.{}", brumate_jupyter_protocol::new_id()),
-    });
-    let _heartbeat = Echo::bind(endpoint(file.hb_port)?, limits()).await?;
+) {
+    let KernelSockets { sockets, _heartbeat } = sockets;
     let kernel = Kernel::new(sessions, principal, session, policy, sockets.clone());
     kernel.starting().await;
 
@@ -108,7 +122,6 @@ pub async fn serve(
     kernel.end().await;
     sockets.control.close(LAST_MESSAGES).await;
     sockets.iopub.close(LAST_MESSAGES).await;
-    Ok(())
 }
 
 /// Interrupts the running cell with each item.

@@ -43,6 +43,12 @@ pub(crate) fn python_server_sandbox(settings: &Settings, many: bool) -> anyhow::
     unpooled(settings, if many { StartMode::Quick } else { StartMode::Brief }, Tiers::Background)
 }
 
+/// Makes the sandbox of a Jupyter kernel: one session, whose machine is started when it is needed. It compiles new modules quickly first,
+/// and optimizes them in the background.
+pub(crate) fn kernel_sandbox(settings: &Settings) -> anyhow::Result<Sandbox> {
+    unpooled(settings, StartMode::Brief, Tiers::Background)
+}
+
 /// Makes a sandbox that keeps no machines ready. It starts the zygotes of the images that are used, and no others.
 fn unpooled(settings: &Settings, start: StartMode, tiers: Tiers) -> anyhow::Result<Sandbox> {
     let progress = Some(progress::on_terminal().unwrap_or_else(progress::one_message));

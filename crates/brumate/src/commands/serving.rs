@@ -49,7 +49,7 @@ impl ServiceEngine {
         }
     }
 
-    fn start_in_background(&self, settings: &Settings, is_shut_down: impl Fn() -> bool + Send + 'static) {
+    pub(super) fn start_in_background(&self, settings: &Settings, is_shut_down: impl Fn() -> bool + Send + 'static) {
         match self {
             Self::Sandbox(engine) => engine.start_in_background(is_shut_down),
             Self::Jupyter(engine) => {
@@ -176,7 +176,7 @@ pub(crate) fn exit_status_of(signalled: Option<u8>, written: bool) -> u8 {
 }
 
 /// Installs the packages of `--deps` before the first run. A failure is logged; the run will report it again.
-fn warm_in_background(sandbox: Sandbox, settings: Settings) {
+pub(super) fn warm_in_background(sandbox: Sandbox, settings: Settings) {
     tokio::spawn(async move {
         match warm_dependencies(&sandbox, &settings, &|_| {}).await {
             Ok(Ok(())) => {}

@@ -4,16 +4,17 @@ pub(super) mod directory;
 mod spec;
 
 use anyhow::Context as _;
-use brumate_jupyter::{ConnectionFile, KernelSession, OutputPolicy};
+use brumate_jupyter::{ConnectionFile, KernelSession, KernelSockets, OutputPolicy};
+use brumate_session::CancellationToken;
 use brumate_session::sessions::LOCAL_PRINCIPAL;
-use brumate_session::{Allowances, CancellationToken};
 use clap::ArgMatches;
 use tokio::sync::mpsc;
 
 use self::directory::KernelDirectory;
-use super::serving::{self, McpService};
+use super::serving::{self, ServiceEngine};
 use super::{print, print_error};
 use crate::cli::{Cli, IdleTimeout, KernelAction, KernelArgs, KernelRunArgs, Mode};
+use crate::sandbox::kernel_sandbox;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::{cli_scope, exit_status};
@@ -74,21 +75,40 @@ async fn serve(settings: &Settings, arguments: &KernelRunArgs) -> anyhow::Result
         }
     };
     let mut signals = Signals::listen()?;
+    let sockets = match KernelSockets::bind(&file).await {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            print_error(&format!("brumate: {error}"));
+            return Ok(exit_status::FAILURE);
+        }
+    };
     let mut settings = settings.clone();
     // A session that ends with the kernel is in no list of sessions.
     let directory = match arguments.session {
         Some(_) => None,
         None => Some(KernelDirectory::make(&settings.cache_dir).context("cannot make a directory in the cache")?),
     };
-    if let (Some(directory), Some(sessions)) = (&directory, &mut settings.sessions) {
-        sessions.data_dir = directory.data();
-        sessions.history = false;
+    let wanted = settings.sessions.take();
+    let mut wanted = wanted.context("there is no home directory for sessions: name a directory with --data-dir")?;
+    if let Some(directory) = &directory {
+        wanted.data_dir = directory.data();
+        wanted.history = false;
     }
-    let Some(service) = McpService::start(&settings, Allowances::default()).await? else {
-        return Ok(exit_status::FAILURE);
+    let sandbox = kernel_sandbox(&settings)?;
+    let shutdown_started = CancellationToken::new();
+    let engine = ServiceEngine::Sandbox(sandbox.engine.clone());
+    let ending = shutdown_started.clone();
+    engine.start_in_background(&settings, move || ending.is_cancelled());
+    if !settings.runner.dependencies.is_empty() {
+        serving::warm_in_background(sandbox.clone(), settings.clone());
+    }
+    let sessions = match serving::open_sessions(&settings, &sandbox, &engine, wanted).await {
+        Ok(sessions) => sessions,
+        Err(reason) => {
+            print_error(&format!("brumate: {reason}"));
+            return Ok(exit_status::FAILURE);
+        }
     };
-    let McpService { sessions, telemetry, shutdown_started, .. } = service;
-    let sessions = sessions.context("there is no home directory for sessions: name a directory with --data-dir")?;
     let session = arguments.session.clone().map_or(KernelSession::New, KernelSession::Existing);
     let policy = if arguments.active_output { OutputPolicy::Active } else { OutputPolicy::Passive };
     let shutdown = CancellationToken::new();
@@ -96,26 +116,18 @@ async fn serve(settings: &Settings, arguments: &KernelRunArgs) -> anyhow::Result
     let (interrupt, interrupts) = mpsc::channel(1);
     let serving = async {
         let session = (session, policy);
-        let served =
-            brumate_jupyter::serve(&file, sessions.clone(), LOCAL_PRINCIPAL, session, interrupts, &shutdown).await;
-        let written = serving::end(&shutdown_started, Some(&sessions), telemetry).await;
-        served.map(|_| written)
+        brumate_jupyter::serve(sockets, sessions.clone(), LOCAL_PRINCIPAL, session, interrupts, &shutdown).await;
+        serving::end(&shutdown_started, Some(&sessions), None).await
     };
     tokio::pin!(serving);
-    let result = loop {
+    let written = loop {
         tokio::select! {
-            result = &mut serving => break result,
+            written = &mut serving => break written,
             status = signals.next() => match status {
                 exit_status::INTERRUPTED => drop(interrupt.try_send(())),
                 _ => shutdown.cancel(),
             },
         }
     };
-    match result {
-        Ok(written) => Ok(serving::exit_status_of(None, written)),
-        Err(error) => {
-            print_error(&format!("brumate: {error}"));
-            Ok(exit_status::FAILURE)
-        }
-    }
+    Ok(serving::exit_status_of(None, written))
 }
