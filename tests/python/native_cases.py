@@ -175,7 +175,8 @@ async def native_lies(setup: Setup) -> None:
             interpreter = Interpreter(client)
             session = await interpreter.open('x = 1')
             forged = await interpreter.cell(FORGED, session)
-            same((forged['success'], forged['result']), (True, "'forged'"))
+            # After its lie that it is idle nobody waits for the value.
+            assert forged['success'] and forged['result'] in (None, "'forged'"), forged
             same(await interpreter.value(session, 'x'), '1')
             flood = await interpreter.cell("while True: print('y' * 1000)", session)
             contains(flood['error'], 'time limit of 5 s')

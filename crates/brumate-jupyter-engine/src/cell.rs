@@ -196,6 +196,9 @@ pub(crate) async fn run(
     let made = KernelRequest::new(kernel, request)?;
     let id = made.message.header.msg_id.clone();
     let cpu_before = kernel.cpu();
+    // Answers to questions of earlier requests come too late.
+    handle.state.lock().question = None;
+    while answers.try_recv().is_ok() {}
     kernel.send_shell(made.message.clone()).await?;
     let mut running = Running {
         kernel,

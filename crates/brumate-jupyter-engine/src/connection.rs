@@ -16,10 +16,13 @@ use tokio::net::UnixStream;
 pub(crate) const CONNECTION_FILE: &str = "/run/kernel/connection.json";
 /// Name in front of the numbers of sockets.
 const SOCKET_NAME: &str = "socket";
-/// Longest message of a kernel, in bytes.
-const MAX_MESSAGE_BYTES: usize = 64 << 20;
-/// Bytes of large messages that a connection holds before they are taken.
-const RECEIVED_BYTES: usize = 96 << 20;
+/// Longest message of a kernel, in bytes. A connection holds as much before it is taken: this is the memory that a kernel can make the
+/// server keep between its cells.
+const MAX_MESSAGE_BYTES: usize = 32 << 20;
+/// The same for replies.
+const MAX_REPLY_BYTES: usize = 16 << 20;
+/// The same for questions, and for answers on the control channel.
+const MAX_QUESTION_BYTES: usize = 1 << 20;
 /// Time between two looks for a socket.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -68,24 +71,24 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects to the sockets in `directory`, and waits until `deadline` for each to be there.
     pub(crate) async fn open(directory: &OwnedFd, file: &ConnectionFile, deadline: Instant) -> Result<Self, String> {
-        let limits = Limits {
-            frame_bytes: MAX_MESSAGE_BYTES,
-            message_bytes: MAX_MESSAGE_BYTES,
-            received_bytes: RECEIVED_BYTES,
-            ..Limits::default()
-        };
+        let limits =
+            |bytes| Limits { frame_bytes: bytes, message_bytes: bytes, received_bytes: bytes, ..Limits::default() };
         // A kernel answers on the socket of the identity that asked: shell and stdin have the same one.
         let identity = Bytes::from(new_id());
         let text = |error: brumate_zmtp::ConnectError| error.to_string();
-        let dealer = async |port| {
+        let dealer = async |port, bytes| {
             let stream = connect(directory, port, deadline).await?;
-            Dealer::from_stream(stream, identity.clone(), limits.clone()).await.map_err(text)
+            Dealer::from_stream(stream, identity.clone(), limits(bytes)).await.map_err(text)
         };
-        let (shell, control, stdin, iopub) =
-            tokio::try_join!(dealer(file.shell_port), dealer(file.control_port), dealer(file.stdin_port), async {
+        let (shell, control, stdin, iopub) = tokio::try_join!(
+            dealer(file.shell_port, MAX_REPLY_BYTES),
+            dealer(file.control_port, MAX_QUESTION_BYTES),
+            dealer(file.stdin_port, MAX_QUESTION_BYTES),
+            async {
                 let stream = connect(directory, file.iopub_port, deadline).await?;
-                Subscriber::from_stream(stream, &[Bytes::new()], limits.clone()).await.map_err(text)
-            })?;
+                Subscriber::from_stream(stream, &[Bytes::new()], limits(MAX_MESSAGE_BYTES)).await.map_err(text)
+            }
+        )?;
         Ok(Self { shell, control, stdin, iopub })
     }
 }

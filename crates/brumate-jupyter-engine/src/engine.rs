@@ -103,6 +103,15 @@ impl JupyterEngine {
         }
         Ok(())
     }
+
+    /// Starts a kernel, and lists the walls that its jail lacks, with their reasons.
+    ///
+    /// # Errors
+    ///
+    /// No kernel can be started.
+    pub async fn missing_walls(&self, limits: &Limits) -> Result<Vec<String>, EngineError> {
+        Ok(self.inner.start(limits).await?.missing_walls())
+    }
 }
 
 /// Returns the specification of the kernel of an interpreter.
@@ -149,6 +158,8 @@ impl Inner {
     async fn take(self: &Arc<Self>, limits: &Limits) -> Result<Kernel, EngineError> {
         let ready = {
             let mut ready = self.ready.lock();
+            // One may have ended meanwhile, for example for lack of memory on the host.
+            ready.retain(|(_, kernel)| kernel.is_alive());
             let index = ready.iter().position(|(known, _)| known == limits);
             index.map(|index| ready.swap_remove(index).1)
         };

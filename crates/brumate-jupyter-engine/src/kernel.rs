@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brumate_engine_api::{EngineError, ExitReason, Limits};
-use brumate_jail::Require;
 use brumate_jail::native::{NativeConfig, NativeProgram, WORKSPACE};
+use brumate_jail::{Require, Wall};
 use brumate_jupyter_protocol::{Header, Message, Signer, new_id};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
@@ -244,8 +244,16 @@ impl Kernel {
         }
     }
 
+    /// Lists the walls that the jail lacks, with their reasons.
+    pub(crate) fn missing_walls(&self) -> Vec<String> {
+        let missing = self.jail.door.report.missing_walls();
+        // Its interface is the jail's own.
+        let missing = missing.filter(|(wall, _)| *wall != Wall::LandlockTcp);
+        missing.map(|(wall, reason)| format!("{wall:?}: {reason}")).collect()
+    }
+
     /// Returns whether the kernel's process lives. A descriptor of a process is readable when it has ended.
-    fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         let mut entry = [PollFd::new(&self.process, PollFlags::IN)];
         rustix::event::poll(&mut entry, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }

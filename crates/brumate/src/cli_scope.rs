@@ -6,11 +6,11 @@ use clap::{Arg, ArgMatches, Command};
 
 /// The commands, each with the groups of shared options that it takes: names of [`GROUPS`].
 const MODES: [(&str, &[&str]); 22] = [
-    ("stdio", &["general", "mounts", "run", "server", "packages"]),
+    ("stdio", &["general", "mounts", "run", "server", "packages", "engine"]),
     ("pipe", &["general", "mounts", "run", "server", "packages"]),
-    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
-    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
-    ("sse", &["general", "mounts", "run", "server", "packages", "http", "jupyter"]),
+    ("streamable-http", &["general", "mounts", "run", "server", "packages", "http", "jupyter", "engine"]),
+    ("streamable-http-stateless", &["general", "mounts", "run", "server", "packages", "http", "jupyter", "engine"]),
+    ("sse", &["general", "mounts", "run", "server", "packages", "http", "jupyter", "engine"]),
     ("exec", &["general", "mounts", "run", "packages"]),
     ("test", &["general", "mounts", "run", "packages"]),
     ("run", &["general", "mounts", "run", "packages", "http"]),
@@ -22,7 +22,7 @@ const MODES: [(&str, &[&str]); 22] = [
     ("lock", &["general", "packages"]),
     ("bundle", &["general", "packages"]),
     ("sessions", &["general", "data"]),
-    ("doctor", &["general", "run", "data", "packages"]),
+    ("doctor", &["general", "run", "data", "packages", "engine"]),
     ("token", &["general"]),
     ("health", &[]),
     ("client", &[]),
@@ -31,7 +31,7 @@ const MODES: [(&str, &[&str]); 22] = [
 ];
 
 /// Groups of shared options: name, and ids of the options.
-const GROUPS: [(&str, &[&str]); 9] = [
+const GROUPS: [(&str, &[&str]); 10] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
     ("mounts", &["mount"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
@@ -49,8 +49,6 @@ const GROUPS: [(&str, &[&str]); 9] = [
             "return_mode",
             "no_figures",
             "tools",
-            "engine",
-            "python",
             "data_dir",
             "input_dir",
             "max_live_sessions",
@@ -110,6 +108,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("jupyter", &["jupyter", "jupyter_active_output"]),
+    ("engine", &["engine", "python"]),
 ];
 
 /// Returns whether a shared option was not given, neither before nor after the command, nor by a variable.

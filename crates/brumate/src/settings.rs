@@ -120,6 +120,11 @@ impl Settings {
             ToolsArg::All => ToolSet::All,
         };
         let engine = engine_settings(options, mode, tools)?;
+        if engine != EngineSettings::Sandbox && http.as_ref().is_some_and(|http| http.kernels.is_some()) {
+            return Err(
+                "`--jupyter` is not possible with `--engine jupyter`: it serves kernels of the sandbox".to_owned()
+            );
+        }
         let input_timeout =
             check_range("--input-timeout", options.input_timeout, MIN_INPUT..=MAX_TIME, format_duration)?;
         let temporary = matches!(mode, Mode::Exec(_)).then_some(cache_dir.as_path());
@@ -177,7 +182,8 @@ fn engine_settings(options: &Options, mode: &Mode, tools: ToolSet) -> Result<Eng
         };
     };
     let serves = matches!(mode, Mode::Stdio | Mode::StreamableHttp | Mode::StreamableHttpStateless | Mode::Sse);
-    if !serves || tools != ToolSet::Interpreter {
+    let is_possible = serves && tools == ToolSet::Interpreter || matches!(mode, Mode::Doctor(_));
+    if !is_possible {
         let reason = "serves the tools of sessions only: use it with `stdio`, `streamable-http` or `sse`, and `--tools interpreter`";
         return Err(format!("`--engine jupyter` {reason}"));
     }

@@ -1,7 +1,8 @@
 //! `brumate doctor`: checks the cache, the sessions, the walls of the jail and the limits. Each limit is tested by code that tries to
-//! exceed it.
+//! exceed it. With `--engine jupyter` it checks the jail of native kernels, too.
 
 mod limit_tests;
+mod native;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -103,6 +104,7 @@ async fn run_checks(settings: &Settings) -> anyhow::Result<Vec<Check>> {
     for limit_test in limit_tests::limit_tests() {
         checks.push(limit_test.run(&sandbox.engine).await?);
     }
+    checks.extend(native::checks(settings).await);
     Ok(checks)
 }
 
