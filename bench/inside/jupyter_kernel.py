@@ -1,5 +1,6 @@
-"""One Jupyter kernel under its own client: `jupyter_kernel.py NAME CELLS`, with jupyter_client. Prints one JSON object: the seconds from
-the start to the description (`kernel_info`) and to the first result, those of later cells by kind, and the memory of its processes."""
+"""One Jupyter kernel under its own client: `jupyter_kernel.py NAME CELLS`, with jupyter_client. Prints one JSON object:
+the seconds from the start to the description (`kernel_info`) and to the first result, those of later cells by kind, and
+the kernel's process."""
 
 import json
 import sys
