@@ -238,16 +238,16 @@ impl Running<'_> {
         let mut replied_at: Option<Instant> = None;
         let mut heard_at = self.begun;
         loop {
-            let is_done = (self.reply.is_some() || !self.request.has_reply()) && self.is_idle;
-            if is_done && self.pending.is_empty() {
-                return Ok(());
-            }
+            let has_ended = (self.reply.is_some() || !self.request.has_reply()) && self.is_idle;
             let grace_is_over = replied_at.is_some_and(|at| {
                 let quiet = heard_at.max(at).elapsed();
                 quiet >= IDLE_TIMEOUT || at.elapsed() >= DRAIN_TIMEOUT
             });
-            if self.reply.is_some() && grace_is_over && self.pending.is_empty() {
-                return Ok(());
+            if has_ended || self.reply.is_some() && grace_is_over {
+                self.count_left_out();
+                if self.pending.is_empty() {
+                    return Ok(());
+                }
             }
             let takes = self.pending.len() < 64;
             let tick = if replied_at.is_some() { IDLE_TIMEOUT / 4 } else { self.until_next_look() };
@@ -402,7 +402,7 @@ impl Running<'_> {
         let content = message.content();
         match kind {
             "display_data" | "update_display_data" | "execute_result" => {
-                self.displays += 1;
+                self.displays += usize::from(kind != "execute_result");
                 if self.displays > MAX_DISPLAYS && kind != "execute_result" {
                     return;
                 }
@@ -460,8 +460,13 @@ impl Running<'_> {
             self.is_idle = true;
         }
         self.reply = Some(reply);
+    }
+
+    /// Writes how many displays were left out, at the end of the request.
+    fn count_left_out(&mut self) {
         let left_out = self.displays.saturating_sub(MAX_DISPLAYS);
         if left_out > 0 {
+            self.displays = 0;
             let text = format!("[{left_out} more displays were left out: a cell may show {MAX_DISPLAYS}]\n");
             self.write(StreamName::Stdout, text);
         }

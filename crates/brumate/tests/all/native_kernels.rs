@@ -180,17 +180,13 @@ mod long_tier {
     #[test]
     #[ignore = "long tier"]
     fn the_contract_holds_for_native_kernels() {
-        let engine = engine("jupyter", &python());
+        let python = python();
+        let engine = |kernel| engine(kernel, &python);
         for (module, cases) in CONTRACT {
             for case in *cases {
-                run_with(&[("BRUMATE_TEST_ENGINE", &engine)], module, case, MCP2);
+                run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter"))], module, case, MCP2);
             }
         }
-    }
-
-    #[test]
-    #[ignore = "long tier"]
-    fn kernels_of_other_languages() {
-        run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter:bash", &python()))], "native_cases", "bash", MCP2);
+        run_with(&[("BRUMATE_TEST_ENGINE", &engine("jupyter:bash"))], "native_cases", "bash", MCP2);
     }
 }
