@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import subprocess
 from pathlib import Path
 
 import anyio
@@ -220,21 +220,37 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
+def processes() -> list[int]:
+    """All processes of this host."""
+    return [int(entry.name) for entry in Path('/proc').iterdir() if entry.name.isdigit()]
+
+
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 for one that is gone."""
+    try:
+        return int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 def children_of(pid: int) -> list[int]:
     """All processes that descend from a process."""
-    listed = subprocess.run(['ps', '-eo', 'pid=,ppid='], capture_output=True, text=True, check=True).stdout
-    parents = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    parents = {each: parent_of(each) for each in processes()}
     found, new = [], [pid]
     while new:
-        new = [child for child, parent in parents if parent in new]
+        new = [child for child, parent in parents.items() if parent in new]
         found += new
     return found
 
 
-def sleepers() -> list[str]:
+def sleepers() -> list[int]:
     """Processes that the case's cell has started."""
-    listed = subprocess.run(['ps', '-eo', 'args='], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if line == 'sleep 98765']
+    found = []
+    for pid in processes():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if Path(f'/proc/{pid}/cmdline').read_bytes() == b'sleep\x0098765\0':
+                found.append(pid)
+    return found
 
 
 async def native_packages(setup: Setup) -> None:
