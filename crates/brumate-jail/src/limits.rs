@@ -60,7 +60,7 @@ pub(super) fn no_core_dumps() -> Result<(), JailError> {
 }
 
 /// Sets soft and hard limit to `value`, or to the hard limit that already is lower.
-fn lower(resource: Resource, value: u64) -> Result<(), JailError> {
+pub(super) fn lower(resource: Resource, value: u64) -> Result<(), JailError> {
     lower_to(resource, value, 0)
 }
 

@@ -1,6 +1,6 @@
 //! One request to a kernel: its output, its questions, its limits and its end.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ const PICTURE: &str = "image/png";
 const DIRECT: &str = "brumate";
 /// Displayed objects of one request. Further ones are counted.
 const MAX_DISPLAYS: usize = 10_000;
+/// Events that wait for their receiver. Then the kernel's output waits.
+const MAX_PENDING: usize = 64;
 /// Answers that wait for the code.
 const ANSWERS: usize = 4;
 
@@ -110,17 +112,21 @@ impl InterruptHandle for Handle {
     }
 }
 
-/// Request to a kernel, made of an [`Execute`].
+/// Properties of a request to a kernel.
 struct KernelRequest {
-    kind: String,
-    content: Value,
-    message: Message,
+    /// Id of its message.
+    id: String,
+    /// Whether the kernel replies to it. Messages of comms have no reply.
+    has_reply: bool,
+    /// Whether the kernel may not say that it is idle.
+    is_silent: bool,
     /// Whether the messages go to frontends as they are.
     for_frontends: bool,
 }
 
 impl KernelRequest {
-    fn new(kernel: &Kernel, request: &Execute) -> Result<Self, EngineError> {
+    /// Makes the message of a request, and reads its properties.
+    fn of(kernel: &Kernel, request: &Execute) -> Result<(Self, Message), EngineError> {
         if request.mode == ExecuteMode::Frontend {
             let parsed: FrontendRequest =
                 serde_json::from_str(&request.code).map_err(|error| protocol(&error.to_string()))?;
@@ -129,7 +135,13 @@ impl KernelRequest {
             if parsed.metadata.is_object() {
                 message.metadata = brumate_jupyter_protocol::raw(&parsed.metadata);
             }
-            return Ok(Self { kind: parsed.kind, content: parsed.content, message, for_frontends: true });
+            let properties = Self {
+                id: message.header.msg_id.clone(),
+                has_reply: !parsed.kind.starts_with("comm_") || parsed.kind == "comm_info_request",
+                is_silent: parsed.content["silent"] == true,
+                for_frontends: true,
+            };
+            return Ok((properties, message));
         }
         let content = json!({
             "code": request.code,
@@ -139,19 +151,10 @@ impl KernelRequest {
             "allow_stdin": request.allow_stdin,
             "stop_on_error": true,
         });
-        let kind = "execute_request".to_owned();
-        let mut message = kernel.message(&kind, &content);
+        let mut message = kernel.message("execute_request", &content);
         message.metadata = brumate_jupyter_protocol::raw(&json!({DIRECT: true}));
-        Ok(Self { kind, content, message, for_frontends: false })
-    }
-
-    /// Returns whether the kernel replies to it. Messages of comms have no reply.
-    fn has_reply(&self) -> bool {
-        !self.kind.starts_with("comm_") || self.kind == "comm_info_request"
-    }
-
-    fn is_silent(&self) -> bool {
-        self.content["silent"] == true
+        let id = message.header.msg_id.clone();
+        Ok((Self { id, has_reply: true, is_silent: false, for_frontends: false }, message))
     }
 }
 
@@ -159,14 +162,13 @@ impl KernelRequest {
 struct Running<'a> {
     kernel: &'a mut Kernel,
     request: KernelRequest,
-    id: String,
     limits: Limits,
     begun: Instant,
     cpu_before: Duration,
     reply: Option<Value>,
     error: Option<messages::Exception>,
     is_idle: bool,
-    pending: std::collections::VecDeque<Event>,
+    pending: VecDeque<Event>,
     output_bytes: u64,
     dropped: u64,
     display_bytes: usize,
@@ -193,24 +195,22 @@ pub(crate) async fn run(
 ) -> Result<Outcome, EngineError> {
     let mut limits = *limits;
     limits.wall = request.wall.unwrap_or(limits.wall);
-    let made = KernelRequest::new(kernel, request)?;
-    let id = made.message.header.msg_id.clone();
+    let (request, message) = KernelRequest::of(kernel, request)?;
     let cpu_before = kernel.cpu();
     // Answers to questions of earlier requests come too late.
     handle.state.lock().question = None;
     while answers.try_recv().is_ok() {}
-    kernel.send_shell(made.message.clone()).await?;
+    kernel.send_shell(message).await?;
     let mut running = Running {
         kernel,
-        request: made,
-        id,
+        request,
         limits,
         begun: Instant::now(),
         cpu_before,
         reply: None,
         error: None,
         is_idle: false,
-        pending: std::collections::VecDeque::new(),
+        pending: VecDeque::new(),
         output_bytes: 0,
         dropped: 0,
         display_bytes: 0,
@@ -238,7 +238,7 @@ impl Running<'_> {
         let mut replied_at: Option<Instant> = None;
         let mut heard_at = self.begun;
         loop {
-            let has_ended = (self.reply.is_some() || !self.request.has_reply()) && self.is_idle;
+            let has_ended = (self.reply.is_some() || !self.request.has_reply) && self.is_idle;
             let grace_is_over = replied_at.is_some_and(|at| {
                 let quiet = heard_at.max(at).elapsed();
                 quiet >= IDLE_TIMEOUT || at.elapsed() >= DRAIN_TIMEOUT
@@ -249,7 +249,7 @@ impl Running<'_> {
                     return Ok(());
                 }
             }
-            let takes = self.pending.len() < 64;
+            let takes = self.pending.len() < MAX_PENDING;
             let tick = if replied_at.is_some() { IDLE_TIMEOUT / 4 } else { self.until_next_look() };
             tokio::select! {
                 biased;
@@ -280,16 +280,13 @@ impl Running<'_> {
                 Some((_, line)) = answers.recv() => self.answer(line).await?,
                 reason = self.kernel.ended() => return Err(self.exited(reason)),
                 // Last, since code can fill it for ever.
-                parts = self.kernel.connection.iopub.recv(), if takes => {
-                    let parts = parts.map_err(|_| ());
-                    match parts {
-                        Ok(parts) => {
-                            heard_at = Instant::now();
-                            self.published(parts);
-                        }
-                        Err(()) => return Err(self.lost().await),
+                parts = self.kernel.connection.iopub.recv(), if takes => match parts {
+                    Ok(parts) => {
+                        heard_at = Instant::now();
+                        self.published(parts);
                     }
-                }
+                    Err(_) => return Err(self.lost().await),
+                },
                 () = tokio::time::sleep(tick) => {}
             }
             self.enforce_limits().await?;
@@ -373,7 +370,7 @@ impl Running<'_> {
     fn published(&mut self, parts: Vec<bytes::Bytes>) {
         // The topic in front is part of the identities.
         let Some(message) = self.kernel.read(parts) else { return };
-        let is_own = messages::parent_of(&message).as_deref() == Some(&*self.id);
+        let is_own = messages::parent_of(&message).as_deref() == Some(&*self.request.id);
         let kind = message.header.msg_type.as_str();
         if kind == "status" {
             let content = message.content();
@@ -449,14 +446,14 @@ impl Running<'_> {
     /// Takes a message of the shell channel.
     fn replied(&mut self, parts: Vec<bytes::Bytes>) {
         let Some(message) = self.kernel.read(parts) else { return };
-        if messages::parent_of(&message).as_deref() != Some(&*self.id) || self.reply.is_some() {
+        if messages::parent_of(&message).as_deref() != Some(&*self.request.id) || self.reply.is_some() {
             return;
         }
         let reply = message.content();
         if !self.request.for_frontends {
             self.show_pages(&reply);
         }
-        if self.request.is_silent() {
+        if self.request.is_silent {
             self.is_idle = true;
         }
         self.reply = Some(reply);
@@ -486,7 +483,7 @@ impl Running<'_> {
     /// Takes a message of the stdin channel: a question.
     fn asked(&mut self, parts: Vec<bytes::Bytes>, handle: &Handle) {
         let Some(message) = self.kernel.read(parts) else { return };
-        let is_own = messages::parent_of(&message).as_deref() == Some(&*self.id);
+        let is_own = messages::parent_of(&message).as_deref() == Some(&*self.request.id);
         if message.header.msg_type != "input_request" || !is_own || self.questions >= MAX_QUESTIONS {
             return;
         }

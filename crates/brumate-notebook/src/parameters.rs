@@ -38,7 +38,7 @@ pub enum ParameterError {
     Value {
         /// Name of the parameter.
         name: String,
-        /// What is wrong, after "has".
+        /// Fault of the value, as the end of a sentence that begins with "has".
         reason: String,
     },
 }
@@ -208,7 +208,7 @@ fn literal(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with the value, after "has".
+/// Fault of the value, as the end of a sentence that begins with "has".
 fn of_yaml(value: &Yaml, depth: usize) -> Result<String, &'static str> {
     if depth > MAX_DEPTH {
         return Err("too many levels");

@@ -1,7 +1,7 @@
 //! The jail of native programs: interpreters of the host that run code of strangers.
 //!
-//! A program of the host needs its files, threads, processes and local sockets. So this jail has one wall less than that of the guests
-//! in WebAssembly, and its walls have wider doors:
+//! WebAssembly does not hold such a program off, and it needs files, threads, processes and local sockets. The walls permit more than
+//! those around machines:
 //!
 //! | wall | machines | native programs |
 //! |---|---|---|

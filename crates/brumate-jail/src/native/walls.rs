@@ -2,14 +2,29 @@
 
 use std::os::fd::BorrowedFd;
 
-use rustix::process::{Resource, Rlimit};
+use rustix::process::Resource;
 use serde::{Deserialize, Serialize};
 
-use super::super::{JailError, Report, identity, seccomp, sys};
+use super::super::{JailError, Report, identity, limits, seccomp, sys};
 use super::{NativeConfig, Profile, WORKSPACE};
 
 /// Signals that may be queued.
 const PENDING_SIGNALS: u64 = 1024;
+
+/// Resources that are limited, in this order, with their numbers for processes that set the limits themselves.
+#[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+const RESOURCES: [(Resource, u32); 10] = [
+    (Resource::Core, libc::RLIMIT_CORE as u32),
+    (Resource::Memlock, libc::RLIMIT_MEMLOCK as u32),
+    (Resource::Msgqueue, libc::RLIMIT_MSGQUEUE as u32),
+    (Resource::Nice, libc::RLIMIT_NICE as u32),
+    (Resource::Rtprio, libc::RLIMIT_RTPRIO as u32),
+    (Resource::Sigpending, libc::RLIMIT_SIGPENDING as u32),
+    (Resource::Nofile, libc::RLIMIT_NOFILE as u32),
+    (Resource::Fsize, libc::RLIMIT_FSIZE as u32),
+    (Resource::Data, libc::RLIMIT_DATA as u32),
+    (Resource::Nproc, libc::RLIMIT_NPROC as u32),
+];
 
 /// Walls of a process: its user, its limits, its filters of system calls. A process that joins the jail puts them up in this order:
 /// the namespaces, the user, no capabilities, `no_new_privs`, the limits, Landlock's rules, the filters.
@@ -33,23 +48,22 @@ impl Walls {
     pub(super) fn new(config: &NativeConfig, network: bool) -> Result<Self, JailError> {
         let programs = seccomp::native_programs(network)?;
         let instruction = |i: &seccompiler::sock_filter| (i.code, i.jt, i.jf, i.k);
-        let limits = [
-            (libc::RLIMIT_CORE, 0),
-            (libc::RLIMIT_MEMLOCK, 0),
-            (libc::RLIMIT_MSGQUEUE, 0),
-            (libc::RLIMIT_NICE, 0),
-            (libc::RLIMIT_RTPRIO, 0),
-            (libc::RLIMIT_SIGPENDING, PENDING_SIGNALS),
-            (libc::RLIMIT_NOFILE, config.open_files),
-            (libc::RLIMIT_FSIZE, config.file_bytes),
-            (libc::RLIMIT_DATA, config.memory_bytes),
-            (libc::RLIMIT_NPROC, config.processes),
+        let values = [
+            0,
+            0,
+            0,
+            0,
+            0,
+            PENDING_SIGNALS,
+            config.open_files,
+            config.file_bytes,
+            config.memory_bytes,
+            config.processes,
         ];
         Ok(Self {
             uid: rustix::process::getuid().as_raw(),
             gid: rustix::process::getgid().as_raw(),
-            #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
-            limits: limits.into_iter().map(|(resource, value)| (resource as u32, value)).collect(),
+            limits: RESOURCES.into_iter().map(|(_, number)| number).zip(values).collect(),
             filters: programs.iter().map(|program| program.iter().map(instruction).collect()).collect(),
             seccomp: libc::SYS_seccomp,
             landlock_restrict_self: libc::SYS_landlock_restrict_self,
@@ -63,11 +77,11 @@ impl Walls {
 
     /// Describes the limits for a report.
     pub(super) fn describe_limits(&self) -> String {
-        let value =
-            |wanted| self.limits.iter().find(|(resource, _)| *resource == wanted).map_or(0, |(_, value)| *value);
-        #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
-        let (files, bytes, data) =
-            (value(libc::RLIMIT_NOFILE as u32), value(libc::RLIMIT_FSIZE as u32), value(libc::RLIMIT_DATA as u32));
+        let value = |wanted| {
+            let limits = RESOURCES.into_iter().zip(&self.limits);
+            limits.into_iter().find(|((known, _), _)| *known == wanted).map_or(0, |(_, (_, value))| *value)
+        };
+        let (files, bytes, data) = (value(Resource::Nofile), value(Resource::Fsize), value(Resource::Data));
         format!("{files} files, {bytes} bytes per file, {data} bytes of memory per process, no core, no locked memory")
     }
 
@@ -76,31 +90,8 @@ impl Walls {
         rustix::process::setsid().map_err(JailError::os("starting a session"))?;
         rustix::process::chdir(WORKSPACE).map_err(JailError::os("entering the workspace"))?;
         identity::no_new_privs(&mut Report::new(Profile::Native))?;
-        for (resource, value) in [
-            (Resource::Core, libc::RLIMIT_CORE),
-            (Resource::Memlock, libc::RLIMIT_MEMLOCK),
-            (Resource::Msgqueue, libc::RLIMIT_MSGQUEUE),
-            (Resource::Nice, libc::RLIMIT_NICE),
-            (Resource::Rtprio, libc::RLIMIT_RTPRIO),
-            (Resource::Sigpending, libc::RLIMIT_SIGPENDING),
-            (Resource::Nofile, libc::RLIMIT_NOFILE),
-            (Resource::Fsize, libc::RLIMIT_FSIZE),
-            (Resource::Data, libc::RLIMIT_DATA),
-            (Resource::Nproc, libc::RLIMIT_NPROC),
-        ]
-        .map(|(resource, number)| {
-            #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
-            let number = number as u32;
-            let value = self.limits.iter().find(|(known, _)| *known == number).map(|(_, value)| *value);
-            (resource, value)
-        }) {
-            if let Some(value) = value {
-                let hard = rustix::process::getrlimit(resource).maximum;
-                let value = hard.map_or(value, |hard| hard.min(value));
-                let limit = Rlimit { current: Some(value), maximum: Some(value) };
-                rustix::process::setrlimit(resource, limit)
-                    .map_err(|errno| JailError::Limit { resource: format!("{resource:?}"), source: errno.into() })?;
-            }
+        for ((resource, _), (_, value)) in RESOURCES.into_iter().zip(&self.limits) {
+            limits::lower(resource, *value)?;
         }
         if let Some(rules) = rules {
             sys::restrict_to(rules).map_err(|source| JailError::Os { step: "Landlock", source })?;

@@ -163,7 +163,7 @@ const NEW_NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// `prctl` operations beside those of all profiles. They concern the process alone and give it nothing.
+/// Operations of `prctl` that native programs have in addition to [`calls::PRCTL`]. They concern the process alone.
 const PRCTL: &[libc::c_int] = &[
     libc::PR_SET_NO_NEW_PRIVS,
     libc::PR_SET_DUMPABLE,

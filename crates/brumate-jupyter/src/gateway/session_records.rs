@@ -14,7 +14,7 @@ const MAX_TEXT: usize = 4096;
 pub(super) struct SessionRecord {
     pub(super) id: String,
     pub(super) principal: String,
-    /// Path of the document, as the client names it. Nothing is read or written there.
+    /// Path of the document, as the client names it. The server opens no file at this path.
     pub(super) path: String,
     pub(super) name: String,
     /// Kind of document: `notebook`, `console`, `file`.
