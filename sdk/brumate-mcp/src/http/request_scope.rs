@@ -12,6 +12,8 @@ pub(crate) enum SessionRefusal {
     TooManySessions,
     TooManyStreams,
     NothingToResume,
+    /// The session does not exist for the sender.
+    NoSuchSession,
 }
 
 impl SessionRefusal {
@@ -28,6 +30,7 @@ impl SessionRefusal {
                             was not answered";
                 refusal(StatusCode::BAD_REQUEST, text)
             }
+            SessionRefusal::NoSuchSession => refusal(StatusCode::NOT_FOUND, "Not Found: Session not found"),
         }
     }
 }

@@ -117,6 +117,32 @@ async fn a_client_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_being_restored_is_not_seen_by_others() {
+    let first = place();
+    let (http, _) = serve(first.path());
+    let ada = http.with("authorization", "Bearer ada").session().await;
+    let answer = ada.call(1, "logs", json!({})).await;
+    assert_eq!(answer.last()["result"]["content"][0]["text"], "logged");
+    let second = died(first.path());
+
+    // The requests of others come while the owner's request restores the session.
+    let (http, _) = serve(second.path());
+    let ada = with_headers_of(http, &ada);
+    let bob = ada.clone().with("authorization", "Bearer bob");
+    let resuming = bob.clone().with("last-event-id", "1-0");
+    let (mine, listened, resumed, called) = tokio::join!(
+        ada.call(2, "logs", json!({})),
+        bob.send("GET", "/mcp", Body::empty()),
+        resuming.send("GET", "/mcp", Body::empty()),
+        bob.call(3, "logs", json!({})),
+    );
+    assert_eq!(mine.last()["result"]["content"][0]["text"], "logged");
+    assert_eq!(listened.status(), StatusCode::NOT_FOUND);
+    assert_eq!(resumed.status(), StatusCode::NOT_FOUND);
+    assert_eq!(called.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn an_idle_session_is_forgotten_everywhere() {
     let place = place();
     let known = |_: &str| Some(Principal::new("ada"));

@@ -62,7 +62,11 @@ impl Sessions {
     }
 
     fn find(&self, id: &Arc<str>) -> Result<Arc<Session>, SessionError> {
-        let session = self.look(id).ok_or(SessionError::NotFound)?;
+        let Some(session) = self.look(id) else {
+            // rmcp lets a request pass that waited while the session's owner restored it.
+            RequestScope::refuse(SessionRefusal::NoSuchSession);
+            return Err(SessionError::NotFound);
+        };
         session.touch();
         if let Some(credential) = RequestScope::client().and_then(|client| client.credential) {
             lock(&session.client).credential = Some(credential);
