@@ -35,9 +35,16 @@ class Client:
         answers = list(answers)
         request = self.client.execute(code, allow_stdin=bool(answers), **options)
         messages = self.messages(request, answers, interrupt)
+        return self.reply(request), messages
+
+    def reply(self, request):
+        """The content of the reply to a request."""
         reply = self.client.get_shell_msg(timeout=HANG_SECONDS)
+        while reply["msg_type"] == "kernel_info_reply":
+            # `wait_for_ready` asks again when the answer takes long.
+            reply = self.client.get_shell_msg(timeout=HANG_SECONDS)
         assert reply["parent_header"]["msg_id"] == request, reply
-        return reply["content"], messages
+        return reply["content"]
 
     def messages(self, request, answers=(), interrupt=False):
         """The messages on iopub that belong to a request, up to its end. Questions are answered."""

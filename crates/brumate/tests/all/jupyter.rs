@@ -55,6 +55,11 @@ fn kernels_start_and_end() {
 }
 
 #[test]
+fn interrupts_and_restarts_at_random_moments() {
+    Jupyter::new().python(&["random_interrupts.py"]);
+}
+
+#[test]
 fn kernels_are_listed_and_removed_and_others_stay() {
     let jupyter = Jupyter::new();
     let run = |arguments: &[&str]| {
