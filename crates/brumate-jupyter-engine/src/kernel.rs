@@ -46,8 +46,6 @@ const SYSTEM: [&str; 13] = [
     "/etc/mime.types",
     "/etc/R",
 ];
-/// Options of IPython's kernel: a history in a file costs time for each cell, and nobody reads it.
-const ARGUMENTS: [&str; 1] = ["--HistoryManager.enabled=False"];
 
 /// How kernels are started.
 #[derive(Debug, Clone)]
@@ -136,7 +134,7 @@ impl Kernel {
         let (pid, process) = match source {
             Source::Zygote(zygote) => {
                 let places = (WORKSPACE, CONNECTION_FILE);
-                let forked = zygote.fork(&jail, places, &environment, &ARGUMENTS).await?;
+                let forked = zygote.fork(&jail, places, &environment).await?;
                 (forked.pid, forked.process)
             }
             Source::Command => {

@@ -53,7 +53,6 @@ struct Order<'a> {
     directory: &'a str,
     connection_file: &'a str,
     environment: std::collections::BTreeMap<&'a str, &'a str>,
-    arguments: &'a [&'a str],
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,11 +102,10 @@ impl Zygote {
         jail: &JailProcess,
         (directory, connection_file): (&str, &str),
         environment: &[(String, String)],
-        arguments: &[&str],
     ) -> Result<Forked, EngineError> {
         let (server, other) = order::pair()?;
         let environment = environment.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        let order = Order { door: &jail.door, directory, connection_file, environment, arguments };
+        let order = Order { door: &jail.door, directory, connection_file, environment };
         let descriptors: Vec<_> = std::iter::once(other.as_fd()).chain(jail.descriptors()).collect();
         order::send(&self.control, &order, &descriptors)?;
         drop(descriptors);

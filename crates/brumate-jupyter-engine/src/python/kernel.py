@@ -16,6 +16,16 @@ UNREAD = 1 << 20
 """Characters that are written before the writer waits until they are sent."""
 STREAMS = ("stdout", "stderr")
 """Standard streams."""
+OPTIONS = ["--HistoryManager.enabled=False"]
+"""Options of the kernel. A history in a file costs time for each cell, and nobody reads it."""
+
+
+def make_app():
+    """Makes the application of kernels, with its options read. The zygote has it before it forks: reading takes as long as a fork."""
+    from ipykernel.kernelapp import IPKernelApp
+    app = IPKernelApp.instance()
+    app.parse_command_line(OPTIONS)
+    return app
 
 
 def set_up(app):
@@ -209,7 +219,7 @@ def make_environment(root):
     os.environ["PATH"] = f"{root}/bin:{os.environ['PATH']}"
 
 
-def serve_kernel(order, answers):
+def serve_kernel(app, order, answers):
     """Runs the kernel of an order until it ends."""
     os.environ.clear()
     os.environ.update(order["environment"])
@@ -218,9 +228,9 @@ def serve_kernel(order, answers):
     sys.path[:0] = [""]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
-    from ipykernel.kernelapp import IPKernelApp
-    app = IPKernelApp.instance()
-    app.initialize(["-f", order["connection_file"], *order["arguments"]])
+    app.connection_file = order["connection_file"]
+    app.parse_command_line = lambda argv=None: None
+    app.initialize()
     set_up(app)
     answers.send(b'{"ready": true}')
     answers.close()

@@ -2,7 +2,8 @@
 
 It runs code of the virtual environment only, and nothing of a stranger. Each order comes on descriptor 3, as JSON with descriptors:
 the socket for answers about this kernel, and the door of its jail (workspace, sockets, namespaces, rules of Landlock).
-A child joins the jail's namespaces and forks once more, since a process namespace begins with the next child.
+A child, forked before its order came, joins the jail's namespaces and forks once more, since a process namespace begins with the
+next child.
 """
 
 import ctypes
@@ -57,6 +58,8 @@ def preload():
         "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.control", "ipykernel.heartbeat", "ipykernel.debugger",
         "ipykernel.iostream", "ipykernel.datapub", "ipykernel.subshell_manager", "IPython.core.completer",
         "IPython.core.oinspect", "IPython.core.debugger", "IPython.extensions.storemagic", "IPython.core.magics",
+        "IPython.core.completerlib", "IPython.core.magics.ast_mod", "IPython.core.magics.execution",
+        "IPython.utils.module_paths", "faulthandler",
         "tornado.platform.asyncio", "zmq.eventloop.zmqstream", "zmq.asyncio", "jupyter_client.session", "pdb",
         "comm", "matplotlib_inline.backend_inline", "numpy", "pandas", "matplotlib", "PIL.PngImagePlugin",
     ):
@@ -83,6 +86,12 @@ def draw():
 
     import matplotlib
     matplotlib.use("Agg")
+    try:
+        from matplotlib.backends.registry import backend_registry
+        # Reads the entry points of all packages. Versions before 3.9 have no registry.
+        backend_registry.list_all()
+    except ImportError:
+        pass
     from matplotlib import pyplot
     figure, axes = pyplot.subplots()
     axes.plot([1, 2], [1, 2])
@@ -145,7 +154,7 @@ def failed(answers, error):
         os._exit(1)
 
 
-def make(order, descriptors):
+def make(app, order, descriptors):
     """Makes a kernel. Runs in a child of the zygote, and does not return."""
     answers = socket.socket(fileno=descriptors[0])
     try:
@@ -164,8 +173,7 @@ def make(order, descriptors):
         signal.set_wakeup_fd(-1)
         silence()
         wall(order, rules)
-        gc.unfreeze()
-        serve_kernel(order, answers)
+        serve_kernel(app, order, answers)
         os._exit(0)
     except SystemExit as error:
         os._exit(error.code if isinstance(error.code, int) else 0)
@@ -185,12 +193,31 @@ def reap(control):
         control.send(json.dumps({"ended": pid, "status": os.waitstatus_to_exitcode(status)}).encode())
 
 
+def fork_ahead(app, inherited):
+    """Forks the child that makes the next kernel, and returns the socket for its order. A fork takes a tenth of a kernel's start."""
+    ours, order = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        order.close()
+        return ours
+    ours.close()
+    for descriptor in inherited:
+        os.close(descriptor)
+    text, descriptors, _, _ = socket.recv_fds(order, MAX_ORDER, MAX_DESCRIPTORS)
+    if not text:
+        # The zygote has ended.
+        os._exit(0)
+    order.close()
+    make(app, json.loads(text), descriptors)
+
+
 def main():
     """Serves orders until the server hangs up."""
     control = socket.socket(fileno=CONTROL)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     preload()
+    app = make_app()
     gc.collect()
+    # Collections of a kernel do not touch the objects that it shares with the others.
     gc.freeze()
     read, write = os.pipe()
     os.set_blocking(read, False)
@@ -198,6 +225,8 @@ def main():
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in ("ipykernel", "numpy", "pandas")}
+    inherited = (CONTROL, read, write)
+    child = fork_ahead(app, inherited)
     control.send(json.dumps({"zygote": versions}).encode())
     while True:
         ready, _, _ = select.select([control, read], [], [])
@@ -209,14 +238,17 @@ def main():
         text, descriptors, _, _ = socket.recv_fds(control, MAX_ORDER, MAX_DESCRIPTORS)
         if not text:
             os._exit(0)
-        child = os.fork()
-        if child == 0:
-            control.close()
-            os.close(read)
-            os.close(write)
-            make(json.loads(text), descriptors)
+        try:
+            socket.send_fds(child, [text], descriptors)
+        except OSError:
+            # It has ended, for example for lack of memory on the host.
+            child.close()
+            child = fork_ahead(app, inherited)
+            socket.send_fds(child, [text], descriptors)
+        child.close()
         for descriptor in descriptors:
             os.close(descriptor)
+        child = fork_ahead(app, inherited)
 
 
 main()
