@@ -27,8 +27,9 @@ from analyst.session import (
     sales,
 )
 from cases import same
-from harness import PATIENCE, Connection, Setup, resident_bytes
+from harness import PATIENCE, Connection, Setup
 from interpreter import Host, Interpreter
+from processes import resident_bytes
 
 GOLDEN = json.loads(Path(__file__).with_name('analyst').joinpath('golden.json').read_text())
 CREATED = '📊 File created: '

@@ -7,7 +7,8 @@ from typing import Any
 
 import anyio
 
-from harness import SDK_MAJOR, Connection, Setup, connect, descendants, resident_bytes, text_of
+from harness import SDK_MAJOR, Connection, Setup, connect, text_of
+from processes import descendants, resident_bytes
 
 NUMPY = """
 import numpy

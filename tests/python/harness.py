@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 from mcp.types import ElicitResult
 
 import http_server
+from processes import children
 
 SDK_MAJOR = int(importlib.metadata.version('mcp').split('.')[0])
 
@@ -158,47 +159,3 @@ async def transport(
         setup.brumate, setup.cache_dir, setup.transport, *flags, environment=environment, errors=errors
     ) as server:
         yield http_server.open_streams(setup.transport, server.url, server.headers), server.process.pid
-
-
-def children() -> set[int]:
-    """Processes that this one has started."""
-    found = set()
-    for task in Path('/proc/self/task').iterdir():
-        with contextlib.suppress(OSError):
-            found |= {int(pid) for pid in (task / 'children').read_text().split()}
-    return found or _children_by_scan()
-
-
-def _children_by_scan() -> set[int]:
-    # Kernels without CONFIG_PROC_CHILDREN.
-    return {pid for pid, parent in _parents().items() if parent == os.getpid()}
-
-
-def _parents() -> dict[int, int]:
-    parents = {}
-    for entry in Path('/proc').iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                # The name in parentheses may hold anything, so fields are counted from its end.
-                parents[int(entry.name)] = int((entry / 'stat').read_text().rpartition(')')[2].split()[1])
-    return parents
-
-
-def descendants(pid: int) -> list[int]:
-    parents = _parents()
-    found = [pid]
-    for candidate in found:
-        found.extend(child for child, parent in parents.items() if parent == candidate)
-    return found
-
-
-def resident_bytes(pid: int) -> int | None:
-    """Nothing for a process that has ended meanwhile."""
-    try:
-        status = Path(f'/proc/{pid}/status').read_text()
-    except OSError:
-        return None
-    for line in status.splitlines():
-        if line.startswith('VmRSS:'):
-            return int(line.split()[1]) * 1024
-    return None

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from cases import contains, same
-from harness import PATIENCE, Setup, resident_bytes
+from harness import PATIENCE, Setup
 from http_client import Client, numbers, server, until
 from http_server import Served
+from processes import resident_bytes
 
 FULL = bool(os.environ.get('BRUMATE_TEST_LONG'))
 

@@ -11,6 +11,7 @@ import anyio
 from cases import contains, same
 from harness import Setup
 from interpreter import Host, Interpreter
+from processes import descendants, has_ended, parents
 
 CALLS = """
 import ctypes
@@ -204,49 +205,18 @@ async def native_ends(setup: Setup) -> None:
             session = await interpreter.open("import subprocess\nsubprocess.Popen(['sleep', '98765'])")
             same(await interpreter.value(session, '1'), '1')
             (server,) = client.processes[:1]
-            before = children_of(server)
+            before = [pid for pid in descendants(server) if pid != server]
             assert len(before) >= 3, before
             os.kill(server, 9)
             with anyio.fail_after(30):
-                while any(Path(f'/proc/{pid}').exists() and not is_zombie(pid) for pid in before) or sleepers():
+                while not all(map(has_ended, before)) or sleepers():
                     await anyio.sleep(0.05)
-
-
-def is_zombie(pid: int) -> bool:
-    """Whether a process has ended and waits for its parent."""
-    try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] in 'ZX'
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def processes() -> list[int]:
-    """All processes of this host."""
-    return [int(entry.name) for entry in Path('/proc').iterdir() if entry.name.isdigit()]
-
-
-def parent_of(pid: int) -> int:
-    """The parent of a process; 0 for one that is gone."""
-    try:
-        return int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[1])
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-
-
-def children_of(pid: int) -> list[int]:
-    """All processes that descend from a process."""
-    parents = {each: parent_of(each) for each in processes()}
-    found, new = [], [pid]
-    while new:
-        new = [child for child, parent in parents.items() if parent in new]
-        found += new
-    return found
 
 
 def sleepers() -> list[int]:
     """Processes that the case's cell has started."""
     found = []
-    for pid in processes():
+    for pid in parents():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if Path(f'/proc/{pid}/cmdline').read_bytes() == b'sleep\x0098765\0':
                 found.append(pid)

@@ -18,8 +18,9 @@ import anyio
 
 from analyst_cases import ended
 from cases import contains, same
-from harness import Setup, descendants
+from harness import Setup
 from interpreter import EXPIRED, Host, Interpreter
+from processes import descendants
 
 LONG = bool(os.environ.get('BRUMATE_TEST_LONG'))
 SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from cases import contains, same
-from harness import Setup, resident_bytes
+from harness import Setup
 from hostile_clients import FULL, Watch, dial, next_event, older_session, served, told
 from http_client import MODERN, Client, initialize, server, until
 from http_server import Served, make_token, serve
+from processes import resident_bytes
 
 # Clients that do not read, and the file that they ask for.
 CROWD = 10_000 if FULL else 120

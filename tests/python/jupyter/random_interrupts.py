@@ -5,12 +5,17 @@
 
 import os
 import random
-import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from behavior import directory_of
 from client import HANG_SECONDS, Client, results_of
+
+from processes import descendants, has_ended
 
 SEED = int(os.environ.get("BRUMATE_TEST_SEED", "1"))
 ROUNDS = 200 if os.environ.get("BRUMATE_TEST_LONG") else 12
@@ -32,16 +37,6 @@ CELLS = (
 )
 # Time until the fault, in seconds.
 LONGEST_DELAY = 0.06
-
-
-def children_of(pid):
-    """The processes below a process."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    parents = dict(map(int, line.split()) for line in listed.splitlines())
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
 
 
 def wait_for(holds, text):
@@ -97,7 +92,7 @@ def main():
         for turn in range(ROUNDS):
             if turn % 12 == 5 or choice.random() < 0.1:
                 directories.append(directory_of(kernel.manager))
-                processes |= children_of(kernel.manager.provisioner.pid) | {kernel.manager.provisioner.pid}
+                processes |= set(descendants(kernel.manager.provisioner.pid))
                 restarted(kernel, choice)
                 restarts += 1
                 number = None
@@ -106,14 +101,11 @@ def main():
                 kernel.run(f"kept = {number}")
             interrupted(kernel, choice, number)
         directories.append(directory_of(kernel.manager))
-        processes |= children_of(kernel.manager.provisioner.pid) | {kernel.manager.provisioner.pid}
+        processes |= set(descendants(kernel.manager.provisioner.pid))
         kernel.client.shutdown()
         wait_for(lambda: not kernel.manager.is_alive(), "the kernel does not end")
     assert restarts, "no restart"
-    wait_for(
-        lambda: not [pid for pid in processes if os.path.exists(f"/proc/{pid}/exe")],
-        f"processes are left of {sorted(processes)}",
-    )
+    wait_for(lambda: all(map(has_ended, processes)), f"processes are left of {sorted(processes)}")
     # The directory of a killed kernel is removed by the next one.
     with Client(transport="ipc") as kernel:
         kernel.run("1")

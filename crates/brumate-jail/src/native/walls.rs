@@ -78,8 +78,8 @@ impl Walls {
     /// Describes the limits for a report.
     pub(super) fn describe_limits(&self) -> String {
         let value = |wanted| {
-            let limits = RESOURCES.into_iter().zip(&self.limits);
-            limits.into_iter().find(|((known, _), _)| *known == wanted).map_or(0, |(_, (_, value))| *value)
+            let mut limits = RESOURCES.into_iter().zip(&self.limits);
+            limits.find(|((known, _), _)| *known == wanted).map_or(0, |(_, (_, value))| *value)
         };
         let (files, bytes, data) = (value(Resource::Nofile), value(Resource::Fsize), value(Resource::Data));
         format!("{files} files, {bytes} bytes per file, {data} bytes of memory per process, no core, no locked memory")
