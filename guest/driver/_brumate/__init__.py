@@ -21,6 +21,7 @@ from . import (
     display,
     ending,
     execution,
+    figure_formats,
     figures,
     fonts,
     ignored,
@@ -88,6 +89,7 @@ def boot(event_fd=-1, home=None):
     fonts.install()
     saved_figures.install()
     stdin.install()
+    figure_formats.install()
     plotly_figures.install()
     builtins.display = display.display
     if sys.platform == "emscripten":

@@ -4,11 +4,12 @@ from .pristine import __builtins__
 
 import binascii
 import contextlib
+import functools
 import io
 import sys
 import warnings
 
-from . import pictures, streams
+from . import import_hooks, pictures, streams
 
 JPEG = "image/jpeg"
 SVG = "image/svg+xml"
@@ -33,6 +34,8 @@ class Options:
         if config is not None and config.InlineBackend.initialized():
             backend = config.InlineBackend.instance()
             self.formats, self.arguments = set(backend.figure_formats), dict(backend.print_figure_kwargs)
+        if _Set.options is not None:
+            self.formats, self.arguments = set(_Set.options[0]), dict(_Set.options[1])
 
     def is_jpeg(self):
         return bool(self.formats & {"jpeg", "jpg"}) and not self.formats & {"png", *TWICE}
@@ -70,6 +73,35 @@ def bundle(figure, kind, raster):
         if drawn is not None:
             data[PDF] = binascii.b2a_base64(drawn, newline=False).decode()
     return data
+
+
+class _Set:
+    """Formats and arguments of `set_matplotlib_formats`, until `%config InlineBackend` sets others."""
+
+    options = None
+
+
+def _forget_set(_change):
+    _Set.options = None
+
+
+def _note_formats(module):
+    """Lets `set_matplotlib_formats` count: figures are not drawn by the functions that it registers."""
+    set_formats = module.set_matplotlib_formats
+
+    @functools.wraps(set_formats)
+    def set_matplotlib_formats(*formats, **options):
+        set_formats(*formats, **options)
+        backend = module.InlineBackend.instance()
+        _Set.options = set(formats), {**backend.print_figure_kwargs, **options}
+        backend.observe(_forget_set, ["figure_formats", "print_figure_kwargs"])
+
+    module.set_matplotlib_formats = set_matplotlib_formats
+
+
+def install():
+    """Done once, at boot."""
+    import_hooks.after_import("matplotlib_inline.backend_inline", _note_formats)
 
 
 class _TooLarge(Exception):

@@ -21,6 +21,7 @@ MAX_FIGURES = 50
 class _State:
     left = MAX_FIGURES
     publish = None
+    shows_empty = False
     # Whether the code is a script: nobody looks at what it shows.
     script = False
     # Digests of what this cell has captured: by figure (its identity, and a weak reference), and of other contents.
@@ -40,9 +41,10 @@ def start_run(script=False):
     saved_figures.start_run()
 
 
-def publish_with(function):
-    """For this run, mime bundles of figures go to `function` instead of the channel."""
-    _State.publish = function
+def publish_with(function, shows_empty=False):
+    """For this run, mime bundles of figures go to `function` instead of the channel. With `shows_empty` figures that
+    have nothing in them are shown as text."""
+    _State.publish, _State.shows_empty = function, shows_empty
 
 
 def is_unseen():
@@ -155,7 +157,11 @@ def show(managers):
 
 def emit(figure):
     """Sends one figure as `display_data`, unless it has nothing in it or the run has shown enough."""
-    if not figure.get_children()[1:] or _State.left <= 0:  # the first child is the background
+    if _State.left <= 0:
+        return
+    if not figure.get_children()[1:]:  # the first child is the background
+        if _State.shows_empty:
+            publish({"text/plain": repr(figure)})
         return
     kind, picture, path = _picture(figure)
     new = _is_new(figure, picture)

@@ -17,6 +17,7 @@ _stop_when_done = base_events._run_until_complete_cb
 _create_task = asyncio.create_task
 _get_running_loop = events._get_running_loop
 _set_running_loop = events._set_running_loop
+_get_event_loop = events.get_event_loop
 
 
 def patch():
@@ -29,6 +30,7 @@ def patch():
     asyncio.run = runners.run = _nested_run
     runners._cancel_all_tasks = _cancel_all_tasks
     asyncio.create_task = tasks.create_task = create_task
+    asyncio.get_event_loop = events.get_event_loop = get_event_loop
     loop.add_signal_handler = _add_signal_handler
     unix_events = sys.modules.get("asyncio.unix_events")
     if unix_events is not None:
@@ -149,6 +151,19 @@ def create_task(coro, **kwargs):
         return open_loop().create_task(coro, **kwargs)
     return _create_task(coro, **kwargs)
 
+
+def get_event_loop():
+    """`asyncio.get_event_loop`, also in a cell that does not await: the loop of the session, as in a notebook."""
+    if _get_running_loop() is None and _Current.kept:
+        try:
+            return _get_event_loop()
+        except RuntimeError:
+            return open_loop()
+    return _get_event_loop()
+
+
+get_event_loop.__module__ = "asyncio"
+get_event_loop.__doc__ = _get_event_loop.__doc__
 
 create_task.__module__ = "asyncio.tasks"
 create_task.__doc__ = _create_task.__doc__

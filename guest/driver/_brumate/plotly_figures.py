@@ -4,6 +4,7 @@ them: `brumate_plotly` does."""
 from .pristine import __builtins__
 
 import binascii
+import copy
 import sys
 import warnings
 import zlib
@@ -117,8 +118,17 @@ def emit(figure):
         channel.emit("DisplayData", data)
 
 
+# Renderers of frontends that draw a figure from its JSON, and of browsers.
+_FROM_JSON = frozenset(
+    ("plotly_mimetype", "jupyterlab", "nteract", "vscode", "browser", "firefox", "chrome", "chromium")
+)
+
+
 def _take_over(module):
-    """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there."""
+    """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there. In a frontend
+    that lets outputs run, a renderer that the code chooses does its own."""
+    from .notebook import frontend
+
     renderers = module.renderers
 
     class Renderer(module.ExternalRenderer):
@@ -127,10 +137,36 @@ def _take_over(module):
         def render(self, fig_dict):
             emit(fig_dict)
 
+    class Chosen(Renderer):
+        """Shows figures as another renderer does, to a frontend that can show that."""
+
+        def __init__(self, other):
+            # Options of `show()` are set on a copy of this.
+            vars(self).update(vars(other))
+            self._other, self._is_active = other, []
+
+        def render(self, fig_dict):
+            if not frontend.has_comms():
+                return super().render(fig_dict)
+            from IPython.display import display
+
+            other = copy.copy(self._other)
+            vars(other).update({name: getattr(self, name) for name in vars(other)})
+            if not self._is_active:
+                self._is_active.append(True)
+                other.activate()
+            display(other.to_mimebundle(fig_dict), raw=True)
+
     ours = Renderer()
-    for name in (*renderers, _RENDERER):
-        renderers[name] = ours
-    renderers.default = _RENDERER
+    for name in list(renderers):
+        other = renderers[name]
+        is_other = name not in _FROM_JSON and isinstance(other, module.MimetypeRenderer)
+        renderers[name] = Chosen(other) if is_other else ours
+    if frontend.is_listening():
+        renderers.default = "plotly_mimetype"
+    else:
+        renderers[_RENDERER] = ours
+        renderers.default = _RENDERER
 
 
 def image(figure, format="png", width=None, height=None, scale=1):

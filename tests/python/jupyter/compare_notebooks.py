@@ -43,21 +43,36 @@ DEBUGGER = "nobody talks to a debugger"
 STDERR = "`!command` has no terminal: stderr stays stderr"
 WIDTHS = "another FreeType: letters have other widths"
 BETTER = "ipykernel fails"
+PICTURE = "a picture and a text beside plotly's JSON: other clients show these"
+OWN_BACKEND = "the backend has another name"
+EMPTY = "rich displays nothing, which is left out"
+LOOP = "the session's loop runs only while a cell awaits"
+NO_IPYKERNEL = "there is no ipykernel"
 DIFFERENCES = [
     ("pandas_tables", 4, "output 1 / text", "addresses have 32 bits: less memory"),
     ("pandas_tables", 23, "output 1 / traceback", PYTHON),
+    ("matplotlib_figures", 18, "output 1 / data / text/plain", OWN_BACKEND),
+    ("matplotlib_formats", 16, "output 1 / text", OWN_BACKEND),
     ("matplotlib_figures", 6, "output 2", TWICE),
     ("matplotlib_formats", 9, "output 2", "an open figure is shown when it was changed, not only when it was drawn"),
     ("matplotlib_formats", 13, "output 1 / text", "what no font has is said once, not for each letter"),
     ("matplotlib_formats", 17, "reply / status|output 1", "%matplotlib says that there are no windows"),
     ("seaborn", 4, "output 2 / data / image/png", WIDTHS),
     ("seaborn", 9, "output 2 / data / image/png", WIDTHS),
+    *(("plotly", cell, "output 1 / data / (image/png|text/plain)", PICTURE) for cell in (1, 2, 3, 4, 5, 16)),
+    ("plotly", 13, "output 1 / evalue", "messages of errors are bounded"),
     ("plotly", 12, "reply / status|output 1", "the bundle draws pictures of plotly without kaleido"),
-    ("errors", 7, "output 1 / .*", PYTHON),
     ("errors", 14, "output 1 / .*", "the library's modules in C are built in"),
     ("errors", 16, "output 1 / traceback", "other frames below a cell's: another depth of recursion"),
     ("errors", 22, "output 1 / .*", "errno 2 is EACCES in WASI"),
     ("errors", 32, "output 1 / .*", PYTHON),
+    ("rich", 0, "model .*", "live displays are shown once, and are no widgets"),
+    ("rich", 1, "output 1 / data / text/plain", "links have other numbers"),
+    ("rich", 8, "output [12]", EMPTY),
+    ("rich", 10, "output .*", "live displays are shown once, and are no widgets"),
+    ("rich", 12, "output [23]", EMPTY),
+    ("rich", 16, "output [12]", EMPTY),
+    ("errors_special", 6, "output 1 / text", "IPython's own lines have other numbers"),
     ("errors_special", 7, "output .*", BETTER),
     ("errors_special", 28, "output 2", "no advice after SystemExit"),
     ("errors_groups", 1, "output .*", GROUPS),
@@ -76,6 +91,7 @@ DIFFERENCES = [
     ("magics_files", 31, "output 1", "%notebook says what it wrote"),
     ("magics_files", 41, "output 1 / traceback", "frozen modules have their source"),
     ("magics_files", 45, "output .*", DEBUGGER),
+    ("shell", 9, "output 1 / name", STDERR),
     ("shell", 12, "output 1 / .*", "other words, and " + STDERR),
     ("shell", 13, "output .*", PROCESSES),
     ("shell", 14, "reply / status|output 1", PROCESSES),
@@ -87,13 +103,17 @@ DIFFERENCES = [
     ("input_refused", 6, "output 1", DEBUGGER),
     ("input_refused", 7, "reply / status|output .*", DEBUGGER),
     ("asynchronous", 10, "reply / status|output 1", "asyncio.run() works in a cell"),
+    ("asynchronous", 11, "reply / status|output 1", LOOP),
+    ("asynchronous", 20, "output 1 / text", "another name of the function that runs cells"),
+    ("asynchronous", 25, "output 1 / data / text/plain", LOOP),
     ("asynchronous", 15, "reply / status|output 1", THREADS),
     ("asynchronous", 18, "reply / status|output 1", THREADS),
     ("files", 6, "output 1 / traceback", PYTHON),
     ("files", 21, "output 1 / traceback", PYTHON),
     ("logging", 7, "output 1 / text", PYTHON),
-    ("shell_api", 29, "output .*", PYTHON),
     ("numbers", 34, "output 1 / .*", PYTHON),
+    ("shell_api", 38, "output 1 / data / text/plain", NO_IPYKERNEL),
+    ("shell_api", 47, "output 1 / data / text/plain", NO_IPYKERNEL),
     ("representations", 16, "output 2", "no warning of jupyter_client"),
 ]
 

@@ -1909,7 +1909,7 @@ print("kept")
 sys.stdout, text = old, sys.stdout
 text.getvalue()
 # %%
-print("to real", file=sys.__stdout__)
+print("to real", file=sys.__stdout__, flush=True); __import__("time").sleep(0.5)
 # %%
 print("a", "b", sep="", end="|", flush=True)
 """

@@ -51,6 +51,7 @@ def run_cell(request):
 def serve_frontend(request):
     """Serves a request of a Jupyter frontend as the guest. Returns the content of its reply as JSON text."""
     current = _opened(request)
+    figures.publish_with(current.publish_figure, shows_empty=True)
     with _Served(current, request):
         return frontend.serve(current, request["code"])
 

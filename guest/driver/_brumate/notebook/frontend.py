@@ -102,8 +102,11 @@ def _default(value):
         return number if number - number == 0 else repr(number)
     if isinstance(value, (set, frozenset)):
         return list(value)
+    if getattr(value, "tzinfo", False) is None and hasattr(value, "date"):
+        # Jupyter's messages have times with their zones.
+        value = value.astimezone()
     isoformat = getattr(value, "isoformat", None)
-    return isoformat() if callable(isoformat) else str(value)
+    return isoformat().replace("+00:00", "Z") if callable(isoformat) else str(value)
 
 
 # Deepest nesting of a value that has parts which are no JSON.
@@ -357,7 +360,15 @@ def serve(shell, text):
     """Serves one request (JSON text); returns the content of its reply as JSON text."""
     request = parse(text)
     content = request["content"]
-    _State.parent = {**request["parent"], "content": content, "metadata": request["metadata"]}
+    header = request["parent"]["header"]
+    _State.parent = {
+        **request["parent"],
+        "msg_id": header.get("msg_id"),
+        "msg_type": header.get("msg_type"),
+        "parent_header": {},
+        "content": content,
+        "metadata": request["metadata"],
+    }
     _State.comms = request["comms"]
     before, shell.kernel = shell.kernel, shell.kernel or Kernel(shell)
     if shell.colors != COLORS:

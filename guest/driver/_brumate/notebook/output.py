@@ -127,8 +127,8 @@ class DisplayHook(_DisplayHook):
             outputs[count] = result
 
     def write_format_data(self, format_dict, md_dict=None):
-        if any(form is not None for form in format_dict.values()):
-            # Its forms that failed were reported.
+        if any(form is not None for form in format_dict.values()) and not frontend.is_listening():
+            # Its forms that failed were reported. In Jupyter the cell fails.
             self.shell.errors.showing_failed = False
         _flush()
         if frontend.is_listening():
