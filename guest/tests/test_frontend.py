@@ -155,8 +155,14 @@ class Pictures(unittest.TestCase):
         self.assertEqual(int.from_bytes(base64.b64decode(retina["data"]["image/png"])[16:20], "big") // 2, width)
         (svg,) = self.shown("%config InlineBackend.figure_format = 'svg'", plot)
         self.assertEqual(sorted(svg["data"]), ["image/svg+xml", "text/plain"])
-        (empty,) = self.shown("import matplotlib.pyplot as plt\nplt.figure()")
-        self.assertEqual(list(empty["data"]), ["text/plain"])
+        # As ipykernel shows it: the value of the cell, and the open figure at the cell's end.
+        for empty in self.shown("import matplotlib.pyplot as plt\nplt.figure()"):
+            self.assertEqual(empty["data"], {"text/plain": "<Figure size 640x480 with 0 Axes>"})
+
+    def test_formats_that_code_sets(self):
+        choose = "from matplotlib_inline.backend_inline import set_matplotlib_formats\nset_matplotlib_formats('svg')"
+        _, picture = self.shown(f"{choose}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])")
+        self.assertEqual(sorted(picture["data"]), ["image/svg+xml", "text/plain"])
 
     @unittest.skipIf(importlib.util.find_spec("plotly") is None, "plotly is not installed")
     def test_a_figure_of_plotly_is_json(self):
@@ -164,6 +170,13 @@ class Pictures(unittest.TestCase):
             (figure,) = self.shown(f"import plotly.graph_objects as go\n{code}")
             self.assertEqual(figure["data"]["application/vnd.plotly.v1+json"]["data"][0]["type"], "scatter")
             self.assertNotIn("text/html", figure["data"])
+
+    @unittest.skipIf(importlib.util.find_spec("plotly") is None, "plotly is not installed")
+    def test_a_renderer_that_code_chooses(self):
+        *_library, figure = self.shown(
+            "import plotly.graph_objects as go\ngo.Figure(go.Scatter(y=[1, 2])).show('notebook')"
+        )
+        self.assertIn("Plotly.newPlot", figure["data"]["text/html"])
 
 
 @unittest.skipIf(importlib.util.find_spec("IPython") is None, "IPython is not installed")

@@ -124,11 +124,14 @@ _FROM_JSON = frozenset(
 )
 
 
+def _frontend():
+    """The module of a Jupyter frontend's requests; None in a program, which has no notebook and need not import one."""
+    return sys.modules.get(f"{__package__}.notebook.frontend")
+
+
 def _take_over(module):
     """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there. In a frontend
     that lets outputs run, a renderer that the code chooses does its own."""
-    from .notebook import frontend
-
     renderers = module.renderers
 
     class Renderer(module.ExternalRenderer):
@@ -146,7 +149,8 @@ def _take_over(module):
             self._other, self._is_active = other, []
 
         def render(self, fig_dict):
-            if not frontend.has_comms():
+            frontend = _frontend()
+            if frontend is None or not frontend.has_comms():
                 return super().render(fig_dict)
             from IPython.display import display
 
@@ -162,7 +166,8 @@ def _take_over(module):
         other = renderers[name]
         is_other = name not in _FROM_JSON and isinstance(other, module.MimetypeRenderer)
         renderers[name] = Chosen(other) if is_other else ours
-    if frontend.is_listening():
+    frontend = _frontend()
+    if frontend is not None and frontend.is_listening():
         renderers.default = "plotly_mimetype"
     else:
         renderers[_RENDERER] = ours
