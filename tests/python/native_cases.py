@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 import anyio
@@ -258,6 +259,37 @@ async def native_packages(setup: Setup) -> None:
                 ),
             ]:
                 same((code, await interpreter.value(session, code)), (code, result))
+
+
+SESSIONS = 50
+"""Sessions that are alive at once in `native_many`."""
+MANY_BYTES = 8 << 30
+"""Memory that they have together at most: that of a small server."""
+
+
+async def native_many(setup: Setup) -> None:
+    """50 sessions, each with a table and a figure, have less than 8 GiB together, and each still knows its names."""
+    code = (
+        "import numpy as np, pandas as pd, matplotlib.pyplot as plt\nframe = pd.DataFrame({'n': np.arange(1000)})\n"
+        "plt.plot(frame['n'])\nplt.show()\n"
+    )
+    with Host(setup) as host:
+        async with host.server('--max-sessions', str(SESSIONS), '--timeout', '2m') as client:
+            interpreter = Interpreter(client)
+            sessions = [await interpreter.open(f'{code}mine = {number}') for number in range(SESSIONS)]
+            own = sum(proportional(pid) for pid in descendants(client.processes[0]))
+            assert 0 < own < MANY_BYTES, f'{own >> 20} MiB'
+            print(f'{SESSIONS} sessions: {own >> 20} MiB', file=sys.stderr)
+            for number, session in enumerate(sessions):
+                same(await interpreter.value(session, 'mine'), str(number))
+
+
+def proportional(pid: int) -> int:
+    """Bytes of memory of a process; what several processes share counts in parts. 0 when it has ended."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith('Pss:'))
+    return 0
 
 
 async def bash(setup: Setup) -> None:

@@ -6,6 +6,7 @@ The first part of the zygote's program. Its functions run in a child of the zygo
 import importlib.util
 import json
 import os
+import signal
 import site
 import sys
 import warnings
@@ -36,6 +37,7 @@ def set_up(app):
     publisher.setsockopt(zmq.SNDHWM, 0)
     keep_order()
     end_cells(app)
+    wake_at_signals()
     report_errors_once(app)
     if "matplotlib.pyplot" in sys.modules:
         skip_saved_figures()
@@ -76,6 +78,15 @@ def end_cells(app):
 
     shell.ask_exit = leave
     warnings.filterwarnings("ignore", message="To exit: use")
+
+
+def wake_at_signals():
+    """Lets an interrupt end a cell that awaits.
+
+    The handler of ipykernel (7.4) leaves the cancellation to the loop, and does not wake it. Every signal wakes a loop that handles one.
+    """
+    from tornado.ioloop import IOLoop
+    IOLoop.current().asyncio_loop.add_signal_handler(signal.SIGWINCH, lambda: None)
 
 
 def report_errors_once(app):

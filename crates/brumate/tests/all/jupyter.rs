@@ -5,7 +5,7 @@ use std::process::Command;
 use brumate_test_support::cache_directory;
 use tempfile::TempDir;
 
-use crate::support::run_jupyter_module;
+use crate::support::{environments, run_jupyter_module};
 
 /// Directories of one test: Jupyter's, and the cache that only its kernels use.
 struct Jupyter {
@@ -15,10 +15,15 @@ struct Jupyter {
 impl Jupyter {
     /// Installs the kernel `brumate`.
     fn new() -> Self {
+        Self::with(&["--offline"])
+    }
+
+    /// Installs the kernel `brumate` with these options.
+    fn with(options: &[&str]) -> Self {
         let jupyter = Self { home: tempfile::tempdir().expect("a directory") };
         let prefix = jupyter.home.path().to_owned();
         let mut install = jupyter.command(env!("CARGO_BIN_EXE_brumate"));
-        install.args(["kernel", "install", "--offline", "--prefix"]).arg(prefix);
+        install.args(["kernel", "install"]).args(options).arg("--prefix").arg(prefix);
         let output = install.output().expect("brumate starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         jupyter
@@ -106,4 +111,49 @@ fn kernels_are_listed_and_removed_and_others_stay() {
     let (_, listed) = run(&["kernel", "list"]);
     assert!(listed.starts_with("no kernel of Brumate is installed"), "{listed}");
     assert!(!run(&["kernel", "remove"]).0);
+}
+
+mod long_tier {
+    use super::*;
+
+    /// The name or path of a Python of the version that `compare_notebooks.py` expects. Default: `python3.13`.
+    const BASE: &str = "BRUMATE_TEST_PYTHON_3_13";
+
+    /// ipykernel and the packages of the notebooks, in the versions of the bundle.
+    const PACKAGES: &[&str] = &[
+        "ipykernel==7.4.0",
+        "ipython==9.18.1",
+        "nbclient==0.11.0",
+        "ipywidgets==8.1.8",
+        "numpy==2.4.6",
+        "pandas==3.0.2",
+        "scipy==1.18.0",
+        "matplotlib==3.10.8",
+        "seaborn==0.13.2",
+        "plotly==7.1.0",
+        "scikit-learn==1.8.0",
+        "sympy==1.14.0",
+        "networkx==3.7",
+        "openpyxl==3.1.5",
+        "pillow==12.2.0",
+        "rich==15.0.0",
+        "tqdm==4.70.1",
+        "jinja2==3.1.6",
+        "lxml==6.1.3",
+        "requests==2.34.2",
+        "tabulate==0.10.0",
+        "cloudpickle==3.1.3",
+    ];
+
+    #[test]
+    #[ignore = "long tier"]
+    fn notebooks_show_the_outputs_of_ipykernel() {
+        let base = std::env::var(BASE).unwrap_or_else(|_| "python3.13".to_owned());
+        let python = environments::python("notebook-python", &base, PACKAGES, |_, _| ());
+        let jupyter = Jupyter::with(&["--active-output", "--deps", "ipywidgets==8.1.8"]);
+        run_jupyter_module(
+            jupyter.command(&python.display().to_string()),
+            &["compare_notebooks.py", "python3", "brumate"],
+        );
+    }
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::support::environments;
 use crate::support::mcp_client::{MCP2, run_with};
 
 /// Python with `ipykernel`, numpy, pandas and matplotlib.
@@ -96,6 +97,11 @@ fn state() {
 }
 
 #[test]
+fn stopping() {
+    run("cell_cases", "stopping");
+}
+
+#[test]
 fn leaving() {
     run("cell_cases", "leaving");
 }
@@ -118,23 +124,13 @@ fn traversal() {
 mod long_tier {
     use super::*;
 
-    /// Returns the Python of the long tier, which is made once.
+    /// Returns the Python of the long tier.
     fn python() -> PathBuf {
-        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("native-python");
-        let python = directory.join("bin/python");
-        if !directory.join("made").exists() {
-            let made =
-                Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory).status().expect("Python");
-            assert!(made.success(), "no virtual environment");
-            let mut install = Command::new(&python);
-            install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
-            assert!(install.status().expect("pip").success(), "the packages cannot be installed");
-            let mut kernel = Command::new(&python);
-            kernel.args(["-m", "bash_kernel.install", "--prefix"]).arg(&directory);
+        environments::python("native-python", "python3", PACKAGES, |directory, python| {
+            let mut kernel = Command::new(python);
+            kernel.args(["-m", "bash_kernel.install", "--prefix"]).arg(directory);
             assert!(kernel.status().expect("bash_kernel").success(), "the kernel of bash cannot be installed");
-            std::fs::write(directory.join("made"), "").expect("a file");
-        }
-        python
+        })
     }
 
     /// The contract, but for the cases about sessions that outlive their server, and about packages of the sandbox.
@@ -188,7 +184,7 @@ mod long_tier {
         ("file_cases", &["files", "inputs", "traversal", "natural_order", "nothing_of_ours", "ranges"]),
         ("figure_cases", &["figures", "figures_once", "large_figure"]),
         ("session_cases", &["transcript", "failing_first_cell", "fresh_names", "blank_session"]),
-        ("native_cases", &["native_packages"]),
+        ("native_cases", &["native_packages", "native_many"]),
     ];
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod bombs;
 pub(crate) mod cache_copies;
 pub(crate) mod caches;
+pub(crate) mod environments;
 pub(crate) mod mcp_client;
 pub(crate) mod modules;
 pub(crate) mod processes;
