@@ -105,8 +105,7 @@ pub enum ExecuteMode {
     NotebookCell,
     /// As a request of a Jupyter frontend, in the shell of [`ExecuteMode::NotebookCell`]; names stay.
     ///
-    /// The code is a JSON object: `type` (`execute_request`, `complete_request`, `comm_msg`, …), `content`, `metadata`, `parent` (an object
-    /// with the request's `header`), `buffers` in base64, and `comms`: whether frontends show widgets.
+    /// The code is a [`FrontendRequest`](crate::FrontendRequest).
     /// [`Ended::Returned`](crate::Ended::Returned) has the content of the reply; a cell that raises is a reply of the status `error`.
     /// Output other than text comes as [`Event::Frontend`](crate::Event::Frontend).
     Frontend,

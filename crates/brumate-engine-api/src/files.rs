@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Working directory of sessions, in the guest.
+pub const WORKSPACE: &str = "/workspace";
+
 /// Files that one listing may name; a directory with more is refused.
 pub const MAX_LISTED_FILES: usize = 10_000;
 

@@ -29,8 +29,8 @@ pub use engine::Engine;
 pub use error::{EngineError, ExitReason, FileError};
 pub use event::{Event, MAX_MIME_TYPES, MimeBundle, StreamName};
 pub use execute::{Analysis, COMMAND_NAME, Execute, ExecuteMode, MAX_ARGUMENTS, MAX_NAMES, ServerTarget};
-pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES};
-pub use frontend::{FrontendKind, FrontendMessage, MAX_BUFFERS};
+pub use files::{FileChunk, FileInfo, MAX_FILE_CHUNK, MAX_LISTED_FILES, MAX_NEW_FILES, WORKSPACE};
+pub use frontend::{FrontendKind, FrontendMessage, FrontendRequest, MAX_BUFFERS};
 pub use guest_request::{GuestAnswer, GuestRequest, MAX_INPUT, MAX_PROMPT, RequestBody};
 pub use image::Image;
 pub use install::{

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brumate_engine_api::{
-    Ended, EngineError, Event, Execute, ExecuteMode, ExitReason, GuestAnswer, GuestRequest, InterruptHandle, Layer,
-    Limits, MAX_INPUT, MAX_PROMPT, Outcome, RequestBody, ReturnValue, StopReason, StreamName,
+    Ended, EngineError, Event, Execute, ExecuteMode, ExitReason, FrontendRequest, GuestAnswer, GuestRequest,
+    InterruptHandle, Layer, Limits, MAX_INPUT, MAX_PROMPT, Outcome, RequestBody, ReturnValue, StopReason, StreamName,
 };
 use brumate_jupyter_protocol::Message;
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
 use crate::kernel::{Kernel, protocol};
-use crate::messages::{self, FrontendRequest};
+use crate::messages;
 
 /// Time in which a kernel says that it is idle, after its reply and its last output.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -128,10 +128,9 @@ impl KernelRequest {
     /// Makes the message of a request, and reads its properties.
     fn of(kernel: &Kernel, request: &Execute) -> Result<(Self, Message), EngineError> {
         if request.mode == ExecuteMode::Frontend {
-            let parsed: FrontendRequest =
-                serde_json::from_str(&request.code).map_err(|error| protocol(&error.to_string()))?;
+            let parsed = FrontendRequest::parse(&request.code).map_err(|error| protocol(&error.to_string()))?;
             let mut message = kernel.message(&parsed.kind, &parsed.content);
-            message.buffers = parsed.buffers();
+            message.buffers = messages::buffers_of(&parsed);
             if parsed.metadata.is_object() {
                 message.metadata = brumate_jupyter_protocol::raw(&parsed.metadata);
             }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use brumate_engine_api::{FrontendKind, FrontendMessage, MAX_BUFFERS, MAX_MIME_TYPES, MimeBundle, StreamName};
+use brumate_engine_api::{
+    FrontendKind, FrontendMessage, FrontendRequest, MAX_BUFFERS, MAX_MIME_TYPES, MimeBundle, StreamName,
+};
 use brumate_jupyter_protocol::Message;
 use serde::Deserialize;
 use serde_json::Value;
@@ -88,21 +90,7 @@ pub(crate) fn frontend_message(message: &Message) -> Option<FrontendMessage> {
     })
 }
 
-/// A request of a frontend, as [`ExecuteMode::Frontend`](brumate_engine_api::ExecuteMode::Frontend) has it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct FrontendRequest {
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) content: Value,
-    #[serde(default)]
-    pub(crate) metadata: Value,
-    #[serde(default)]
-    pub(crate) buffers: Vec<String>,
-}
-
-impl FrontendRequest {
-    /// Decodes the buffers. One that is no base64 is left out.
-    pub(crate) fn buffers(&self) -> Vec<bytes::Bytes> {
-        self.buffers.iter().filter_map(|text| BASE64_STANDARD.decode(text).ok()).map(Into::into).collect()
-    }
+/// Decodes the binary parts of a frontend's request. One that is no base64 is left out.
+pub(crate) fn buffers_of(request: &FrontendRequest) -> Vec<bytes::Bytes> {
+    request.buffers.iter().filter_map(|text| BASE64_STANDARD.decode(text).ok()).map(Into::into).collect()
 }

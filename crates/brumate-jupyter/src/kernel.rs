@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use brumate_engine_api::{FrontendMessage, StopReason, StreamName};
+use brumate_engine_api::{FrontendMessage, FrontendRequest, StopReason, StreamName};
 use brumate_notebook::OutputPolicy;
 use brumate_session::sessions::{CellReport, SessionError, Sessions};
 use brumate_session::{CancellationToken, InputReply, InputRequest, InputRequests, Request, RunEvent, input_requests};
@@ -300,16 +300,13 @@ impl Kernel {
             Ok(session) => session,
             Err(error) => return self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
         };
-        let buffers: Vec<String> = message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect();
-        let code = json!({
-            "type": message.header.msg_type,
-            "content": message.content,
-            "metadata": message.metadata,
-            "parent": {"header": message.header},
-            "buffers": buffers,
-            "comms": self.inner.policy == OutputPolicy::Active,
-        });
-        let request = Request::frontend(session, code.to_string())
+        let frontend_request = FrontendRequest {
+            metadata: json!(message.metadata),
+            buffers: message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect(),
+            comms: self.inner.policy == OutputPolicy::Active,
+            ..FrontendRequest::new(&message.header.msg_type, message.content(), &message.header)
+        };
+        let request = Request::frontend(session, &frontend_request)
             .with_principal(&self.inner.principal)
             .with_input_requests(asks.then(|| self.input_channel(peer.clone(), message.header.clone())));
         let (sender, mut events) = mpsc::channel(EVENT_QUEUE);

@@ -52,6 +52,7 @@ pub mod units;
 
 pub use admission::{Admission, WhenFull};
 pub use allowance::{Allowance, Allowances, OverLimit};
+pub use brumate_engine_api::FrontendRequest;
 pub use choice::imports_of;
 pub use dependencies::Inference;
 pub use globals::Globals;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 #[cfg(doc)]
 use brumate_engine_api::Execute;
 use brumate_engine_api::{
-    EngineError, ExecuteMode, FrontendMessage, Image, InterruptHandle, Limits, MessagePipes, Mount, ServerTarget,
-    StreamName,
+    EngineError, ExecuteMode, FrontendMessage, FrontendRequest, Image, InterruptHandle, Limits, MessagePipes, Mount,
+    ServerTarget, StreamName,
 };
 use brumate_setting::Setting;
 use thiserror::Error;
@@ -188,10 +188,10 @@ impl Request {
         self
     }
 
-    /// Makes a request of a Jupyter frontend in this session; `message` as [`ExecuteMode::Frontend`] has it.
-    pub fn frontend(session: &str, message: impl Into<String>) -> Self {
+    /// Makes a request of a Jupyter frontend in this session.
+    pub fn frontend(session: &str, request: &FrontendRequest) -> Self {
         let place = Place::Session(session.to_owned());
-        Self { place, mode: ExecuteMode::Frontend, ..Self::new(message) }
+        Self { place, mode: ExecuteMode::Frontend, ..Self::new(request.to_string()) }
     }
 
     /// Sets the globals.

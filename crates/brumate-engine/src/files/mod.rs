@@ -34,8 +34,6 @@ pub(crate) const SITE_PACKAGES: &str = "/usr/lib/python3.14/site-packages";
 pub(crate) const DRIVER: &str = "/usr/lib/brumate";
 /// Home and working directory of the guest.
 pub(crate) const HOME: &str = "/home/user";
-/// Home and working directory of sessions. The driver changes to it with the first session.
-pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// Files of the driver, by the names of their layers.
 pub(crate) type GuestFiles = Vec<(String, Vec<u8>)>;
@@ -177,7 +175,7 @@ fn build(output: &Arc<Mutex<GuestOutput>>) -> Result<Vfs, Box<dyn std::error::Er
     vfs.create_link(b"/lib", b"usr/lib")?;
 
     vfs.create_directories(HOME.as_bytes(), 0o755)?;
-    vfs.create_directories(WORKSPACE.as_bytes(), 0o755)?;
+    vfs.create_directories(crate::api::WORKSPACE.as_bytes(), 0o755)?;
     vfs.chdir(HOME.as_bytes())?;
     streams::install(&mut vfs, output)?;
     Ok(vfs)

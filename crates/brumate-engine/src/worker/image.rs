@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 
 use super::{Failure, Worker, limits};
-use crate::files::WORKSPACE;
+use crate::api::WORKSPACE;
 use crate::files::layers as files_of_layers;
 use crate::image::{self, ImageError};
 use crate::wire::MachineMessage;

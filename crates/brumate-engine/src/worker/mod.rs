@@ -452,7 +452,7 @@ impl Worker {
         let answer = answer?;
         let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| InterpreterError::Damaged)?;
         let mut outcome = self.outcome(executed, before, cpu_limit);
-        let except = request.mode.keeps_names().then_some(crate::files::WORKSPACE);
+        let except = request.mode.keeps_names().then_some(crate::api::WORKSPACE);
         (outcome.new_files, outcome.more_new_files) = files::new_files(&mut self.machine.host().vfs, since, except);
         if matches!(request.mode, ExecuteMode::Script | ExecuteMode::Server) {
             // The driver puts the script there.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use brumate_engine_api::{Event, ExecuteMode, FrontendKind, MimeBundle};
+use brumate_engine_api::{Event, ExecuteMode, FrontendKind, FrontendRequest, MimeBundle};
 use brumate_notebook::{Notebook, OUTPUT_DROPPED, OutputPolicy, Outputs, Recorded};
 use brumate_packages::PYTHON_FULL_VERSION;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl CellRecorder {
         let code = match request.mode {
             _ if request.unrecorded => return None,
             ExecuteMode::Cell | ExecuteMode::NotebookCell => request.code.clone(),
-            ExecuteMode::Frontend => frontend_code(&request.code)?,
+            ExecuteMode::Frontend => FrontendRequest::parse(&request.code).ok()?.cell()?.to_owned(),
             _ => return None,
         };
         if code.trim().is_empty() {
@@ -166,17 +166,6 @@ impl CellRecorder {
         self.record.dropped = *dropped;
         self.record.outputs = Some(json!(outputs).to_string());
         self.record
-    }
-}
-
-/// Returns the code of a frontend's request that is a cell of its notebook.
-fn frontend_code(message: &str) -> Option<String> {
-    let mut request: Value = serde_json::from_str(message).ok()?;
-    let content = &mut request["content"];
-    let is_hidden = content["silent"] == true || content["store_history"] == false;
-    match content["code"].take() {
-        Value::String(code) if request["type"] == "execute_request" && !is_hidden => Some(code),
-        _ => None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Working directory of sessions, in the guest.
-pub const WORKSPACE: &str = "/workspace";
+pub use brumate_engine_api::WORKSPACE;
+
 /// Principal of sessions that were made over standard input and output.
 pub const LOCAL_PRINCIPAL: &str = "local";
 /// Calls that may wait for one session, in addition to the running one.

@@ -7,7 +7,7 @@ use brumate_session::sessions::{
     SessionError, Sessions, SnapshotFiles, notebook_of,
 };
 use brumate_session::testing::{FakeEngine, Script};
-use brumate_session::{CancellationToken, Request};
+use brumate_session::{CancellationToken, FrontendRequest, Request};
 use serde_json::{Value, json};
 
 use super::support::{Host, engine};
@@ -35,7 +35,7 @@ fn scripts() -> FakeEngine {
         let (content, metadata) = (content.to_owned(), "{}".to_owned());
         Event::Frontend(FrontendMessage { kind, content, metadata, buffers: Vec::new() })
     };
-    let quiet = [hidden(), completion(), "no JSON".to_owned(), " \n".to_owned(), long()];
+    let quiet = [hidden().to_string(), completion().to_string(), "no JSON".to_owned(), " \n".to_owned(), long()];
     let engine = quiet.iter().fold(engine(), |engine, code| engine.on(code, Script::silent()));
     engine
         .on("shown", Script::silent().stdout("a").stderr("b").event(display(&picture)).event(result))
@@ -43,7 +43,7 @@ fn scripts() -> FakeEngine {
         .on("large", Script::silent().event(large("x")))
         .on("too large", Script::silent().event(large("x")).event(large("y")).event(large("z")))
         .on(
-            &frontend("1"),
+            &frontend("1").to_string(),
             Script::returning(r#"{"status": "ok", "execution_count": 5}"#)
                 .event(message(FrontendKind::ExecuteInput, r#"{"execution_count": 5}"#))
                 .event(message(FrontendKind::DisplayData, r#"{"data": {"text/plain": 1}, "metadata": 2}"#))
@@ -54,17 +54,17 @@ fn scripts() -> FakeEngine {
 }
 
 /// Returns the message of a frontend that runs a cell.
-fn frontend(code: &str) -> String {
-    json!({"type": "execute_request", "content": {"code": code, "silent": false}}).to_string()
+fn frontend(code: &str) -> FrontendRequest {
+    FrontendRequest::new("execute_request", json!({"code": code, "silent": false}), &json!({}))
 }
 
 /// Returns the message of a frontend that runs code out of its user's sight.
-fn hidden() -> String {
-    json!({"type": "execute_request", "content": {"code": "1", "silent": true}}).to_string()
+fn hidden() -> FrontendRequest {
+    FrontendRequest::new("execute_request", json!({"code": "1", "silent": true}), &json!({}))
 }
 
-fn completion() -> String {
-    json!({"type": "complete_request", "content": {"code": "1"}}).to_string()
+fn completion() -> FrontendRequest {
+    FrontendRequest::new("complete_request", json!({"code": "1"}), &json!({}))
 }
 
 /// Returns code that is too long to be kept whole.
@@ -137,7 +137,7 @@ async fn cells_that_were_undone_or_stopped_are_there_as_they_were_reported() {
 async fn cells_of_frontends_are_there_and_hidden_requests_are_not() {
     let host = host().await;
     let id = host.open("x = 1").await;
-    for message in [&frontend("1"), &hidden(), &completion(), "no JSON"] {
+    for message in [&frontend("1"), &hidden(), &completion()] {
         let request = Request::frontend(&id, message).with_principal(LOCAL_PRINCIPAL);
         host.sessions.execute(request, &CancellationToken::new(), &mut |_| {}).await.unwrap();
     }

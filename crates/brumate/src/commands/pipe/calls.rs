@@ -8,7 +8,9 @@ use brumate::ranges::check_time;
 use brumate::{Error, snapshot};
 use brumate_notebook::OutputPolicy;
 use brumate_session::sessions::{CellReport, FileName, FilePart, LOCAL_PRINCIPAL, ReadAdmission, SessionError, Upload};
-use brumate_session::{CancellationToken, Globals, InputRequest, InputRequests, Request, RunError, input_requests};
+use brumate_session::{
+    CancellationToken, FrontendRequest, Globals, InputRequest, InputRequests, Request, RunError, input_requests,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -218,16 +220,10 @@ impl PipeServer {
         fields: CallFields,
         cancel: &CancellationToken,
     ) -> Result<Frame, CallError> {
+        const EXECUTE: &str = "execute_request";
         let content = json!({"code": fields.code, "silent": false, "store_history": true, "allow_stdin": false});
-        let message = json!({
-            "type": "execute_request",
-            "content": content,
-            "metadata": {},
-            "parent": {"header": {"msg_id": id.to_string(), "msg_type": "execute_request"}},
-            "buffers": [],
-            "comms": false,
-        });
-        let request = Request::frontend(&fields.session, message.to_string())
+        let header = json!({"msg_id": id.to_string(), "msg_type": EXECUTE});
+        let request = Request::frontend(&fields.session, &FrontendRequest::new(EXECUTE, content, &header))
             .with_time_limit(time_limit(fields.timeout)?)
             .with_unrecorded(fields.internal)
             .with_principal(LOCAL_PRINCIPAL);
