@@ -7,10 +7,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { browse, freePort, told, variable } from './browser.mjs';
 import { options, until } from './clients.mjs';
 
 // Nothing takes this long unless it hangs; nor does an end.
@@ -25,12 +24,6 @@ def greet(name: str) -> str:
     """Greet someone"""
     return f"Hello, {name}!"
 `;
-
-function variable(name) {
-    const value = process.env[name];
-    if (!value) throw new Error(`${name} is not set; \`cargo xtask test\` sets it`);
-    return value;
-}
 
 /** The processes below this one from now on, also those whose parents have ended. */
 class Processes {
@@ -80,16 +73,6 @@ class Processes {
     }
 }
 
-/** A port that nothing listens on. The Inspector takes no 0 for this one. */
-async function freePort() {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address();
-    server.close();
-    await once(server, 'close');
-    return port;
-}
-
 /**
  * Starts `brumate dev`. Its `npx` runs the installed Inspector, and as the real one it ends at SIGTERM without its child. `log` collects
  * what is written.
@@ -132,34 +115,6 @@ async function address(dev) {
     return printed();
 }
 
-/** A Chromium, unpacked with its libraries and fonts. */
-async function browse(base) {
-    const modules = variable('BRUMATE_TEST_BROWSER');
-    const module = (path) => import(pathToFileURL(join(modules, path)).href);
-    const { chromium } = await module('playwright-core/index.mjs');
-    const { default: packed, inflate } = await module('@sparticuz/chromium/build/index.js');
-    // It is unpacked into the system's temporary directory.
-    const before = process.env.TMPDIR;
-    process.env.TMPDIR = base;
-    const executablePath = await packed.executablePath();
-    const libraries = await inflate(join(modules, '@sparticuz/chromium/bin/al2023.tar.br'));
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-    // Without a font Chromium finds no text on a page. The package's own file has paths of another system.
-    const fonts = `<?xml version="1.0"?>
-<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>${join(base, 'fonts/fonts')}</dir><cachedir>${join(base, 'fonts/cache')}</cachedir></fontconfig>
-`;
-    writeFileSync(join(base, 'fonts/fonts.conf'), fonts);
-    const env = {
-        ...process.env,
-        HOME: base,
-        LD_LIBRARY_PATH: join(libraries, 'lib'),
-        FONTCONFIG_FILE: join(base, 'fonts/fonts.conf'),
-    };
-    return chromium.launch({ executablePath, chromiumSandbox: false, env });
-}
-
 /** Calls a tool through its form. Waits for the result. */
 async function call(page, tool, fields, result) {
     const shown = page.getByText(result, { exact: true });
@@ -186,15 +141,6 @@ async function test(page, dev) {
     await page.getByRole('button', { name: 'Refresh', exact: true }).click();
     await page.getByRole('heading', { name: 'Tools (2)' }).waitFor();
     await call(page, 'greet', { Name: 'Ada' }, 'Hello, Ada!');
-}
-
-/** What the page says, for a failure. */
-async function told(page) {
-    try {
-        return await page.locator('body').innerText({ timeout: 5_000 });
-    } catch (error) {
-        return String(error);
-    }
 }
 
 const base = mkdtempSync(join(tmpdir(), 'brumate-inspector-'));
