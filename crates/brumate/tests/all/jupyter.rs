@@ -149,7 +149,7 @@ mod long_tier {
     #[ignore = "long tier"]
     fn notebooks_show_the_outputs_of_ipykernel() {
         let base = std::env::var(BASE).unwrap_or_else(|_| "python3.13".to_owned());
-        let python = environments::python("notebook-python", &base, PACKAGES, |_, _| ());
+        let python = environments::python("notebook-python", &base, PACKAGES);
         let jupyter = Jupyter::with(&["--active-output", "--deps", "ipywidgets==8.1.8"]);
         run_jupyter_module(
             jupyter.command(&python.display().to_string()),

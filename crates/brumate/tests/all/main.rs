@@ -23,6 +23,7 @@ mod interrupts;
 mod jail;
 mod jupyter;
 mod jupyter_http;
+mod jupyter_pages;
 mod kill9;
 mod layers;
 mod learned;

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::environments;
 use crate::support::mcp_client::{MCP2, run_with};
 
 /// Python with `ipykernel`, numpy, pandas and matplotlib.
@@ -123,14 +122,15 @@ fn traversal() {
 
 mod long_tier {
     use super::*;
+    use crate::support::environments;
 
     /// Returns the Python of the long tier.
     fn python() -> PathBuf {
-        environments::python("native-python", "python3", PACKAGES, |directory, python| {
-            let mut kernel = Command::new(python);
-            kernel.args(["-m", "bash_kernel.install", "--prefix"]).arg(directory);
-            assert!(kernel.status().expect("bash_kernel").success(), "the kernel of bash cannot be installed");
-        })
+        let python = environments::python("native-python", "python3", PACKAGES);
+        let mut kernel = Command::new(&python);
+        kernel.args(["-m", "bash_kernel.install", "--sys-prefix"]);
+        assert!(kernel.status().expect("bash_kernel").success(), "the kernel of bash cannot be installed");
+        python
     }
 
     /// The contract, but for the cases about sessions that outlive their server, and about packages of the sandbox.
