@@ -18,9 +18,9 @@ struct Server {
 }
 
 impl Server {
-    /// Starts a server for two principals.
+    /// Starts a server for two principals, without an index of packages.
     fn start(options: &[&str]) -> Self {
-        Self::start_with(options, true)
+        Self::start_with(&[&["--offline"], options].concat(), true)
     }
 
     fn start_with(options: &[&str], has_principals: bool) -> Self {
@@ -34,7 +34,7 @@ impl Server {
         std::fs::write(&file, format!("{ada_entry}{bob_entry}sessions = 3\n")).expect("a file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_brumate"));
         command.env_clear().env("BRUMATE_CACHE_DIR", cache_directory());
-        command.args(["streamable-http", "--jupyter", "--offline", "--port", "0"]);
+        command.args(["streamable-http", "--jupyter", "--port", "0"]);
         if has_principals {
             command.arg("--auth-tokens").arg(&file);
         }
@@ -96,7 +96,7 @@ fn active_output() {
 
 #[test]
 fn web_pages_without_tokens() {
-    Server::start_with(&[], false).run("Open");
+    Server::start_with(&["--offline"], false).run("Open");
 }
 
 #[test]
@@ -119,4 +119,23 @@ fn a_server_that_stops_ends_its_kernels_and_keeps_no_session() {
     let data = server.directory.path().join("data").display().to_string();
     let (_, sessions, _) = brumate(&["sessions", "list", "--data-dir", &data]);
     assert!(!sessions.contains("ada"), "{sessions}");
+}
+
+mod long_tier {
+    use super::*;
+    use crate::support::{environments, run_node_module};
+
+    /// The client of JupyterLab and of VS Code's extension.
+    const SERVICES: &[&str] = &["@jupyterlab/services@7.6.6"];
+
+    /// The kernel installs the package `comm` from an index.
+    #[test]
+    #[ignore = "long tier"]
+    fn jupyterlabs_own_client() {
+        let server = Server::start_with(&["--jupyter-active-output"], true);
+        let modules = environments::node_modules("jupyterlab-services", SERVICES);
+        run_node_module("jupyter_services.mjs", |node| {
+            node.arg("--modules").arg(modules).args(["--url", &server.address, "--token", &server.tokens[0]]);
+        });
+    }
 }
