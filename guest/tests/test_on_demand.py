@@ -13,7 +13,7 @@ import unittest.mock
 
 import guest_path  # isort: split
 
-from _brumate import on_demand, packages
+from _brumate import import_hooks, on_demand, packages
 
 
 class OnDemand(unittest.TestCase):
@@ -92,6 +92,12 @@ class OnDemand(unittest.TestCase):
         # A question installs nothing.
         self.assertIsNone(found["four"])
         self.assertEqual([name for name, _ in self.asked], ["od_one", "od_two", "od_three"])
+
+    def test_a_module_that_is_installed_by_its_import_is_changed_as_others_are(self):
+        self.has = {"od_changed": "value = 1"}
+        import_hooks.after_import("od_changed", lambda module: setattr(module, "value", 2))
+        self.addCleanup(import_hooks._HOOKS.pop, "od_changed")
+        self.assertEqual(self.run_code("import od_changed")["od_changed"].value, 2)
 
     def test_a_project_that_states_its_requirements_gets_what_it_imports_plainly(self):
         on_demand.start_run(stated=True)

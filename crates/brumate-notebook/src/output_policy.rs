@@ -143,16 +143,21 @@ impl OutputPolicy {
     }
 }
 
+/// Text in the place of output of which nothing can be shown.
+const LEFT_OUT: &str = "[this output is a program for the page that shows it, and was left out; \
+    a kernel with --active-output, or a server with --jupyter-active-output, shows it]";
+
 /// Makes the mime bundle in `data` harmless, and keeps sizes of its `metadata`. Content without a bundle stays.
 fn passive_bundle(content: &mut Value) {
     let Some(data) = content.get_mut("data").and_then(Value::as_object_mut) else { return };
     let given = std::mem::take(data);
     // The picture stands for the drawing of a script.
+    let is_program = given.iter().any(|(mime, payload)| is_program(mime, payload));
     let has_picture = ["image/png", "image/jpeg"].iter().any(|mime| given.contains_key(*mime));
     for (mime, payload) in given {
         let text = || payload.as_str().unwrap_or_default();
         match mime.as_str() {
-            "text/html" if has_picture && text().to_ascii_lowercase().contains("<script") => {}
+            "text/html" if has_picture && has_script(text()) => {}
             "text/html" => insert_html(data, &HTML.clean(text()).to_string()),
             "text/markdown" => {
                 let mut html = String::new();
@@ -170,9 +175,35 @@ fn passive_bundle(content: &mut Value) {
             _ => {}
         }
     }
+    if is_program && !data.iter().any(|(mime, payload)| is_visible(mime, payload)) {
+        data.insert("text/plain".to_owned(), LEFT_OUT.into());
+    }
     if let Some(metadata) = content.get_mut("metadata") {
         *metadata = passive_metadata(metadata);
     }
+}
+
+/// Returns whether a representation has code that a page would run.
+fn is_program(mime: &str, payload: &Value) -> bool {
+    mime.ends_with("javascript") || mime == "text/html" && payload.as_str().is_some_and(has_script)
+}
+
+fn has_script(html: &str) -> bool {
+    html.to_ascii_lowercase().contains("<script")
+}
+
+/// Returns whether a representation shows something: HTML without a text, a picture or a form's field does not.
+fn is_visible(mime: &str, payload: &Value) -> bool {
+    let text = payload.as_str().unwrap_or("?");
+    if mime != "text/html" {
+        return !text.trim().is_empty();
+    }
+    let is_drawn = |tag: &str| ["img", "input", "progress", "hr", "table"].iter().any(|name| tag.starts_with(name));
+    text.split('<').enumerate().any(|(index, part)| {
+        // The first part precedes all tags.
+        let (tag, text) = if index == 0 { ("", part) } else { part.split_once('>').unwrap_or((part, "")) };
+        is_drawn(tag) || !text.trim().is_empty()
+    })
 }
 
 fn insert_html(data: &mut Map<String, Value>, html: &str) {
@@ -326,14 +357,26 @@ mod tests {
     }
 
     #[test]
-    fn representations_that_a_client_runs_are_left_out() {
-        for mime in [
-            "application/javascript",
-            "text/javascript",
-            "application/vnd.jupyter.widget-view+json",
-            "application/vnd.plotly.v1+json",
-            "x/y",
+    fn an_output_that_is_only_a_program_says_so() {
+        let drawing = "<div id=\"p\" style=\"height: 9px\"></div>\n<script>draw()</script>";
+        for data in [
+            json!({"text/html": drawing, "application/javascript": "draw()"}),
+            json!({"application/javascript": "draw()", "application/vnd.bokehjs_exec.v0+json": ""}),
+            json!({"text/html": drawing, "text/plain": ""}),
         ] {
+            let content = OutputPolicy::Passive.content(FrontendKind::DisplayData, json!({"data": data})).unwrap();
+            assert_eq!(content["data"]["text/plain"], LEFT_OUT, "{data}");
+        }
+        for seen in ["<b>x</b><script>a</script>", "<img src=\"data:image/png;base64,A\"><script>a</script>"] {
+            assert_eq!(shown("text/html", seen)["text/plain"], Value::Null, "{seen}");
+        }
+        assert_eq!(shown("text/html", "<div></div>")["text/plain"], Value::Null);
+    }
+
+    #[test]
+    fn representations_that_a_client_runs_are_left_out() {
+        assert_eq!(shown("application/javascript", "1"), json!({"text/plain": LEFT_OUT}));
+        for mime in ["application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json", "x/y"] {
             assert_eq!(shown(mime, "1"), json!({}), "{mime}");
         }
         for kind in [FrontendKind::CommOpen, FrontendKind::CommMsg, FrontendKind::CommClose] {

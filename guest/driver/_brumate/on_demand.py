@@ -14,7 +14,7 @@ import re
 import sys
 from importlib.machinery import PathFinder
 
-from . import packages, streams
+from . import import_hooks, packages, streams
 from .imports import STANDARD, catches_import_error, suppresses_import_error
 from .own_files import OWN
 
@@ -113,7 +113,7 @@ class Finder:
             _Imports.active = True
             raise
         _Imports.active = True
-        found = _find_spec(name) if installed else None
+        found = (import_hooks.Finder.find_spec(name) or _find_spec(name)) if installed else None
         # If a library only tried the module, `installed` is None. The module may be needed later, so it is not noted as
         # missing.
         if found is None and installed is not None:
