@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use brumate_setting::Setting;
 
 use crate::cache::{Cache, CacheError, CachedWheel, Claim, FetchError, Sha256Hash, WheelWriter};
@@ -76,13 +77,14 @@ impl Resolver {
 /// Source distribution that is being downloaded. [`IndexClient::download`] bounds its size.
 struct SourceDownload(Vec<u8>);
 
+#[async_trait]
 impl DownloadSink for SourceDownload {
-    fn begin(&mut self) -> Result<(), IndexError> {
+    async fn begin(&mut self) -> Result<(), IndexError> {
         self.0.clear();
         Ok(())
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
         self.0.extend_from_slice(bytes);
         Ok(())
     }
@@ -137,12 +139,13 @@ impl WheelDownload<'_> {
     }
 }
 
+#[async_trait]
 impl DownloadSink for WheelDownload<'_> {
-    fn begin(&mut self) -> Result<(), IndexError> {
+    async fn begin(&mut self) -> Result<(), IndexError> {
         self.fill.restart().map_err(|error| self.refuse(error))
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError> {
         self.fill.write(bytes).map_err(|error| self.refuse(error))?;
         (self.progress)(self.fill.bytes());
         Ok(())

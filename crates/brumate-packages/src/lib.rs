@@ -31,6 +31,7 @@ mod lenient;
 pub mod lock;
 mod marker;
 mod name;
+mod offer;
 mod order;
 pub mod policy;
 mod requirement;
@@ -46,6 +47,7 @@ pub use bundle::{Bundle, Distribution};
 pub use error::{BundleError, RequirementError, ResolveError, ResolveProblem, ScriptMetadataError};
 pub use marker::{MarkerEnvironment, PYTHON_FULL_VERSION, PYTHON_VERSION};
 pub use name::DistributionName;
+pub use offer::Offer;
 /// A version (PEP 440).
 pub use pep440_rs::Version;
 pub use requirement::{Requirement, RequirementSource};

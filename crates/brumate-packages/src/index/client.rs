@@ -149,14 +149,22 @@ impl IndexClient {
 
     /// Returns the metadata of the wheel `file`, in the cheapest way that its source offers.
     pub(crate) async fn metadata(&self, file: &IndexFile) -> Result<Metadata, IndexError> {
-        let bytes = self.metadata_bytes(file).await?;
+        let bytes = match self.cheap_metadata(file).await? {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = self.metadata_in_whole_wheel(file).await?;
+                self.remember_metadata(file, &bytes).await;
+                bytes
+            }
+        };
         let malformed = |reason: String| IndexError::Malformed { url: url_for_error(&file.url), reason };
         Metadata::parse(&bytes).map_err(|reason| malformed(format!("its metadata: {reason}")))
     }
 
-    async fn metadata_bytes(&self, file: &IndexFile) -> Result<Arc<[u8]>, IndexError> {
+    /// Returns the bytes of the metadata of the wheel `file`. `None`: only the whole wheel has it.
+    pub(crate) async fn cheap_metadata(&self, file: &IndexFile) -> Result<Option<Arc<[u8]>>, IndexError> {
         if file.url.scheme() == "file" {
-            return sparse::local_metadata(&file.url).await;
+            return sparse::local_metadata(&file.url).await.map(Some);
         }
         if let MetadataFile::Present { sha256 } = &file.metadata {
             let mut url = file.url.clone();
@@ -164,33 +172,30 @@ impl IndexClient {
             match self.http.get(&url, ANY, MAX_METADATA_BYTES).await {
                 Ok(body) => {
                     check_sha256(&url, &body.bytes, sha256.as_deref())?;
-                    return Ok(body.bytes);
+                    return Ok(Some(body.bytes));
                 }
                 // Some mirrors announce the file and do not have it.
                 Err(IndexError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        // Extracted metadata is valid for a hash of the wheel.
-        let key = file.sha256.as_ref().map(|sha256| {
-            let mut key = file.url.clone();
-            key.set_fragment(Some(sha256));
-            key
-        });
-        if let Some(key) = &key
-            && let Some(body) = self.http.recall(key, EXTRACTED, MAX_METADATA_BYTES).await
+        if let Some(key) = extracted_key(file)
+            && let Some(body) = self.http.recall(&key, EXTRACTED, MAX_METADATA_BYTES).await
         {
-            return Ok(body.bytes);
+            return Ok(Some(body.bytes));
         }
-        let bytes = match sparse::remote_metadata(&self.http, &file.url).await? {
-            Some(bytes) => bytes,
-            None => self.metadata_in_whole_wheel(file).await?,
-        };
-        if let Some(key) = key {
-            let body = ResponseBody { final_url: key.clone(), content_type: String::new(), bytes: bytes.clone() };
-            self.http.remember(&key, EXTRACTED, body).await;
+        let bytes = sparse::remote_metadata(&self.http, &file.url).await?;
+        if let Some(bytes) = &bytes {
+            self.remember_metadata(file, bytes).await;
         }
         Ok(bytes)
+    }
+
+    async fn remember_metadata(&self, file: &IndexFile, bytes: &Arc<[u8]>) {
+        if let Some(key) = extracted_key(file) {
+            let body = ResponseBody { final_url: key.clone(), content_type: String::new(), bytes: Arc::clone(bytes) };
+            self.http.remember(&key, EXTRACTED, body).await;
+        }
     }
 
     /// Returns the SHA-256 of `file`: the source's, or that of the content for a local file.
@@ -207,7 +212,7 @@ impl IndexClient {
         if url.scheme() != "file" {
             return self.http.download(url, limit, sink).await;
         }
-        sink.begin()?;
+        sink.begin().await?;
         find_links::pour_local(url, limit, sink).await
     }
 
@@ -239,6 +244,13 @@ pub fn parse_page(body: &[u8], content_type: &str, base: &Url, origin: &Arc<Orig
         }
         other => Err(format!("it is `{other}`, neither the simple API's JSON nor HTML")),
     }
+}
+
+/// Returns the cache key of metadata that was extracted from the wheel `file`. It is valid for a hash of the wheel.
+fn extracted_key(file: &IndexFile) -> Option<Url> {
+    let mut key = file.url.clone();
+    key.set_fragment(Some(file.sha256.as_ref()?));
+    Some(key)
 }
 
 /// Checks that `bytes` have the expected SHA-256, if there is one.

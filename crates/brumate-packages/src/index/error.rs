@@ -45,7 +45,7 @@ pub enum IndexError {
         /// Number of attempts.
         attempts: u32,
     },
-    /// The server redirects too often, or to a place that is not allowed.
+    /// The server redirects too often, or it redirects or links to a place that is not allowed.
     #[error("{url} cannot be reached: {reason}")]
     Redirect {
         /// URL of the request.

@@ -135,7 +135,7 @@ pub(crate) async fn pour_local(url: &Url, limit: u64, sink: &mut dyn DownloadSin
         }
         left =
             left.checked_sub(piece.len() as u64).ok_or_else(|| IndexError::TooLarge { url: shown.clone(), limit })?;
-        sink.take(&piece)?;
+        sink.take(&piece).await?;
     }
 }
 

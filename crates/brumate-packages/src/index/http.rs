@@ -13,6 +13,7 @@ use crate::index::blocking::blocking;
 use crate::index::body::ResponseBody;
 use crate::index::cache::{CachedResponse, HttpCache};
 use crate::index::error::{IndexError, url_for_error};
+use crate::index::links::{CheckedResolver, ForbiddenHost, LinkRules};
 use crate::index::names::SharedResolver;
 use crate::index::tls;
 use crate::settings::{Credentials, Settings};
@@ -27,6 +28,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Http {
     client: reqwest::Client,
     credentials: Credentials,
+    links: Option<Arc<LinkRules>>,
     cache: Option<HttpCache>,
     offline: bool,
     retries: u32,
@@ -37,23 +39,30 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, IndexError> {
+        let links = settings.confines_links.then(|| Arc::new(LinkRules::new(settings)));
+        let redirect_rules = links.clone();
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::configuration(&settings.tls)?)
-            .dns_resolver(Arc::new(SharedResolver::default()))
             .user_agent(concat!("brumate/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(settings.connect_timeout.min(settings.timeout))
             .read_timeout(settings.timeout)
-            .redirect(reqwest::redirect::Policy::custom(|attempt| {
+            .redirect(reqwest::redirect::Policy::custom(move |attempt| {
                 if attempt.previous().len() > MAX_REDIRECTS {
                     attempt.error(format!("more than {MAX_REDIRECTS} redirects"))
                 } else if attempt.previous().last().is_some_and(|from| from.scheme() == "https")
                     && attempt.url().scheme() != "https"
                 {
                     attempt.error("it redirects from https to a place without encryption")
+                } else if let Some(Err(forbidden)) = redirect_rules.as_ref().map(|rules| rules.check(attempt.url())) {
+                    attempt.error(forbidden)
                 } else {
                     attempt.follow()
                 }
             }));
+        builder = match &links {
+            Some(rules) => builder.dns_resolver(Arc::new(CheckedResolver::new(Arc::clone(rules)))),
+            None => builder.dns_resolver(Arc::new(SharedResolver::default())),
+        };
         if let Some(proxy) = &settings.proxy {
             let proxy = reqwest::Proxy::all(proxy)
                 .map_err(|error| IndexError::Settings(format!("the proxy: {error}")))?
@@ -64,6 +73,7 @@ impl Http {
         Ok(Self {
             client,
             credentials: settings.credentials.clone(),
+            links,
             cache: settings.cache_directory.as_deref().map(HttpCache::new),
             offline: settings.offline,
             retries: settings.retries,
@@ -216,6 +226,10 @@ impl Http {
         if self.offline {
             return Err(AttemptFailure::permanent(IndexError::Offline { url: url_for_error(url) }));
         }
+        if let Some(Err(forbidden)) = self.links.as_ref().map(|rules| rules.check(url)) {
+            let (url, reason) = (url_for_error(url), forbidden.to_string());
+            return Err(AttemptFailure::permanent(IndexError::Redirect { url, reason }));
+        }
         if let Some(authorization) = self.credentials.authorization(url) {
             headers.insert(header::AUTHORIZATION, authorization);
         }
@@ -270,6 +284,10 @@ impl Http {
         let shown = url_for_error(url);
         if error.is_redirect() {
             return AttemptFailure::permanent(IndexError::Redirect { url: shown, reason: causes(error) });
+        }
+        let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+        if let Some(forbidden) = sources.find_map(|error| error.downcast_ref::<ForbiddenHost>()) {
+            return AttemptFailure::permanent(IndexError::Redirect { url: shown, reason: forbidden.to_string() });
         }
         let error = if error.is_timeout() {
             IndexError::Timeout { url: shown, seconds: self.timeout.as_secs(), attempts }

@@ -13,6 +13,7 @@ mod filename;
 mod find_links;
 mod html;
 mod http;
+mod links;
 mod metadata;
 mod names;
 mod pyodide;
@@ -33,7 +34,7 @@ pub(crate) use html::filename;
 pub use metadata::Metadata;
 pub use sparse::metadata_of;
 pub use tls::configuration as tls_configuration;
-pub(crate) use transfer::DownloadSink;
+pub use transfer::DownloadSink;
 
 /// Most bytes of a project page. The largest on PyPI have some ten million bytes.
 pub(crate) const MAX_PAGE_BYTES: u64 = 128 << 20;

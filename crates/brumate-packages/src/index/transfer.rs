@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use reqwest::StatusCode;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use url::Url;
@@ -30,12 +31,21 @@ pub(crate) struct FilePart {
 }
 
 /// Destination of a download.
-pub(crate) trait DownloadSink: Send {
+#[async_trait]
+pub trait DownloadSink: Send {
     /// Starts the file. If it was started before, its bytes are dropped and it starts again.
-    fn begin(&mut self) -> Result<(), IndexError>;
+    ///
+    /// # Errors
+    ///
+    /// The download ends with this error.
+    async fn begin(&mut self) -> Result<(), IndexError>;
 
-    /// Appends bytes.
-    fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
+    /// Appends bytes. The download waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The download ends with this error.
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), IndexError>;
 }
 
 impl Http {
@@ -98,7 +108,7 @@ impl Http {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            sink.begin()?;
+            sink.begin().await?;
             match self.pour(url, limit, sink, attempts).await {
                 Err(failure) => self.wait_for_retry(url, failure, attempts).await?,
                 Ok(done) => return Ok(done),
@@ -127,7 +137,7 @@ impl Http {
         }
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(url, &error, attempts))? {
             left = left.checked_sub(chunk.len() as u64).ok_or_else(too_large)?;
-            sink.take(&chunk).map_err(AttemptFailure::permanent)?;
+            sink.take(&chunk).await.map_err(AttemptFailure::permanent)?;
         }
         Ok(())
     }

@@ -139,7 +139,16 @@ impl Policy {
         candidates.iter().try_for_each(|candidate| self.check(candidate))?;
         let fetched = candidates.iter().filter(|candidate| candidate.provenance != Provenance::Bundle);
         let bytes = fetched.filter_map(|candidate| candidate.bytes).fold(0, u64::saturating_add);
-        self.layers.iter().try_for_each(|layer| layer.check_totals(candidates.len(), bytes))
+        self.check_totals(candidates.len(), bytes)
+    }
+
+    /// Checks whether so many packages, with wheels of so many bytes, are allowed together.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that refuses them.
+    pub fn check_totals(&self, count: usize, bytes: u64) -> Result<(), Box<Refusal>> {
+        self.layers.iter().try_for_each(|layer| layer.check_totals(count, bytes))
     }
 
     /// Returns the smallest limit on a wheel in bytes, where a download can stop.

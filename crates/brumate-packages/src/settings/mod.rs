@@ -53,6 +53,9 @@ pub struct Settings {
     pub proxy: Option<String>,
     /// Trusted certificates.
     pub tls: Tls,
+    /// Refuses files and redirects in networks that no source is in: of this machine, link-local ones, and private ones if all sources
+    /// are on the internet. The hosts of the sources may be anywhere.
+    pub confines_links: bool,
     /// User names and passwords by URL.
     pub credentials: Credentials,
     /// Provider of missing passwords; see [`Settings::ask_keyring`].
@@ -85,6 +88,7 @@ impl Default for Settings {
             index_strategy: IndexStrategy::FirstIndex,
             proxy: None,
             tls: Tls::default(),
+            confines_links: false,
             credentials: Credentials::default(),
             keyring: KeyringProvider::Disabled,
             timeout: Duration::from_secs(30),
