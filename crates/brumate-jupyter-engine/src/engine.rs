@@ -12,6 +12,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::interpreter::Interpreter;
 use crate::kernel::{Kernel, Recipe, Source};
 use crate::kernel_spec::KernelSpec;
+use crate::packages::PackageServer;
 use crate::session::KernelSession;
 use crate::zygote::Zygote;
 
@@ -29,6 +30,8 @@ pub struct JupyterEngineConfig {
     pub require_jail: bool,
     /// Kernels that are kept ready.
     pub ready: usize,
+    /// Serves packages to the kernels' code. Without it installers have no index.
+    pub packages: Option<Arc<dyn PackageServer>>,
     /// Program that makes jails: this one, by default.
     pub program: Option<PathBuf>,
 }
@@ -85,7 +88,7 @@ impl JupyterEngine {
             None => std::env::current_exe()?,
         };
         let require = if config.require_jail { Require::All } else { Require::Best };
-        let recipe = Recipe { program, spec, interpreter, forks, require };
+        let recipe = Recipe { program, spec, interpreter, forks, require, packages: config.packages };
         let inner = Inner { recipe, ready_count: config.ready, zygote: AsyncMutex::default(), ready: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
     }

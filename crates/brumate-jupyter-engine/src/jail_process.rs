@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{CONNECTION_FILE, ConnectionFile};
 use crate::order;
+use crate::packages::INDEX_PORT;
 
 /// Name of the internal command.
 const COMMAND: &str = "native-jail";
@@ -36,9 +38,12 @@ pub(crate) struct JailOrder {
     pub(crate) connection: ConnectionFile,
     /// Program that the jail ends with. Without one a process of the zygote joins the jail.
     pub(crate) program: Option<NativeProgram>,
+    /// Whether the server serves packages to the jail.
+    pub(crate) packages: bool,
 }
 
-/// Answer of a process that was to make a jail. Descriptors come with it: those of the door, then one for the program's process.
+/// Answer of a process that was to make a jail. Descriptors come with it: the listener for packages if it was ordered, those of the door,
+/// then one for the program's process.
 #[derive(Debug, Serialize, Deserialize)]
 enum Made {
     Door(Box<NativeDoor>),
@@ -54,6 +59,8 @@ pub(crate) struct JailProcess {
     kill: CancellationToken,
     end: watch::Receiver<Option<JailEnd>>,
     pub(crate) door: NativeDoor,
+    /// Listener on [`INDEX_PORT`] of the jail's own loopback interface.
+    packages: Option<TcpListener>,
     descriptors: Vec<OwnedFd>,
 }
 
@@ -79,11 +86,12 @@ impl JailProcess {
         order::send(&control, order, &[])?;
         let received = order::receive_within::<Made>(Arc::clone(&control), JAIL_TIMEOUT).await;
         match received {
-            Ok(Some((Made::Door(door), descriptors))) => {
+            Ok(Some((Made::Door(door), mut descriptors))) => {
+                let packages = (order.packages && !descriptors.is_empty()).then(|| descriptors.remove(0).into());
                 let kill = CancellationToken::new();
                 let (told, end) = watch::channel(None);
                 tokio::spawn(wait(child, kill.clone(), told));
-                Ok(Self { _control: control, kill, end, door: *door, descriptors })
+                Ok(Self { _control: control, kill, end, door: *door, packages, descriptors })
             }
             Ok(Some((Made::Failed(reason), _))) => Err(EngineError::Unavailable(reason)),
             Ok(None) => Err(EngineError::Unavailable("the jail's first process has ended".to_owned())),
@@ -108,6 +116,11 @@ impl JailProcess {
 
     fn descriptor(&self, index: usize) -> io::Result<OwnedFd> {
         self.descriptors.get(index).ok_or_else(|| io::Error::other("the jail sent no directory"))?.try_clone()
+    }
+
+    /// Takes the listener for packages, if it was ordered.
+    pub(crate) fn take_packages(&mut self) -> Option<TcpListener> {
+        self.packages.take()
     }
 
     /// Returns a descriptor of the program's process, if a program was ordered.
@@ -169,10 +182,13 @@ fn run() -> Option<ExitCode> {
     let control = spawn::control_socket()?;
     let (order, _) = order::receive::<JailOrder>(&control).ok()??;
     let made = native::enter(&order.config, CONTROL_FD).map_err(|error| error.to_string()).and_then(|jail| {
+        // Before any code of a stranger could listen there.
+        let packages = order.packages.then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, INDEX_PORT))).transpose();
+        let packages = packages.map_err(|error| format!("the jail's loopback interface: {error}"))?;
         let begun = begin(&jail, &order);
-        begun.map(|program| (jail, program))
+        begun.map(|program| (jail, program, packages))
     });
-    let (jail, program) = match made {
+    let (jail, program, packages) = match made {
         Ok(made) => made,
         Err(mut reason) => {
             reason.truncate(reason.floor_char_boundary(MAX_REASON));
@@ -180,9 +196,11 @@ fn run() -> Option<ExitCode> {
             return Some(ExitCode::FAILURE);
         }
     };
-    let mut descriptors = jail.descriptors();
+    let mut descriptors: Vec<_> = packages.iter().map(|listener| listener.as_fd()).collect();
+    descriptors.extend(jail.descriptors());
     descriptors.extend(program.as_ref().map(|(_, process)| process.as_fd()));
     order::send(&control, &Made::Door(Box::new(jail.door())), &descriptors).ok()?;
+    drop(packages);
     let program = program.map(|(pid, _)| pid);
     Some(match jail.guard(control.as_fd(), program) {
         GuardEnd::Hangup => ExitCode::SUCCESS,

@@ -12,12 +12,14 @@ use brumate_jupyter_protocol::{Header, Message, Signer, new_id};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection::{CONNECTION_FILE, Connection, ConnectionFile};
 use crate::directory::Directory;
 use crate::interpreter::Interpreter;
 use crate::jail_process::{JailEnd, JailOrder, JailProcess};
 use crate::kernel_spec::{InterruptMode, KernelSpec, environment};
+use crate::packages::{self, PackageServer};
 use crate::zygote::Zygote;
 
 /// Time in which a kernel listens on its sockets.
@@ -67,6 +69,8 @@ pub(crate) struct Recipe {
     /// Whether kernels are forks of a zygote of the interpreter.
     pub(crate) forks: bool,
     pub(crate) require: Require,
+    /// Serves packages to the kernels.
+    pub(crate) packages: Option<Arc<dyn PackageServer>>,
 }
 
 impl Recipe {
@@ -94,7 +98,7 @@ impl Recipe {
     fn environment(&self) -> Vec<(String, String)> {
         let extra = self.spec.env.iter().map(|(name, value)| (name.clone(), value.clone()));
         let own = self.interpreter.iter().map(|python| ("VIRTUAL_ENV".to_owned(), python.prefix.display().to_string()));
-        environment(&self.path(), own.chain(extra))
+        environment(&self.path(), own.chain(packages::environment(self.packages.is_some())).chain(extra))
     }
 }
 
@@ -113,6 +117,7 @@ pub(crate) struct Kernel {
     pub(crate) directory: Directory,
     interrupt_mode: InterruptMode,
     pub(crate) is_python: bool,
+    _packages: Option<AbortOnDropHandle<()>>,
 }
 
 impl Kernel {
@@ -129,8 +134,17 @@ impl Kernel {
                 Some(NativeProgram { arguments, environment: environment.clone() })
             }
         };
-        let order = JailOrder { config: recipe.config(limits), connection: file.clone(), program };
-        let jail = JailProcess::make(&recipe.program, &order).await?;
+        let order = JailOrder {
+            config: recipe.config(limits),
+            connection: file.clone(),
+            program,
+            packages: recipe.packages.is_some(),
+        };
+        let mut jail = JailProcess::make(&recipe.program, &order).await?;
+        let packages = match (&recipe.packages, jail.take_packages()) {
+            (Some(server), Some(listener)) => Some(packages::serve(server, listener)?),
+            _ => None,
+        };
         let (pid, process) = match source {
             Source::Zygote(zygote) => {
                 let places = (WORKSPACE, CONNECTION_FILE);
@@ -167,6 +181,7 @@ impl Kernel {
             directory,
             interrupt_mode: recipe.spec.interrupt_mode,
             is_python: recipe.spec.language.eq_ignore_ascii_case("python"),
+            _packages: packages,
         };
         if matches!(source, Source::Command) {
             kernel.greet(deadline).await.map_err(failed)?;

@@ -167,9 +167,6 @@ pub(crate) fn environment(
         ("USER", brumate_jail::native::USER),
         ("LANG", "C.UTF-8"),
         ("TZ", "UTC"),
-        // Without a network pip would try for half a minute.
-        ("PIP_NO_INDEX", "1"),
-        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
         ("OUTPUT_DIR", brumate_jail::native::WORKSPACE),
     ];
     fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).chain(extra).collect()

@@ -6,6 +6,7 @@
 //! | [`Interpreter`] | a Python of the host: its directories, and whether it has `ipykernel` |
 //! | [`JupyterEngine`] | makes sessions. Kernels of Python are forked from a zygote that has imported their modules |
 //! | [`internal_main`] | the first process of a jail |
+//! | [`PackageServer`] | serves packages to code in jails |
 //!
 //! Everything behind a kernel's sockets is hostile: the code that it runs can send any message in the kernel's name, and none at all.
 
@@ -19,6 +20,7 @@ mod kernel;
 mod kernel_spec;
 mod messages;
 mod order;
+mod packages;
 mod session;
 mod zygote;
 
@@ -26,6 +28,7 @@ pub use engine::{JupyterEngine, JupyterEngineConfig};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use jail_process::internal_main;
 pub use kernel_spec::{KernelSpec, KernelSpecError};
+pub use packages::PackageServer;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

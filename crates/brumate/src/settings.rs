@@ -120,6 +120,11 @@ impl Settings {
             ToolsArg::All => ToolSet::All,
         };
         let engine = engine_settings(options, mode, tools)?;
+        if engine != EngineSettings::Sandbox && cli.packages.locked.is_some() {
+            let reason = "a lock has packages of the sandbox, and none of native kernels";
+            let fix = "Leave it out; `--constraint`, `--allow-package` and `--exclude-newer` hold for both";
+            return Err(format!("`--locked` is not possible with `--engine jupyter`: {reason}. {fix}"));
+        }
         if engine != EngineSettings::Sandbox && http.as_ref().is_some_and(|http| http.kernels.is_some()) {
             return Err(
                 "`--jupyter` is not possible with `--engine jupyter`: it serves kernels of the sandbox".to_owned()
@@ -292,6 +297,20 @@ mod tests {
             (vec!["stdio", "--session-timeout", "0"], "`--session-timeout` must be from 1 s to"),
             (vec!["stdio", "--sessions-disk", "1"], "not 1 byte"),
             (vec!["stdio", "--input-timeout", "0"], "`--input-timeout` must be from 1 s to 86400 s, not 0 s"),
+            (
+                vec![
+                    "stdio",
+                    "--tools",
+                    "interpreter",
+                    "--engine",
+                    "jupyter",
+                    "--python",
+                    "/p",
+                    "--locked",
+                    "pylock.toml",
+                ],
+                "`--locked` is not possible with `--engine jupyter`: a lock has packages of the sandbox",
+            ),
         ] {
             let error = resolve(&arguments).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -19,6 +19,22 @@ STREAMS = ("stdout", "stderr")
 """Standard streams."""
 OPTIONS = ["--HistoryManager.enabled=False"]
 """Options of the kernel. A history in a file costs time for each cell, and nobody reads it."""
+REASONS = '''
+import atexit
+
+def tell():
+    import os, sys, urllib.request
+    index = os.environ.get("PIP_INDEX_URL", "").partition("/simple")[0]
+    try:
+        text = urllib.request.urlopen(index + "/reasons", timeout=5).read(1 << 16).decode()
+    except Exception:
+        return
+    for line in text.splitlines():
+        print("Brumate:", line, file=sys.stderr)
+
+atexit.register(tell)
+'''
+"""Module of a session's own environment. After pip it tells why the index has refused a package: pip does not."""
 
 
 def make_app():
@@ -217,6 +233,13 @@ def make_environment(root):
         file.write(f"home = {os.path.dirname(program)}\ninclude-system-site-packages = false\nversion = {version}\n")
     with open(f"{own}/_host.pth", "w") as file:
         file.writelines(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
+    if "PIP_INDEX_URL" in os.environ:
+        with open(f"{own}/_brumate_pip.py", "w") as file:
+            file.write(REASONS)
+        with open(f"{own}/_brumate_pip.pth", "w") as file:
+            starts = ("-m pip", f"{root}/bin/pip")
+            file.write("import sys; ' '.join(getattr(sys, 'orig_argv', [])[1:3]).startswith"
+                       f"({starts!r}) and __import__('_brumate_pip')\n")
     for name in ("python", "python3", f"python{version}"):
         os.symlink(program, f"{root}/bin/{name}")
     for name in ("pip", "pip3"):

@@ -16,6 +16,7 @@ mod bytecode;
 mod error;
 mod event;
 mod fetch;
+mod gateway;
 mod layer_record;
 mod memo;
 mod modules;
@@ -30,13 +31,14 @@ use std::sync::Arc;
 use brumate_engine_api::{Engine, Layer};
 use brumate_packages::cache::{Cache, CacheSettings};
 use brumate_packages::resolver::{Resolution, Resolver};
-use brumate_packages::settings::Prerelease;
+use brumate_packages::settings::{Prerelease, Settings};
 use brumate_packages::{Bundle, DistributionName, Requirement};
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
 
 pub use error::PackageError;
 pub use event::PackageEvent;
+pub use gateway::PackageGateway;
 pub use layer_record::LayerRecord;
 pub use modules::InferenceScope;
 pub(crate) use modules::ModuleIndex;
@@ -264,20 +266,28 @@ impl Packages {
 
     async fn resolver(&self, pre: bool) -> Result<&Resolver, PackageError> {
         let cell = if pre { &self.inner.prerelease_resolver } else { &self.inner.resolver };
-        let make = || async {
-            let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
-            let bundle = Arc::clone(&self.inner.bundle);
-            // Reads files, among them certificates.
-            let made = tokio::task::spawn_blocking(move || {
-                let mut settings = sources.read()?;
-                settings.cache_directory = Some(cache);
-                if pre {
-                    settings.prerelease = Prerelease::Allow;
-                }
-                Ok(Resolver::new(settings)?.with_bundle(bundle))
-            });
-            made.await.map_err(PackageError::internal)?
+        let change = move |settings: &mut Settings| {
+            if pre {
+                settings.prerelease = Prerelease::Allow;
+            }
         };
-        cell.get_or_try_init(make).await
+        cell.get_or_try_init(|| self.make_resolver(change)).await
+    }
+
+    /// Makes a resolver with the operator's settings, after `change`.
+    async fn make_resolver(
+        &self,
+        change: impl FnOnce(&mut Settings) + Send + 'static,
+    ) -> Result<Resolver, PackageError> {
+        let (sources, cache) = (self.inner.settings.sources.clone(), self.inner.settings.cache_dir.clone());
+        let bundle = Arc::clone(&self.inner.bundle);
+        // Reads files, among them certificates.
+        let made = tokio::task::spawn_blocking(move || {
+            let mut settings = sources.read()?;
+            settings.cache_directory = Some(cache);
+            change(&mut settings);
+            Ok(Resolver::new(settings)?.with_bundle(bundle))
+        });
+        made.await.map_err(PackageError::internal)?
     }
 }

@@ -1,12 +1,14 @@
 //! The parts of an MCP server that do not depend on the transport.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use brumate_engine::client::LocalEngine;
 use brumate_engine_api::{Engine, EngineError, Image};
-use brumate_jupyter_engine::{JupyterEngine, JupyterEngineConfig};
+use brumate_jupyter_engine::{JupyterEngine, JupyterEngineConfig, PackageServer};
 use brumate_server::{PythonServer, ToolSet};
+use brumate_session::packages::PackageGateway;
 use brumate_session::sessions::{SessionSettings, Sessions, session_image};
 use brumate_session::{Admission, Allowances, CancellationToken, Runner};
 
@@ -15,6 +17,16 @@ use crate::exit_status;
 use crate::sandbox::{Sandbox, server_sandbox, warm_dependencies};
 use crate::settings::{EngineSettings, Settings};
 use crate::telemetry::Telemetry;
+
+/// Packages for native kernels, from the sources of the sandbox's packages and under their rules.
+#[derive(Debug)]
+struct Gateway(PackageGateway);
+
+impl PackageServer for Gateway {
+    fn serve(&self, listener: tokio::net::TcpListener) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.0.serve(listener)
+    }
+}
 
 /// Engine of a server's sessions.
 #[derive(Clone)]
@@ -35,6 +47,7 @@ impl ServiceEngine {
                     python: python.clone(),
                     require_jail: settings.require_jail,
                     ready: settings.ready.min(1),
+                    packages: Some(Arc::new(Gateway(PackageGateway::new(sandbox.runner.packages().clone())))),
                     program: None,
                 };
                 Ok(Self::Jupyter(Arc::new(JupyterEngine::new(config).await?)))

@@ -23,6 +23,7 @@ pub(super) async fn checks(settings: &Settings) -> Vec<Check> {
         python: python.clone(),
         require_jail: settings.require_jail,
         ready: 0,
+        packages: None,
         program: None,
     };
     match started(settings, config, kernel.is_none()).await {
