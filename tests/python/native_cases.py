@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import anyio
@@ -12,6 +14,8 @@ import anyio
 from cases import contains, same
 from harness import Setup
 from interpreter import Host, Interpreter
+from package_index import Index, serving
+from package_setup import CLEAN
 from processes import descendants, has_ended, parents
 
 CALLS = """
@@ -151,10 +155,40 @@ async def native_limits(setup: Setup) -> None:
             contains(together['error'], 'SessionLostError', '512 MiB of memory (set by --memory')
 
 
+REQUESTS = """
+import contextlib, socket
+HEAD = 'GET {} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n'
+def answers(request):
+    with socket.create_connection(('127.0.0.1', 3141)) as connection:
+        answer = b''
+        # The gateway answers and closes before it has read all of some requests.
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(request)
+        with contextlib.suppress(ConnectionError):
+            while more := connection.recv(1 << 16):
+                answer += more
+    return [int(line.split()[1]) for line in answer.split(b'\\r\\n') if line.startswith(b'HTTP/1.1 ')]
+def get(path, *fields, body=''):
+    (status,) = answers((HEAD.format(path) + ''.join(field + '\\r\\n' for field in fields) + '\\r\\n' + body).encode())
+    return status
+"""
+"""Requests to the gateway for packages, as no installer makes them, and the statuses of the answers."""
+
+
 async def native_installs(setup: Setup) -> None:
-    """`pip install` puts a wheel that was uploaded into the session's own environment, and into no other; an index is out of reach."""
-    with Host(setup) as host:
-        async with host.server() as client:
+    """`pip install` puts packages of the index, and a wheel that was uploaded, into the session's own environment, and into no other.
+
+    The rules hold, and the code learns nothing of the index but its files.
+    """
+    with Host(setup) as host, serving(Index(password='reader:secret')) as index:
+        index.add('acme-tools', '1.5', requires=['acme-core>=2'])
+        index.add('acme-core', '2.0')
+        index.add('acme-core', '3.0')
+        index.add('evil', '1')
+        index.lies.add(index.add('liar', '1'))
+        place = index.url.replace('//', '//reader:secret@')
+        flags = ('--index', place, '--deny-package', 'evil', '--deny-package', 'acme-core>=3')
+        async with host.server(*flags, environment=CLEAN) as client:
             interpreter = Interpreter(client)
             session, other = await interpreter.open(), await interpreter.open()
             await interpreter.cell(WHEEL, session)
@@ -166,8 +200,139 @@ async def native_installs(setup: Setup) -> None:
             contains(await interpreter.printed(session, '!python -c "import found, numpy; print(found.x)"'), '7')
             contains(await interpreter.printed(session, '!pip list'), 'found', 'numpy')
             contains((await interpreter.cell('import found', other))['error'], 'ModuleNotFoundError')
-            absent = ''.join((await interpreter.cell('!pip install no-such-package', session))['output'])
-            contains(absent, 'No matching distribution found')
+            # The three ways to pip.
+            printed = await interpreter.printed(session, '%pip install --progress-bar off acme-tools')
+            contains(printed, 'Successfully installed acme-core-2.0 acme-tools-1.5', '`deny` has `acme-core>=3`')
+            same(await interpreter.value(session, 'import acme_core, acme_tools\nacme_core.__version__'), "'2.0'")
+            assert any(path.endswith('.metadata') for path in index.asked), index.asked
+            contains((await interpreter.cell('import acme_tools', other))['error'], 'ModuleNotFoundError')
+            contains(await interpreter.printed(other, '!pip install no-such-package'), 'No matching distribution found')
+            refused = (
+                'import subprocess, sys\nrun = lambda name: print(subprocess.run([sys.executable, "-m", "pip", "install", name], '
+                'stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout)\nrun("evil")\nrun("liar")'
+            )
+            contains(
+                await interpreter.printed(other, refused), 'Brumate: `evil` is not allowed', 'DO NOT MATCH THE HASHES'
+            )
+            seen = (
+                'import os, urllib.request\nprint(dict(os.environ))\n'
+                'print(urllib.request.urlopen(os.environ["PIP_INDEX_URL"] + "acme-tools/").read())'
+            )
+            printed = await interpreter.printed(other, seen)
+            contains(printed, 'href="/files/acme-tools/acme_tools-1.5')
+            assert 'secret' not in printed and index.url.split('/')[2] not in printed, printed
+            assert not any('evil' in path for path in index.asked), index.asked
+
+
+def program_wheel(name: str, program: Path) -> tuple[str, bytes]:
+    """A wheel that installs a program of this host: its file name and its bytes."""
+    files = {
+        f'{name}-1.data/scripts/{program.name}': program.read_bytes(),
+        f'{name}-1.dist-info/METADATA': f'Metadata-Version: 2.1\nName: {name}\nVersion: 1\n'.encode(),
+        f'{name}-1.dist-info/WHEEL': b'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    }
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, 'w') as opened:
+        for path, content in files.items():
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = 0o100755 << 16
+            opened.writestr(entry, content, zipfile.ZIP_DEFLATED, 1)
+        opened.writestr(f'{name}-1.dist-info/RECORD', ''.join(f'{path},,\n' for path in files))
+    return f'{name}-1-py3-none-any.whl', archive.getvalue()
+
+
+async def native_uv(setup: Setup) -> None:
+    """uv, which pip installs from the index first, installs a package with more requirements than it has connections, and is refused."""
+    program = Path(os.environ['BRUMATE_TEST_PYTHON_UV']).with_name('uv')
+    with Host(setup) as host, serving(Index()) as index:
+        name, content = program_wheel('uv', program)
+        index.files[name] = content
+        parts = [f'acme-part{number}' for number in range(60)]
+        for part in parts:
+            index.add(part, '1')
+        index.add('acme-whole', '1', requires=parts)
+        index.add('evil', '1')
+        async with host.server('--index', index.url, '--deny-package', 'evil', environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open()
+            contains(
+                await interpreter.printed(session, '%pip install --progress-bar off uv'), 'Successfully installed uv-1'
+            )
+            contains(
+                await interpreter.printed(session, '!uv --color never pip install acme-whole 2>&1'),
+                'Installed 61 packages',
+                '+ acme-whole==1',
+            )
+            same(await interpreter.value(session, 'import acme_part59\nacme_part59.__version__'), "'1'")
+            contains(await interpreter.printed(session, '!uv --color never pip install evil 2>&1'), '403 Forbidden')
+            assert not any('evil' in path for path in index.asked), index.asked
+
+
+async def native_index(setup: Setup) -> None:
+    """The gateway for packages is no proxy, finds nothing but files of the index, and serves the next one whatever a session does to it."""
+    with Host(setup) as host, serving(Index()) as index:
+        index.add('acme-tools', '1.5')
+        async with host.server('--index', index.url, environment=CLEAN) as client:
+            interpreter = Interpreter(client)
+            session = await interpreter.open(REQUESTS)
+            port = index.url.split(':')[2].split('/')[0]
+            file = '/files/acme-tools/acme_tools-1.5-py3-none-any.whl'
+            chunked = "'Transfer-Encoding: chunked', body='0\\r\\n\\r\\n'"
+            both = "'Content-Length: 3', 'Transfer-Encoding: chunked', body='0\\r\\n\\r\\n' + HEAD.format('/simple/other/') + '\\r\\n'"
+            for code, answer in [
+                ("get('/simple/acme-tools/')", 200),
+                (f'get({file!r})', 200),
+                (f"get({file!r} + '.metadata')", 200),
+                ("get('/reasons')", 200),
+                # Other places: by the form for proxies, by tunnels, by the name of a host, by paths.
+                (f"get('http://127.0.0.1:{port}/simple/acme-tools/')", 400),
+                ("get('http://169.254.169.254/latest/meta-data/')", 400),
+                (f"answers(b'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')[0]", 405),
+                (f"get('/simple/acme-tools/', 'X-Forwarded-Host: 127.0.0.1:{port}', 'Upgrade: h2c')", 200),
+                (f"get('//127.0.0.1:{port}/simple/acme-tools/')", 404),
+                ("get('/')", 404),
+                ("get('/simple/')", 404),
+                ("get('/simple/../../files/')", 404),
+                ("get('/simple/%2e%2e%2f%2e%2e%2fetc/')", 404),
+                ("get('/simple/Acme_Tools/')", 404),
+                ("get('/files/acme-tools/..%2f..%2f..%2fetc%2fpasswd')", 404),
+                ("get('/files/acme-tools/../../etc/passwd')", 404),
+                ("get('/files/acme-tools/other-1.5-py3-none-any.whl')", 404),
+                # Bodies, and requests behind them.
+                ("answers(b'POST /simple/acme-tools/ HTTP/1.1\\r\\nContent-Length: 5\\r\\n\\r\\n12345')[0]", 405),
+                (f"get('/simple/acme-tools/', {chunked})", 200),
+                (f"get('/simple/acme-tools/', {both})", 200),
+                ("get('/', 'Content-Length: 3', 'Content-Length: 4')", 400),
+                # Heads that are too long, or none.
+                ("get('/' + 'x' * 100_000)", 431),
+                ("get('/', 'x: ' + 'y' * 100_000)", 431),
+                ("get('/', *['x: y'] * 100)", 431),
+                ("answers(b'\\x16\\x03\\x01' * 1000 + b'\\r\\n\\r\\n')[0]", 400),
+            ]:
+                same((code, await interpreter.value(session, code)), (code, str(answer)))
+            # The index itself is in no reach, and the gateway of a session only in its own.
+            direct = await interpreter.cell(f"socket.create_connection(('127.0.0.1', {port}), timeout=2)", session)
+            contains(direct['error'], 'ConnectionRefusedError')
+            namespace = "import os\nos.readlink('/proc/self/ns/net')"
+            places = [await interpreter.value(await interpreter.open(), namespace) for _ in range(2)]
+            same(len({*places, repr(os.readlink('/proc/self/ns/net'))}), 3)
+            # Connections that say nothing, that break off, and that read nothing.
+            await interpreter.cell(
+                f"""
+kept = [socket.create_connection(('127.0.0.1', 3141)) for number in range(20)]
+for number, connection in enumerate(kept):
+    connection.sendall([b'', b'GET /simple/', b'GET {file} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'][number % 3])
+""",
+                session,
+            )
+            other = await interpreter.open(REQUESTS)
+            same(await interpreter.value(other, "get('/simple/acme-tools/')"), '200')
+            # They end by themselves, and the session is served again.
+            same(await interpreter.value(session, "get('/simple/acme-tools/')"), '200')
+            ends = 'for connection in kept:\n    while connection.recv(1 << 16): pass\nlen(kept)'
+            same(await interpreter.value(session, ends), '20')
+            for path in index.asked:
+                assert path.startswith(('/simple/acme-tools/', '/files/acme_tools-1.5')), index.asked
 
 
 async def native_lies(setup: Setup) -> None:

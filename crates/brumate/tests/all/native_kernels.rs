@@ -71,6 +71,16 @@ fn installs() {
 }
 
 #[test]
+fn uv() {
+    run("native_cases", "native_uv");
+}
+
+#[test]
+fn index() {
+    run("native_cases", "native_index");
+}
+
+#[test]
 fn lies() {
     run("native_cases", "native_lies");
 }
