@@ -309,8 +309,8 @@ impl Running<'_> {
             if at.elapsed() >= self.limits.grace {
                 return Err(self.killed());
             }
-            // Code may have caught the first one.
-            if self.interrupts < 2 && at.elapsed() >= self.limits.grace / 2 {
+            // Code may have caught the first one. The second comes late: it would spoil a traceback that a busy machine is making.
+            if self.interrupts < 2 && at.elapsed() >= self.limits.grace * 3 / 4 {
                 self.interrupts += 1;
                 self.kernel.interrupt().await;
             }
