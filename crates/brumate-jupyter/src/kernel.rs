@@ -12,13 +12,17 @@ use brumate_session::{CancellationToken, InputReply, InputRequest, InputRequests
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
+use crate::checkpoints::{self, CheckpointError, Checkpoints, Wish};
 use crate::kernel_info;
 use brumate_jupyter_protocol::{Header, Message, new_id, object, parsed_object};
 
 /// Name of the exception that a cell ends with when its interpreter has ended.
 const SANDBOX_ERROR: &str = "SandboxError";
+
+/// Key in the metadata of a cell: the name of the checkpoint that was made or resumed before it.
+const CHECKPOINT: &str = "brumate_checkpoint";
 
 /// Events of a cell that wait for slow frontends. Then the cell waits.
 const EVENT_QUEUE: usize = 64;
@@ -74,7 +78,10 @@ struct Inner {
     wanted: KernelSession,
     policy: OutputPolicy,
     /// Id of the session, when there is one.
-    session: OnceCell<String>,
+    session: Mutex<Option<Arc<str>>>,
+    /// Taken while the session is made.
+    making: tokio::sync::Mutex<()>,
+    checkpoints: Checkpoints,
     /// Id of this kernel in the headers of its messages.
     id: String,
     frontends: Arc<dyn Frontends>,
@@ -100,7 +107,9 @@ impl Kernel {
             principal: principal.into(),
             wanted: session,
             policy,
-            session: OnceCell::new(),
+            session: Mutex::default(),
+            making: tokio::sync::Mutex::default(),
+            checkpoints: Checkpoints::default(),
             id: new_id(),
             frontends,
             is_busy: AtomicBool::new(false),
@@ -116,8 +125,8 @@ impl Kernel {
     }
 
     /// Returns the id of the session; `None` before it is made.
-    pub fn session_id(&self) -> Option<&str> {
-        self.inner.session.get().map(String::as_str)
+    pub fn session_id(&self) -> Option<Arc<str>> {
+        self.inner.session.lock().clone()
     }
 
     /// Returns whether a request on the shell channel is being answered.
@@ -140,17 +149,20 @@ impl Kernel {
     }
 
     /// Returns the id of the session.
-    async fn session(&self) -> Result<&str, SessionError> {
-        let made = self.inner.session.get_or_try_init(|| async {
-            let place = match &self.inner.wanted {
-                KernelSession::Existing(id) => Some(id.as_str()),
-                KernelSession::New => None,
-            };
-            let request = Request::cell(place, "").with_principal(&self.inner.principal);
-            let report = self.inner.sessions.execute(request, &CancellationToken::new(), &mut |_| {}).await?;
-            Ok(report.id.as_str().to_owned())
-        });
-        made.await.map(String::as_str)
+    async fn session(&self) -> Result<Arc<str>, SessionError> {
+        let _making = self.inner.making.lock().await;
+        if let Some(id) = self.session_id() {
+            return Ok(id);
+        }
+        let place = match &self.inner.wanted {
+            KernelSession::Existing(id) => Some(id.as_str()),
+            KernelSession::New => None,
+        };
+        let request = Request::cell(place, "").with_principal(&self.inner.principal);
+        let report = self.inner.sessions.execute(request, &CancellationToken::new(), &mut |_| {}).await?;
+        let id: Arc<str> = report.id.as_str().into();
+        *self.inner.session.lock() = Some(Arc::clone(&id));
+        Ok(id)
     }
 
     /// Answers a request on the shell channel. Frontends learn on iopub that the kernel is busy, and when it is idle again.
@@ -247,8 +259,8 @@ impl Kernel {
 
     /// Interrupts the running cell.
     pub async fn interrupt(&self) {
-        if let Some(session) = self.inner.session.get()
-            && let Err(error) = self.inner.sessions.interrupt(&self.inner.principal, session).await
+        if let Some(session) = self.session_id()
+            && let Err(error) = self.inner.sessions.interrupt(&self.inner.principal, &session).await
         {
             tracing::warn!(%error, "the cell cannot be interrupted");
         }
@@ -286,27 +298,55 @@ impl Kernel {
 
     /// Ends the kernel: its running cell is killed. A session that was made for it is removed.
     pub async fn end(&self) {
-        let Some(session) = self.inner.session.get() else { return };
-        if self.inner.wanted == KernelSession::New
-            && let Err(error) = self.inner.sessions.clear(&self.inner.principal, session).await
+        let Inner { sessions, principal, checkpoints, .. } = &*self.inner;
+        checkpoints.clear(sessions, principal).await;
+        if let Some(session) = self.session_id()
+            && self.inner.wanted == KernelSession::New
         {
-            tracing::warn!(%error, "the session of this kernel cannot be removed");
+            checkpoints::remove(sessions, principal, &session).await;
+        }
+    }
+
+    /// Does what a cell wishes for ([`Wish`]). Returns the name of the checkpoint, which the cell reads from its metadata.
+    async fn meet(&self, wish: Wish) -> Result<String, CheckpointError> {
+        let Inner { sessions, principal, checkpoints, wanted, .. } = &*self.inner;
+        if *wanted != KernelSession::New {
+            return Err(CheckpointError::Existing);
+        }
+        let present = self.session().await?;
+        match wish {
+            Wish::Keep(name) => checkpoints.keep(sessions, principal, &present, &name).await.map(|()| name),
+            Wish::Return(name) => {
+                let (session, name) = checkpoints.resume(sessions, principal, name.as_deref()).await?;
+                *self.inner.session.lock() = Some(session);
+                checkpoints::remove(sessions, principal, &present).await;
+                Ok(name)
+            }
         }
     }
 
     /// Serves a request in the session; its code may ask for input if `asks`. Returns the content of its reply.
     async fn run(&self, peer: &Peer, message: &Message, asks: bool) -> Value {
+        let content = message.content();
+        let mut metadata = parsed_object(message.metadata.get().as_bytes()).unwrap_or_else(|| json!({}));
+        let is_cell = message.header.msg_type == "execute_request";
+        if let Some(wish) = content["code"].as_str().filter(|_| is_cell).and_then(Wish::of) {
+            match self.meet(wish).await {
+                Ok(name) => metadata[CHECKPOINT] = name.into(),
+                Err(error) => return self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
+            }
+        }
         let session = match self.session().await {
             Ok(session) => session,
             Err(error) => return self.failed(&error.to_string(), SANDBOX_ERROR, message).await,
         };
         let frontend_request = FrontendRequest {
-            metadata: json!(message.metadata),
+            metadata,
             buffers: message.buffers.iter().map(|buffer| BASE64_STANDARD.encode(buffer)).collect(),
             comms: self.inner.policy == OutputPolicy::Active,
-            ..FrontendRequest::new(&message.header.msg_type, message.content(), &message.header)
+            ..FrontendRequest::new(&message.header.msg_type, content, &message.header)
         };
-        let request = Request::frontend(session, &frontend_request)
+        let request = Request::frontend(&session, &frontend_request)
             .with_principal(&self.inner.principal)
             .with_input_requests(asks.then(|| self.input_channel(peer.clone(), message.header.clone())));
         let (sender, mut events) = mpsc::channel(EVENT_QUEUE);

@@ -4,6 +4,7 @@
 //! serves many kernels over HTTP and WebSockets. Code in the session is hostile: it can send messages of a few kinds ([`FrontendKind`](brumate_engine_api::FrontendKind)), each checked and bounded,
 //! and no others.
 
+mod checkpoints;
 mod connection_file;
 mod gateway;
 mod kernel;
@@ -14,6 +15,7 @@ mod zmq;
 
 pub use brumate_jupyter_protocol::{Header, Message, MessageError, Signer};
 pub use brumate_notebook::OutputPolicy;
+pub use checkpoints::{MAX_CHECKPOINT_NAME, MAX_CHECKPOINTS};
 pub use connection_file::{ConnectionFile, ConnectionFileError};
 pub use gateway::{Caller, Gateway, refusal_body};
 pub use kernel::{Destination, Frontends, Kernel, KernelSession, Peer, Shutdown};

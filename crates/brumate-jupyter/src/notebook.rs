@@ -150,7 +150,7 @@ impl NotebookRun {
     }
 
     /// Returns the id of the session, once there is one.
-    pub fn session_id(&self) -> Option<&str> {
+    pub fn session_id(&self) -> Option<Arc<str>> {
         self.kernel.session_id()
     }
 

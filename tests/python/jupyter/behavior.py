@@ -90,6 +90,36 @@ class Cells(unittest.TestCase):
             self.assertEqual([content["ename"] for kind, content in messages if kind == "error"], ["SandboxError"])
             self.assertEqual(results_of(self.kernel.run("before")[1]), ["1"])
 
+    def test_checkpoints_are_kept_and_resumed(self):
+        with Client() as kernel:
+            kernel.run("x = [1]\nopen('file', 'w').write('one')")
+            self.assertEqual(text_of(kernel.run("%checkpoint before")[1]), "checkpoint 'before' is kept\n")
+            kernel.run("x.append(2)\nopen('file', 'w').write('two')")
+            kernel.run("%checkpoint")
+            kernel.run("del x")
+            for name, found in (
+                ("before", "[1] one"),
+                ("last", "[1, 2] two"),
+                ("", "[1, 2] two"),
+                ("before", "[1] one"),
+            ):
+                reply, _ = kernel.run(f"%rollback {name}")
+                self.assertEqual(reply["status"], "ok", reply)
+                self.assertEqual(text_of(kernel.run("print(x, open('file').read())")[1]), f"{found}\n")
+                kernel.run("x.append(3)\nopen('file', 'w').write('three')")
+            for code, reason in (
+                ("%rollback nothing", "there is no checkpoint `nothing`; the checkpoints are before, last"),
+                ("%checkpoint " + "x" * 65, "a checkpoint's name has at most 64 bytes"),
+                ("x = 1\n%checkpoint a", "the only line of its cell"),
+            ):
+                reply, _ = kernel.run(code)
+                self.assertEqual(reply["status"], "error")
+                self.assertIn(reason, reply["evalue"] + str(_), code)
+            for number in range(14):
+                self.assertEqual(kernel.run(f"%checkpoint {number}")[0]["status"], "ok")
+            self.assertIn("16 checkpoints, which is the most", kernel.run("%checkpoint more")[0]["evalue"])
+            self.assertEqual(kernel.run("%checkpoint 3")[0]["status"], "ok")
+
     def test_messages_that_code_forges_are_none(self):
         code = (
             "import _brumate.channel as channel\n"

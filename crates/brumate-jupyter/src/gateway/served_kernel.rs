@@ -106,7 +106,7 @@ impl ServedKernel {
 
     /// Returns the id of the session of the current run; `None` before it is made.
     pub(super) fn session_id(&self) -> Option<String> {
-        self.run.lock().kernel.session_id().map(str::to_owned)
+        self.run.lock().kernel.session_id().map(|id| id.to_string())
     }
 
     /// Waits until the kernel has started, or for some time.

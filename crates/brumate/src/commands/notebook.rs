@@ -75,7 +75,7 @@ pub(super) async fn run(settings: &Settings, arguments: &ExecArgs, file: &Path) 
             Err(error) => Err(error),
         };
         let copied = match (output_dir, run.session_id()) {
-            (Some(directory), Some(id)) => copy_files(&sessions, id, directory).await,
+            (Some(directory), Some(id)) => copy_files(&sessions, &id, directory).await,
             _ => Ok(()),
         };
         run.end().await;

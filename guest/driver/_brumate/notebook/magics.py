@@ -12,6 +12,8 @@ from IPython.core.error import UsageError
 import brumate_shell
 from brumate_shell import Refused, Streams
 
+from . import frontend
+
 _SHELLS = ("bash", "sh")
 _PYTHONS = ("python", "python3", "pypy")
 _OTHERS = ("perl", "ruby", "js", "javascript_node", "node", "Rscript", "R")
@@ -36,10 +38,28 @@ def register(shell):
     for name in ("debug", "pdb"):
         line(name, _no_debugger(name))
     line("notebook", _notebook(shell))
+    line("checkpoint", _checkpoint("kept"))
+    line("rollback", _checkpoint("resumed"))
     # Not through the manager: `config` is a trait of what it would hang it on.
     manager.magics["line"]["config"] = _config(shell)
     for name in (*_SHELLS, *_PYTHONS, "script", *_OTHERS):
         manager.register_function(_script(shell, name), "cell", name)
+
+
+def _checkpoint(done):
+    """The kernel has made or resumed the checkpoint before the cell runs, and names it in the metadata of the request."""
+
+    def checkpoint(line):
+        name = (frontend.parent().get("metadata") or {}).get("brumate_checkpoint")
+        if not isinstance(name, str):
+            raise UsageError(
+                "checkpoints are for Jupyter kernels, and the magic is the only line of its cell: %checkpoint [NAME], "
+                "%rollback [NAME]. In other sessions the tool fork_session makes a copy"
+            )
+        print(f"checkpoint {name!r} is {done}")
+
+    checkpoint.__doc__ = "`%checkpoint [NAME]` keeps variables and files; `%rollback [NAME]` returns to them."
+    return checkpoint
 
 
 def _config(shell):
