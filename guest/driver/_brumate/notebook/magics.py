@@ -47,7 +47,7 @@ def register(shell):
 
 
 def _checkpoint(done):
-    """The kernel has made or resumed the checkpoint before the cell runs, and names it in the metadata of the request."""
+    """The kernel makes or resumes the checkpoint before the cell runs, and names it in the request's metadata."""
 
     def checkpoint(line):
         name = (frontend.parent().get("metadata") or {}).get("brumate_checkpoint")
