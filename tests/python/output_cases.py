@@ -236,10 +236,8 @@ async def several_values(setup: Setup) -> None:
             if NATIVE:
                 session = await interpreter.open()
             code = 'import asyncio\nasync def wait(): await asyncio.sleep(100)\nawait wait()'
-            # ipykernel 7.4 does not interrupt a cell that awaits.
-            if not NATIVE:
-                waited = await interpreter.cell(code, session)
-                contains('\n'.join(waited['traceback']), 'in wait()', 'await wait()')
+            waited = await interpreter.cell(code, session)
+            contains('\n'.join(waited['traceback']), 'in wait()', 'await wait()')
             code = (
                 'import time\ndone = 0\ntry: time.sleep(100)\nfinally:\n    while done < 15: time.sleep(.1); done += 1'
             )

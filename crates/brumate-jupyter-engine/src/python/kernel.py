@@ -47,10 +47,6 @@ def make_app():
 
 def set_up(app):
     """Changes what a session's kernel does otherwise than a kernel that belongs to one person at one frontend."""
-    # The server reads all. A kernel that drops output at a high-water mark would never tell that it is idle.
-    import zmq
-    publisher = getattr(app.iopub_thread, "socket", app.iopub_socket)
-    publisher.setsockopt(zmq.SNDHWM, 0)
     keep_order()
     end_cells(app)
     wake_at_signals()
@@ -60,6 +56,20 @@ def set_up(app):
         # Its renderer was chosen for the figure of the zygote.
         app.shell.enable_matplotlib("inline")
     sys.meta_path.insert(0, AfterImport("plotly.graph_objects", lambda: show_plotly_as_page(app)))
+
+
+def keep_all_messages(app):
+    """Lets sockets drop nothing at a high-water mark: the server reads all of it. A connection has the mark of its socket at the time of
+    `bind`.
+    """
+    import zmq
+    bind = app._bind_socket
+
+    def bind_socket(socket, port):
+        socket.setsockopt(zmq.SNDHWM, 0)
+        return bind(socket, port)
+
+    app._bind_socket = bind_socket
 
 
 def keep_order():
@@ -264,6 +274,7 @@ def serve_kernel(app, order, answers):
         sys.modules["numpy"].random.seed()
     app.connection_file = order["connection_file"]
     app.parse_command_line = lambda argv=None: None
+    keep_all_messages(app)
     app.initialize()
     set_up(app)
     answers.send(b'{"ready": true}')
