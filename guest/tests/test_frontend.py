@@ -172,6 +172,11 @@ class Pictures(unittest.TestCase):
             self.assertNotIn("text/html", figure["data"])
 
     @unittest.skipIf(importlib.util.find_spec("plotly") is None, "plotly is not installed")
+    def test_a_large_figure_is_json_too(self):
+        (figure,) = self.shown("import plotly.graph_objects as go\ngo.Figure(go.Scatter(text=['x' * 100] * 50_000))")
+        self.assertEqual(len(figure["data"]["application/vnd.plotly.v1+json"]["data"][0]["text"]), 50_000)
+
+    @unittest.skipIf(importlib.util.find_spec("plotly") is None, "plotly is not installed")
     def test_a_renderer_that_code_chooses(self):
         *_library, figure = self.shown(
             "import plotly.graph_objects as go\ngo.Figure(go.Scatter(y=[1, 2])).show('notebook')"

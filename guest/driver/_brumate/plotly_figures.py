@@ -17,6 +17,8 @@ from .text import well_formed
 JSON = "application/vnd.plotly.v1+json"
 # Characters of a figure's JSON; what is longer is left out. Its page has plotly.js as well, 2 MiB of it.
 MAX_JSON_CHARS = 3 << 20
+# The same for a Jupyter frontend, which draws from the JSON alone. A message has at most 16 MiB, with its picture.
+_MAX_MESSAGE_CHARS = 12 << 20
 # Names of traces in a figure's text.
 _MAX_NAMED = 6
 _RENDERER = "brumate"
@@ -44,10 +46,12 @@ def bundle(figure):
         data[pictures.PNG] = binascii.b2a_base64(picture, newline=False).decode()
         pictures.fit(data)
     json = to_json_plotly(figure)
-    if len(json) <= MAX_JSON_CHARS:
+    is_drawn_from_json = _is_listening()
+    if len(json) <= (_MAX_MESSAGE_CHARS if is_drawn_from_json else MAX_JSON_CHARS):
         data[JSON] = JsonText(well_formed(json))
-        data["text/html"] = well_formed(_page(json))
-    if "text/html" not in data:
+        if not is_drawn_from_json:
+            data["text/html"] = well_formed(_page(json))
+    if JSON not in data:
         notes.append("too large for a page: plot fewer points, or use fig.write_html(...)")
     data["text/plain"] = _describe(figure) + (f" ({'; '.join(notes)})" if notes else "")
     return data
@@ -129,6 +133,12 @@ def _frontend():
     return sys.modules.get(f"{__package__}.notebook.frontend")
 
 
+def _is_listening():
+    """Whether the code runs for a Jupyter frontend."""
+    frontend = _frontend()
+    return frontend is not None and frontend.is_listening()
+
+
 def _take_over(module):
     """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there. In a frontend
     that lets outputs run, a renderer that the code chooses does its own."""
@@ -166,8 +176,7 @@ def _take_over(module):
         other = renderers[name]
         is_other = name not in _FROM_JSON and isinstance(other, module.MimetypeRenderer)
         renderers[name] = Chosen(other) if is_other else ours
-    frontend = _frontend()
-    if frontend is not None and frontend.is_listening():
+    if _is_listening():
         renderers.default = "plotly_mimetype"
     else:
         renderers[_RENDERER] = ours

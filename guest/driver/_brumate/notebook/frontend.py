@@ -14,7 +14,7 @@ import json
 import numbers
 import sys
 
-from .. import channel, figure_formats, import_hooks, pictures, plotly_figures, saved_figures, streams
+from .. import channel, figure_formats, import_hooks, pictures, saved_figures, streams
 from ..display import JsonText
 from ..text import parse, well_formed
 
@@ -133,10 +133,7 @@ def _base64(value):
 def bundle(data):
     """A mime bundle without the types of Brumate's own clients. The picture is as it was drawn."""
     original = data.get(pictures.ORIGINAL)
-    own = [pictures.ORIGINAL, saved_figures.SAVED]
-    if plotly_figures.JSON in data:
-        # The page of a figure, with all of plotly.js: frontends have their own.
-        own.append("text/html")
+    own = (pictures.ORIGINAL, saved_figures.SAVED)
     data = {
         mime: parse(payload) if type(payload) is JsonText else payload
         for mime, payload in data.items()
