@@ -327,10 +327,11 @@ for number, connection in enumerate(kept):
             )
             other = await interpreter.open(REQUESTS)
             same(await interpreter.value(other, "get('/simple/acme-tools/')"), '200')
-            # They end by themselves, and the session is served again.
-            same(await interpreter.value(session, "get('/simple/acme-tools/')"), '200')
-            ends = 'for connection in kept:\n    while connection.recv(1 << 16): pass\nlen(kept)'
-            same(await interpreter.value(session, ends), '20')
+            if 'BRUMATE_TEST_LONG' in os.environ:
+                # They end by themselves, after 10 s, and the session is served again.
+                same(await interpreter.value(session, "get('/simple/acme-tools/')"), '200')
+                ends = 'for connection in kept:\n    while connection.recv(1 << 16): pass\nlen(kept)'
+                same(await interpreter.value(session, ends), '20')
             for path in index.asked:
                 assert path.startswith(('/simple/acme-tools/', '/files/acme_tools-1.5')), index.asked
 

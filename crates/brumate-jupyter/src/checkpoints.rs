@@ -45,16 +45,14 @@ impl Wish {
 pub(crate) enum CheckpointError {
     #[error("a checkpoint's name has at most {MAX_CHECKPOINT_NAME} bytes")]
     Name,
-    #[error(
-        "the kernel has {MAX_CHECKPOINTS} checkpoints, which is the most; a name that is there already is used again: {0}"
-    )]
+    #[error("the kernel has {MAX_CHECKPOINTS} checkpoints, which is the most; use one of their names again: {0}")]
     Many(String),
     #[error("there is no checkpoint `{0}`; {1}")]
     Missing(String, String),
     #[error("there is no checkpoint; %checkpoint makes one")]
     None,
     #[error(
-        "this kernel serves a session of its own id, which cannot be exchanged; a kernel without --session has checkpoints"
+        "this kernel continues a session that stays (--session), so no copy can take its place; a kernel without --session has checkpoints"
     )]
     Existing,
     #[error(transparent)]
