@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+import tempfile
 import time
 
 from jupyter_client.manager import KernelManager
@@ -15,6 +16,10 @@ class Client:
 
     def __init__(self, name="brumate", transport="tcp"):
         self.manager = KernelManager(kernel_name=name, transport=transport)
+        if transport == "ipc":
+            # jupyter_client's own names of sockets are in the working directory, which other tests have as well.
+            self.sockets = tempfile.TemporaryDirectory(prefix="kernel-")
+            self.manager.ip = f"{self.sockets.name}/socket"
         self.manager.start_kernel()
         self.client = self.manager.client()
         self.client.start_channels()
