@@ -29,12 +29,13 @@ pub(crate) enum Wish {
 impl Wish {
     /// Reads a cell. `None`: it has no such wish.
     pub(crate) fn of(code: &str) -> Option<Self> {
-        let mut words = code.trim().lines().next().filter(|line| line.len() == code.trim().len())?.split_whitespace();
-        let (magic, name, rest) = (words.next()?, words.next().map(str::to_owned), words.next());
-        match magic {
-            _ if rest.is_some() => None,
-            "%checkpoint" => Some(Self::Keep(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))),
-            "%rollback" => Some(Self::Return(name)),
+        let line = Some(code.trim()).filter(|code| !code.contains('\n'))?;
+        let words: Vec<&str> = line.split_whitespace().take(3).collect();
+        match words[..] {
+            ["%checkpoint"] => Some(Self::Keep(DEFAULT_NAME.to_owned())),
+            ["%checkpoint", name] => Some(Self::Keep(name.to_owned())),
+            ["%rollback"] => Some(Self::Return(None)),
+            ["%rollback", name] => Some(Self::Return(Some(name.to_owned()))),
             _ => None,
         }
     }

@@ -143,7 +143,7 @@ impl OutputPolicy {
     }
 }
 
-/// Text in the place of output of which nothing can be shown.
+/// Replaces an output that is only a program for the page.
 const LEFT_OUT: &str = "[this output is a program for the page that shows it, and was left out; \
     a kernel with --active-output, or a server with --jupyter-active-output, shows it]";
 
@@ -152,13 +152,18 @@ fn passive_bundle(content: &mut Value) {
     let Some(data) = content.get_mut("data").and_then(Value::as_object_mut) else { return };
     let given = std::mem::take(data);
     // The picture stands for the drawing of a script.
-    let is_program = given.iter().any(|(mime, payload)| is_program(mime, payload));
     let has_picture = ["image/png", "image/jpeg"].iter().any(|mime| given.contains_key(*mime));
+    let mut is_program = false;
     for (mime, payload) in given {
         let text = || payload.as_str().unwrap_or_default();
         match mime.as_str() {
-            "text/html" if has_picture && has_script(text()) => {}
-            "text/html" => insert_html(data, &HTML.clean(text()).to_string()),
+            "text/html" => {
+                let has_script = has_script(text());
+                is_program |= has_script;
+                if !(has_script && has_picture) {
+                    insert_html(data, &HTML.clean(text()).to_string());
+                }
+            }
             "text/markdown" => {
                 let mut html = String::new();
                 push_html(&mut html, Parser::new_ext(text(), Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH));
@@ -172,7 +177,7 @@ fn passive_bundle(content: &mut Value) {
             }
             "text/plain" => drop(data.insert(mime.clone(), without_controls(text().to_owned()).into())),
             _ if PASSIVE.contains(&mime.as_str()) => drop(data.insert(mime.clone(), payload)),
-            _ => {}
+            kind => is_program |= kind.ends_with("javascript"),
         }
     }
     if is_program && !data.iter().any(|(mime, payload)| is_visible(mime, payload)) {
@@ -183,13 +188,9 @@ fn passive_bundle(content: &mut Value) {
     }
 }
 
-/// Returns whether a representation has code that a page would run.
-fn is_program(mime: &str, payload: &Value) -> bool {
-    mime.ends_with("javascript") || mime == "text/html" && payload.as_str().is_some_and(has_script)
-}
-
 fn has_script(html: &str) -> bool {
-    html.to_ascii_lowercase().contains("<script")
+    const TAG: &[u8] = b"<script";
+    html.as_bytes().windows(TAG.len()).any(|part| part.eq_ignore_ascii_case(TAG))
 }
 
 /// Returns whether a representation shows something: HTML without a text, a picture or a form's field does not.

@@ -13,8 +13,6 @@ use crate::resolver::Resolver;
 pub struct Offer {
     /// Version in the name of the file.
     pub version: Version,
-    /// Whether it is a wheel. Otherwise it is a source distribution.
-    pub is_wheel: bool,
     /// The file.
     pub file: IndexFile,
 }
@@ -38,7 +36,7 @@ impl Resolver {
                 Filename::Source { version } => (version, false),
             };
             let usable = in_time && (is_wheel || !wheels_only) && !matches!(*file.origin, Origin::Pyodide(_));
-            (usable && is_own_file(&file)).then_some(Offer { version, is_wheel, file })
+            (usable && is_own_file(&file)).then_some(Offer { version, file })
         };
         let offers: Vec<Offer> = listing.files.into_iter().filter_map(offer).collect();
         match settings.indexes.first() {
@@ -98,7 +96,10 @@ mod tests {
             let resolver = Resolver::new(settings.clone()).expect("a resolver");
             async move {
                 let offers = resolver.offers(&name("foo")).await.expect("read");
-                offers.into_iter().map(|offer| (offer.version.to_string(), offer.is_wheel)).collect::<Vec<_>>()
+                offers
+                    .into_iter()
+                    .map(|offer| (offer.version.to_string(), offer.file.filename.ends_with(".whl")))
+                    .collect::<Vec<_>>()
             }
         };
         assert_eq!(offered(&settings).await, [("1.0".to_owned(), true), ("1.1".to_owned(), false)]);

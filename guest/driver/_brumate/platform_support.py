@@ -101,8 +101,9 @@ def _refuse(name, reason):
 
 def _without_widgets(module):
     """Bars of a notebook are drawn as text where nobody sees widgets, and without ipywidgets."""
-    frontend = sys.modules.get("_brumate.notebook.frontend")
-    if frontend is not None and frontend.has_comms() and module.IProgress is not None:
+    from .notebook import frontend
+
+    if frontend.has_comms() and module.IProgress is not None:
         return
     from tqdm.std import tqdm, trange
 

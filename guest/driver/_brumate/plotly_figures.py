@@ -33,6 +33,7 @@ def is_figure(kind):
 def bundle(figure):
     """The mime bundle of a figure (a dictionary)."""
     from .display import JsonText
+    from .notebook import frontend
     from plotly.io._json import to_json_plotly
 
     picture, left_out = brumate_plotly.draw(figure)
@@ -46,7 +47,7 @@ def bundle(figure):
         data[pictures.PNG] = binascii.b2a_base64(picture, newline=False).decode()
         pictures.fit(data)
     json = to_json_plotly(figure)
-    is_drawn_from_json = _is_listening()
+    is_drawn_from_json = frontend.is_listening()
     if len(json) <= (_MAX_MESSAGE_CHARS if is_drawn_from_json else MAX_JSON_CHARS):
         data[JSON] = JsonText(well_formed(json))
         if not is_drawn_from_json:
@@ -128,20 +129,11 @@ _FROM_JSON = frozenset(
 )
 
 
-def _frontend():
-    """The module of a Jupyter frontend's requests; None in a program, which has no notebook and need not import one."""
-    return sys.modules.get(f"{__package__}.notebook.frontend")
-
-
-def _is_listening():
-    """Whether the code runs for a Jupyter frontend."""
-    frontend = _frontend()
-    return frontend is not None and frontend.is_listening()
-
-
 def _take_over(module):
     """Every renderer becomes ours: browsers, notebooks of other kinds and static pictures are not there. In a frontend
     that lets outputs run, a renderer that the code chooses does its own."""
+    from .notebook import frontend
+
     renderers = module.renderers
 
     class Renderer(module.ExternalRenderer):
@@ -159,8 +151,7 @@ def _take_over(module):
             self._other, self._is_active = other, []
 
         def render(self, fig_dict):
-            frontend = _frontend()
-            if frontend is None or not frontend.has_comms():
+            if not frontend.has_comms():
                 return super().render(fig_dict)
             from IPython.display import display
 
@@ -176,7 +167,7 @@ def _take_over(module):
         other = renderers[name]
         is_other = name not in _FROM_JSON and isinstance(other, module.MimetypeRenderer)
         renderers[name] = Chosen(other) if is_other else ours
-    if _is_listening():
+    if frontend.is_listening():
         renderers.default = "plotly_mimetype"
     else:
         renderers[_RENDERER] = ours

@@ -50,19 +50,18 @@ def run_cell(request):
 
 def serve_frontend(request):
     """Serves a request of a Jupyter frontend as the guest. Returns the content of its reply as JSON text."""
-    current = _opened(request)
-    figures.publish_with(current.publish_figure, shows_empty=True)
+    current = _opened(request, shows_empty=True)
     with _Served(current, request):
         return frontend.serve(current, request["code"])
 
 
-def _opened(request):
-    """The shell, in the namespace of the session."""
+def _opened(request, shows_empty=False):
+    """The shell, in the namespace of the session. `shows_empty` as `figures.publish_with` has it."""
     home = space.open_space(request, session=True, cell=True)
     current = shell()
     current.attach(home.module)
     _output_directory(request)
-    figures.publish_with(current.publish_figure)
+    figures.publish_with(current.publish_figure, shows_empty)
     return current
 
 

@@ -90,7 +90,7 @@ impl Inner {
 }
 
 impl PackageGateway {
-    /// Makes a gateway to the sources of `packages`. Nothing is read or opened yet.
+    /// Makes a gateway to the sources of `packages`. The first request reads their settings.
     pub fn new(packages: Packages) -> Self {
         let inner = Inner {
             packages,

@@ -103,8 +103,7 @@ mod tests {
         ]});
         let files = read(&source.to_string(), JSON, "https://index.example/simple/foo/");
         let name = DistributionName::new("foo").expect("a name");
-        let offer =
-            |file: &IndexFile| Offer { version: "1".parse().expect("a version"), is_wheel: true, file: file.clone() };
+        let offer = |file: &IndexFile| Offer { version: "1".parse().expect("a version"), file: file.clone() };
         let offers: Vec<Offer> = files.iter().map(offer).collect();
         for (page, content_type) in [(json(&name, &offers), JSON), (html(&name, &offers), "text/html")] {
             assert!(!page.contains("example") && !page.contains("secret"), "{page}");

@@ -111,17 +111,16 @@ impl GatewaySession {
             return Err(Refused::new(StatusCode::BAD_REQUEST, "this is a package index, and no proxy"));
         }
         let resource = Resource::of(uri.path()).ok_or_else(absent)?;
-        if resource == Resource::Reasons {
-            let reasons = std::mem::take(&mut *self.reasons.lock());
-            let text: String = reasons.iter().map(|reason| format!("{reason}\n")).collect();
-            return Ok(response(StatusCode::OK, "text/plain; charset=utf-8", whole(text)));
-        }
-        if self.requests.fetch_add(1, Ordering::Relaxed) >= MAX_SESSION_REQUESTS {
+        if resource != Resource::Reasons && self.requests.fetch_add(1, Ordering::Relaxed) >= MAX_SESSION_REQUESTS {
             let reason = format!("this session has asked for packages {MAX_SESSION_REQUESTS} times, which is the most");
             return Err(Refused::new(StatusCode::FORBIDDEN, reason));
         }
         match resource {
-            Resource::Reasons => Err(absent()),
+            Resource::Reasons => {
+                let reasons = std::mem::take(&mut *self.reasons.lock());
+                let text: String = reasons.iter().map(|reason| format!("{reason}\n")).collect();
+                Ok(response(StatusCode::OK, "text/plain; charset=utf-8", whole(text)))
+            }
             Resource::Page(name) => self.page(&name, accepts_json(request)).await,
             Resource::File { name, filename } => self.file(&name, &filename).await,
             Resource::Metadata { name, filename } => {
@@ -166,16 +165,23 @@ impl GatewaySession {
         let body = if size <= PIECE_BYTES {
             whole(text)
         } else {
-            let (mut sink, pieces) = Passing::new(Arc::clone(self));
-            let task = tokio::spawn(async move {
-                let _slots = slots;
-                sink.pass_all(text).await
-            });
-            Download::new(Arc::clone(self), pieces, AbortOnDropHandle::new(task)).body().await?
+            self.passed(slots, move |mut sink| async move { sink.pass_all(text).await }).await?
         };
-        let mut response = response(StatusCode::OK, content_type, body);
-        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
-        Ok(response)
+        Ok(sized(response(StatusCode::OK, content_type, body), size as u64))
+    }
+
+    /// Returns what `pass` gives to a sink as a body, while it gives it. The slots are taken as long.
+    async fn passed<F>(self: &Arc<Self>, slots: Slots, pass: impl FnOnce(Passing) -> F) -> Result<Body, IndexError>
+    where
+        F: Future<Output = Result<(), IndexError>> + Send + 'static,
+    {
+        let (sink, pieces) = Passing::new(Arc::clone(self));
+        let passing = pass(sink);
+        let task = tokio::spawn(async move {
+            let _slots = slots;
+            passing.await
+        });
+        Download::new(Arc::clone(self), pieces, AbortOnDropHandle::new(task)).body().await
     }
 
     async fn offer(&self, name: &DistributionName, filename: &str) -> Result<Offer, Refused> {
@@ -199,19 +205,15 @@ impl GatewaySession {
         let limit = policy.max_wheel_bytes().unwrap_or(MAX_FILE_BYTES).min(MAX_FILE_BYTES);
         let slots = self.slots().await?;
         let resolver = self.gateway.resolver().await?.clone();
-        let (mut sink, pieces) = Passing::new(Arc::clone(self));
         let size = offer.file.size;
-        let task = tokio::spawn(async move {
-            let _slots = slots;
-            resolver.download(&offer, limit, &mut sink).await
-        });
-        let download = Download::new(Arc::clone(self), pieces, AbortOnDropHandle::new(task));
-        let body = download.body().await?;
-        let mut response = response(StatusCode::OK, "application/octet-stream", body);
-        if let Some(size) = size {
-            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
-        }
-        Ok(response)
+        let body = self
+            .passed(slots, move |mut sink| async move { resolver.download(&offer, limit, &mut sink).await })
+            .await?;
+        let response = response(StatusCode::OK, "application/octet-stream", body);
+        Ok(match size {
+            Some(size) => sized(response, size),
+            None => response,
+        })
     }
 
     /// Waits until this session may fetch one more file, and then until the gateway may.
@@ -266,6 +268,11 @@ fn internal(error: impl Display) -> Refused {
 fn accepts_json<B>(request: &Request<B>) -> bool {
     let accepted = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|text| text.contains(page::JSON))
+}
+
+fn sized(mut response: Response<Body>, size: u64) -> Response<Body> {
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+    response
 }
 
 fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
