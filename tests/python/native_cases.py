@@ -16,7 +16,7 @@ from harness import Setup
 from interpreter import Host, Interpreter
 from package_index import Index, serving
 from package_setup import CLEAN
-from processes import descendants, has_ended, parents
+from processes import descendants, has_ended, parents, proportional_bytes
 
 CALLS = """
 import ctypes
@@ -443,19 +443,11 @@ async def native_many(setup: Setup) -> None:
         async with host.server('--max-sessions', str(SESSIONS), '--timeout', '2m') as client:
             interpreter = Interpreter(client)
             sessions = [await interpreter.open(f'{code}mine = {number}') for number in range(SESSIONS)]
-            own = sum(proportional(pid) for pid in descendants(client.processes[0]))
+            own = proportional_bytes(descendants(client.processes[0]))
             assert 0 < own < MANY_BYTES, f'{own >> 20} MiB'
             print(f'{SESSIONS} sessions: {own >> 20} MiB', file=sys.stderr)
             for number, session in enumerate(sessions):
                 same(await interpreter.value(session, 'mine'), str(number))
-
-
-def proportional(pid: int) -> int:
-    """Bytes of memory of a process; what several processes share counts in parts. 0 when it has ended."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
-        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith('Pss:'))
-    return 0
 
 
 async def bash(setup: Setup) -> None:

@@ -59,3 +59,15 @@ def has_ended(pid: int) -> bool:
         return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] in 'ZX'
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def proportional_bytes(processes: list[int]) -> int:
+    """Memory of processes, shared pages counted once."""
+    total = 0
+    for process in processes:
+        try:
+            with open(f'/proc/{process}/smaps_rollup') as rollup:
+                total += sum(int(line.split()[1]) * 1024 for line in rollup if line.startswith('Pss:'))
+        except OSError:
+            continue  # it has ended
+    return total

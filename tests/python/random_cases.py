@@ -20,7 +20,7 @@ from analyst_cases import ended
 from cases import contains, same
 from harness import Setup
 from interpreter import EXPIRED, Host, Interpreter
-from processes import descendants
+from processes import descendants, proportional_bytes
 
 LONG = bool(os.environ.get('BRUMATE_TEST_LONG'))
 SEED = int(os.environ.get('BRUMATE_TEST_SEED', '1'))
@@ -208,18 +208,6 @@ class Crowd:
 
     def count(self, what: str) -> None:
         self.calls[what] = self.calls.get(what, 0) + 1
-
-
-def proportional_bytes(processes: list[int]) -> int:
-    """Memory of processes, shared pages counted once."""
-    total = 0
-    for process in processes:
-        try:
-            with open(f'/proc/{process}/smaps_rollup') as rollup:
-                total += sum(int(line.split()[1]) * 1024 for line in rollup if line.startswith('Pss:'))
-        except OSError:
-            continue  # it has ended
-    return total
 
 
 async def crowd(setup: Setup) -> None:
