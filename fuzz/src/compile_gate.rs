@@ -46,7 +46,7 @@ pub fn run(bytes: &[u8]) -> bool {
     }
     // What the compiler's process does next.
     if results[1].is_ok() {
-        let _ = translate(bytes, &Options { main: false });
+        let _ = translate(bytes, &Options::default());
     }
     results[1].is_ok()
 }

@@ -10,8 +10,8 @@ pub fn run(bytes: &[u8]) -> bool {
     let _ = dylink::parse(bytes);
     let translations = [
         exceptions::translate(bytes),
-        translate(bytes, &Options { main: false }),
-        translate(bytes, &Options { main: true }),
+        translate(bytes, &Options::default()),
+        translate(bytes, &Options { main: true, threads: false }),
     ];
     if validate(bytes, WasmFeatures::all()).is_err() {
         return false;

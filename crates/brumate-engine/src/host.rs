@@ -6,31 +6,29 @@ use wasmtime::{AsContextMut, Caller, Func, Global, Instance, Memory, StoreContex
 
 use crate::account::Account;
 use crate::caps::clock::Clock;
-use crate::code::ModuleSource;
+use crate::code::{ModuleSource, NoModules};
 use crate::files::Installs;
-use crate::libc::ffi::Closures;
+use crate::libc::ffi::{ClosureFunctions, Closures};
 use crate::libc::zone::Zone;
-use crate::link::{Helper, Libraries};
+use crate::link::{Helper, Libraries, LibraryInstance};
+use crate::threads::Threads;
 use brumate_abi::errno::Errno;
 use brumate_abi::memory::GuestMemory;
-use brumate_vfs::Vfs;
+use brumate_vfs::{Vfs, VfsConfig};
 
 /// Data of the store. Everything is plain process memory, so that a fork copies it.
+///
+/// Each thread of the guest has a store. Except [`Host::store`], everything belongs to all of them: the thread that runs has it, see
+/// [`exchange`](crate::threads::exchange).
 pub(crate) struct Host {
     /// The guest's files and descriptors.
     pub(crate) vfs: Vfs,
-    /// Handles of the main module; set once it is instantiated.
-    pub(crate) guest: Option<Guest>,
-    /// The call trampoline.
-    pub(crate) helper: Option<Helper>,
+    /// Handles into this store.
+    pub(crate) store: StoreHandles,
     /// Loaded side modules.
     pub(crate) libraries: Libraries,
     /// libffi closures.
     pub(crate) closures: Closures,
-    /// Host functions by name, for side modules that import them.
-    pub(crate) functions: HashMap<String, Func>,
-    /// Table slot of a function, by its identity.
-    pub(crate) slots: HashMap<usize, u32>,
     /// Where compiled side modules come from.
     pub(crate) modules: Box<dyn ModuleSource>,
     /// Clocks.
@@ -43,11 +41,64 @@ pub(crate) struct Host {
     pub(crate) environment: Vec<String>,
     /// What the guest may hold, and holds.
     pub(crate) account: Account,
+    /// Threads beside the main thread.
+    pub(crate) threads: Threads,
     /// Installs packages for the guest. `None` before `Start`.
     pub(crate) installs: Option<Installs>,
 }
 
+/// Handles that are valid in one store.
+#[derive(Default)]
+pub(crate) struct StoreHandles {
+    /// Handles of the main module; set once it is instantiated.
+    pub(crate) guest: Option<Guest>,
+    /// The call trampoline.
+    pub(crate) helper: Option<Helper>,
+    /// Host functions by name, for side modules that import them.
+    pub(crate) functions: HashMap<String, Func>,
+    /// Table slot of a function, by its identity.
+    pub(crate) slots: HashMap<usize, u32>,
+    /// Instances of the libraries, in the order of [`Libraries::loaded`].
+    pub(crate) libraries: Vec<LibraryInstance>,
+    /// How many of [`Libraries::appended`] are in the store's table.
+    pub(crate) appended: usize,
+    /// Host functions of closures.
+    pub(crate) closures: ClosureFunctions,
+    /// The thread that the store is for. `None` for the main thread.
+    pub(crate) thread: Option<u32>,
+}
+
 impl Host {
+    /// Returns the data of a new store.
+    pub(crate) fn new(vfs: Vfs, modules: Box<dyn ModuleSource>, environment: Vec<String>, threads: Threads) -> Host {
+        Host {
+            vfs,
+            store: StoreHandles::default(),
+            libraries: Libraries::default(),
+            closures: Closures::default(),
+            modules,
+            clock: Clock::new(),
+            zone: Zone::default(),
+            zone_changes: 0,
+            environment,
+            account: Account::new(),
+            threads,
+            installs: None,
+        }
+    }
+
+    /// Returns the data of a store whose thread does not run: empty except for the handles.
+    ///
+    /// # Errors
+    /// Never.
+    pub(crate) fn placeholder(thread: Option<u32>) -> wasmtime::Result<Host> {
+        let vfs = Vfs::new(&VfsConfig::default(), Box::new(crate::caps::clock::realtime));
+        let vfs = vfs.map_err(|errno| wasmtime::Error::msg(format!("{errno:?}")))?;
+        let mut host = Host::new(vfs, Box::new(NoModules), Vec::new(), Threads::none());
+        host.store.thread = thread;
+        Ok(host)
+    }
+
     /// Mounts the packages that the guest waits for, if it does.
     ///
     /// # Errors
@@ -124,12 +175,12 @@ impl Guest {
 
 /// The guest's handles, for host functions (which only the guest calls).
 pub(crate) fn guest(store: &StoreContextMut<'_, Host>) -> wasmtime::Result<Guest> {
-    store.data().guest.clone().ok_or_else(|| wasmtime::Error::msg("the guest is not instantiated yet"))
+    store.data().store.guest.clone().ok_or_else(|| wasmtime::Error::msg("the guest is not instantiated yet"))
 }
 
 /// Linear memory and host data at once. Before the guest is instantiated the memory is empty.
 pub(crate) fn split<'a>(caller: &'a mut Caller<'_, Host>) -> (GuestMemory<'a>, &'a mut Host) {
-    match caller.data().guest.as_ref().map(|guest| guest.memory) {
+    match caller.data().store.guest.as_ref().map(|guest| guest.memory) {
         Some(memory) => {
             let (bytes, host) = memory.data_and_store_mut(caller);
             (GuestMemory::new(bytes), host)
@@ -140,7 +191,7 @@ pub(crate) fn split<'a>(caller: &'a mut Caller<'_, Host>) -> (GuestMemory<'a>, &
 
 /// The same for a store context.
 pub(crate) fn split_store<'a>(store: &'a mut StoreContextMut<'_, Host>) -> (GuestMemory<'a>, &'a mut Host) {
-    match store.data().guest.as_ref().map(|guest| guest.memory) {
+    match store.data().store.guest.as_ref().map(|guest| guest.memory) {
         Some(memory) => {
             let (bytes, host) = memory.data_and_store_mut(store.as_context_mut());
             (GuestMemory::new(bytes), host)

@@ -46,6 +46,7 @@ mod meter;
 mod page_map;
 mod process;
 mod signals;
+mod threads;
 mod trace;
 pub mod wire;
 mod worker;

@@ -44,7 +44,10 @@ pub use config::{
     Require,
 };
 pub use limits::start_alarm_in;
-pub use limits::{CPU_GRACE_SECONDS, MachineLimits, start_alarm, start_cpu_timer, stop_alarm, stop_cpu_timer};
+pub use limits::{
+    CPU_GRACE_SECONDS, MachineLimits, start_alarm, start_cpu_timer, start_slices, stop_alarm, stop_cpu_timer,
+    stop_slices,
+};
 pub use machine::{die_with_parent, tighten_machine};
 pub use report::{ProbeResult, Report, Wall, WallReport, WallState};
 

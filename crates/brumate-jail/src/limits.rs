@@ -144,3 +144,15 @@ fn timeval(duration: Duration) -> libc::timeval {
         tv_usec: libc::suseconds_t::from(duration.subsec_micros() as i32),
     }
 }
+
+/// Sends this process `SIGVTALRM` after every `slice` of CPU time in user mode, until [`stop_slices`]. Not inherited over `fork`.
+pub fn start_slices(slice: Duration) -> Result<(), JailError> {
+    let value = libc::itimerval { it_interval: timeval(slice), it_value: timeval(slice) };
+    sys::set_interval_timer(libc::ITIMER_VIRTUAL as libc::c_int, value)
+        .map_err(|source| JailError::Os { step: "starting the timer of slices", source })
+}
+
+/// Stops the timer that [`start_slices`] started.
+pub fn stop_slices() -> Result<(), JailError> {
+    start_slices(Duration::ZERO)
+}

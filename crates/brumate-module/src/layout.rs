@@ -10,6 +10,7 @@ use super::{ModuleError, check_header};
 pub(super) mod id {
     pub(crate) const CUSTOM: u8 = 0;
     pub(crate) const TYPE: u8 = 1;
+    pub(crate) const IMPORT: u8 = 2;
     pub(crate) const EXPORT: u8 = 7;
     pub(crate) const START: u8 = 8;
     pub(crate) const ELEMENT: u8 = 9;

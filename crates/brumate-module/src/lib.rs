@@ -33,6 +33,8 @@ pub const MAX_MODULE_BYTES: usize = 64 << 20;
 pub struct Options {
     /// Whether the module is the main module. The sleep of the main module becomes a host call ([`patch`]).
     pub main: bool,
+    /// Whether its threads become the host's ([`patch::threads`]). The module must be the interpreter that the patches are for.
+    pub threads: bool,
 }
 
 /// Reason to refuse a module. The text is shown to the user as the reason of an `ImportError`.
@@ -113,6 +115,9 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Vec<u8>, ModuleError
     let mut patches = patch::Patches::exports(&layout)?;
     if options.main {
         patches.sleep_in_host(&layout)?;
+    }
+    if options.threads {
+        patches.threads_in_host(&layout)?;
     }
     rewrite::rewrite(&layout, &patches)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use wasm_encoder::Encode;
-use wasmparser::BinaryReader;
+use wasmparser::{BinaryReader, Import, ImportSectionReader, TypeRef};
 
 use super::exceptions::Translator;
 use super::layout::{Layout, Section, id};
@@ -33,6 +33,9 @@ pub(super) fn rewrite<'a>(layout: &Layout<'a>, patches: &Patches) -> Result<Vec<
             (id::TYPE, Some(_)) if translator.types().count() > 0 => {
                 let types = translator.types();
                 extend_section(&mut module, section, content, types.count(), types.entries())?;
+            }
+            (id::IMPORT, _) if !patches.imports.is_empty() => {
+                append_section(&mut module, id::IMPORT, &import_section(content, section.content.start, patches)?);
             }
             (id::EXPORT, _) if !exports_to_add.is_empty() => {
                 let entries = encode_exports(exports_to_add);
@@ -98,6 +101,33 @@ fn copy_bodies(layout: &Layout<'_>, positions: std::ops::Range<usize>, code: &mu
         let bytes = body.as_bytes();
         bytes.encode(code);
     }
+}
+
+/// Copies the import section with new names of some functions.
+fn import_section(content: &[u8], start: usize, patches: &Patches) -> Result<Vec<u8>, ModuleError> {
+    let mut new = Vec::with_capacity(content.len() + 64);
+    let mut functions = 0;
+    let reader = ImportSectionReader::new(BinaryReader::new(content, 0))?;
+    reader.count().encode(&mut new);
+    let imports: Vec<(usize, Import<'_>)> = reader.into_imports_with_offsets().collect::<Result<_, _>>()?;
+    let ends = imports.iter().skip(1).map(|(offset, _)| *offset).chain([content.len()]);
+    for ((offset, import), end) in imports.iter().zip(ends) {
+        let entry = content.get(*offset..end).ok_or_else(|| ModuleError::malformed("an import", start + offset))?;
+        let is_function = matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
+        match patches.imports.get(&functions).filter(|_| is_function) {
+            Some((module, name)) => {
+                let mut names = BinaryReader::new(entry, 0);
+                names.read_string()?;
+                names.read_string()?;
+                module.encode(&mut new);
+                name.encode(&mut new);
+                new.extend_from_slice(&entry[names.current_position()..]);
+            }
+            None => new.extend_from_slice(entry),
+        }
+        functions += u32::from(is_function);
+    }
+    Ok(new)
 }
 
 /// Whether a section with this identifier must come after the export section.

@@ -89,7 +89,7 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
     }
 }
 
-/// Message of `socket.socket()`.
+/// Message of `connect` to another machine.
 const SOCKET_REFUSED: &str = "[Errno 2] Permission denied";
 
 /// Note for names that cannot be resolved, and for sockets.

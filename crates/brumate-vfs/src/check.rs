@@ -4,7 +4,7 @@
 //! relies on is checked. If a session continues from a base that was checked before, only the inodes that may differ
 //! are checked. The data about the others ([`Baseline`]) is stored in flat arrays for speed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Vfs;
 use super::fds::{DescriptionId, Target};
@@ -308,6 +308,7 @@ impl<'a> Check<'a> {
 
     fn inodes(&self, ends: &BTreeMap<InodeId, (u32, u32)>) -> Result<(), RestoreError> {
         let vfs = self.vfs;
+        let mut sockets = BTreeSet::new();
         for (id, inode) in self.changed() {
             ensure(inode.ino <= vfs.inodes.last_ino, "inode arena")?;
             ensure((inode.mount.0 as usize) < vfs.mounts.len(), "mount")?;
@@ -324,6 +325,12 @@ impl<'a> Check<'a> {
                     let expected = ends.get(&id).copied().unwrap_or((0, 0));
                     ensure(expected == (pipe.readers, pipe.writers), "pipe ends")?;
                 }
+                // A socket is closed with its last descriptor; a reference without access keeps the inode alone.
+                InodeKind::Socket(socket) => {
+                    ensure(!inode.linked(), "socket")?;
+                    let is_closed = ends.get(&id).is_none_or(|ends| *ends == (0, 0));
+                    ensure(is_closed || sockets.insert(*socket), "socket")?;
+                }
                 InodeKind::HostRoot(host) => {
                     let record = vfs.host_records.get(host.0 as usize);
                     ensure(record.is_some_and(|record| record.inode == id), "host reference")?;
@@ -332,9 +339,11 @@ impl<'a> Check<'a> {
                 InodeKind::Directory(_)
                 | InodeKind::FdDirectory
                 | InodeKind::CurrentDirectory
+                | InodeKind::SocketFile
                 | InodeKind::Process(_) => {}
             }
         }
+        ensure(vfs.sockets.is_consistent(&sockets), "sockets")?;
         for (&expected, index) in self.pins.iter().zip(0..) {
             let pins = if self.changed.has(index) {
                 vfs.inodes.get(InodeId(index)).map_or(0, |inode| inode.pins)

@@ -209,11 +209,13 @@ impl Vfs {
             return;
         };
         if let Target::Inode(inode) = gone.target {
-            if let Ok(open) = self.inodes.get_mut(inode)
-                && let InodeKind::Pipe(pipe) = &mut open.kind
-            {
-                pipe.readers -= u32::from(gone.flags.reads()).min(pipe.readers);
-                pipe.writers -= u32::from(gone.flags.writes()).min(pipe.writers);
+            match self.inodes.get_mut(inode).map(|open| &mut open.kind) {
+                Ok(InodeKind::Pipe(pipe)) => {
+                    pipe.readers -= u32::from(gone.flags.reads()).min(pipe.readers);
+                    pipe.writers -= u32::from(gone.flags.writes()).min(pipe.writers);
+                }
+                Ok(InodeKind::Socket(socket)) if !gone.flags.has(OpenFlags::PATH) => self.sockets.close(*socket),
+                _ => {}
             }
             self.unpin(inode);
         }
@@ -307,6 +309,7 @@ impl Vfs {
         match node {
             Node::Inode(id) => match &self.inodes.get(id)?.kind {
                 InodeKind::Pipe(_) => Ok(format!("pipe:[{}]", self.inodes.get(id)?.ino).into_bytes()),
+                InodeKind::Socket(_) => Ok(format!("socket:[{}]", self.inodes.get(id)?.ino).into_bytes()),
                 InodeKind::Device(device) => {
                     let record = self.device_records.get(device.0 as usize).ok_or(Errno::ESTALE)?;
                     Ok(record.name.to_vec())

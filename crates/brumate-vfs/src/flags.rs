@@ -85,6 +85,8 @@ pub enum FileType {
     Regular,
     /// A symbolic link.
     Symlink,
+    /// A socket, or the file of a Unix socket.
+    Socket,
 }
 
 impl FileType {
@@ -96,6 +98,7 @@ impl FileType {
             Self::Directory => 0x4000,
             Self::Regular => 0x8000,
             Self::Symlink => 0xA000,
+            Self::Socket => 0xC000,
         }
     }
 
@@ -104,7 +107,7 @@ impl FileType {
         (self.mode() >> 12) as u8
     }
 
-    /// Returns the type of a mode; `None` for block devices, sockets and nonsense.
+    /// Returns the type of a mode; `None` for block devices and nonsense.
     pub const fn from_mode(mode: u32) -> Option<Self> {
         Some(match mode & 0xF000 {
             0x1000 => Self::Fifo,
@@ -112,6 +115,7 @@ impl FileType {
             0x4000 => Self::Directory,
             0x8000 => Self::Regular,
             0xA000 => Self::Symlink,
+            0xC000 => Self::Socket,
             _ => return None,
         })
     }

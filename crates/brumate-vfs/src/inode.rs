@@ -13,6 +13,7 @@ use super::limits::PAGE;
 use super::marks::Marks;
 use super::process::ProcessFile;
 use super::quota::Quota;
+use super::socket::SocketId;
 use super::time::Timestamp;
 use brumate_abi::errno::Errno;
 
@@ -66,6 +67,10 @@ pub enum InodeKind {
     CurrentDirectory,
     /// A file of `/proc`.
     Process(ProcessFile),
+    /// An open socket.
+    Socket(SocketId),
+    /// The file of a Unix socket; the socket has its inode number.
+    SocketFile,
 }
 
 /// A regular file's bytes.
@@ -198,6 +203,7 @@ impl Inode {
             InodeKind::Device(id) if device_is_stream(*id) => FileType::Fifo,
             InodeKind::Device(_) => FileType::Character,
             InodeKind::Pipe(_) => FileType::Fifo,
+            InodeKind::Socket(_) | InodeKind::SocketFile => FileType::Socket,
         }
     }
 

@@ -87,7 +87,7 @@ impl Vfs {
                         }
                         count
                     }
-                    // Pipes and devices have no position.
+                    // Pipes, devices and sockets have no position.
                     None => return self.read_stream(inode, buf),
                 }
             }
@@ -98,7 +98,7 @@ impl Vfs {
         Ok(count)
     }
 
-    /// Reads a regular file; `None` when it is a pipe or device.
+    /// Reads a regular file; `None` when it is a pipe, a device or a socket.
     pub(super) fn read_inode(
         &mut self,
         id: InodeId,
@@ -106,15 +106,18 @@ impl Vfs {
         seeks: bool,
         buf: &mut [u8],
     ) -> Result<Option<usize>, Errno> {
-        let is_stream = self.inode_type(id)? == FileType::Fifo;
+        let is_stream = matches!(self.inode_type(id)?, FileType::Fifo | FileType::Socket);
         match &self.inodes.get(id)?.kind {
             InodeKind::File(Content::Own(chunks)) => Ok(Some(chunks.read_at(offset, buf))),
             InodeKind::File(Content::Layer(file)) => self.layers.read_at(file, offset, buf).map(Some),
             InodeKind::Directory(_) | InodeKind::HostRoot(_) | InodeKind::FdDirectory => Err(Errno::EISDIR),
             InodeKind::Symlink(_) | InodeKind::CurrentDirectory => Err(Errno::EINVAL),
             InodeKind::Process(file) => Ok(Some(self.process.read_at(*file, self.umask, offset, buf))),
-            InodeKind::Pipe(_) | InodeKind::Device(_) if seeks && is_stream => Err(Errno::ESPIPE),
-            InodeKind::Pipe(_) | InodeKind::Device(_) => Ok(None),
+            InodeKind::Pipe(_) | InodeKind::Device(_) | InodeKind::Socket(_) if seeks && is_stream => {
+                Err(Errno::ESPIPE)
+            }
+            InodeKind::Pipe(_) | InodeKind::Device(_) | InodeKind::Socket(_) => Ok(None),
+            InodeKind::SocketFile => Err(Errno::ENXIO),
         }
     }
 
@@ -125,6 +128,7 @@ impl Vfs {
         }
         match &mut self.inodes.get_mut(id)?.kind {
             InodeKind::Pipe(pipe) => pipe.read(buf),
+            InodeKind::Socket(socket) => Ok(self.sockets.receive(*socket, buf, false)?.count),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -179,6 +183,8 @@ impl Vfs {
                     }
                     InodeKind::Pipe(_) if at != At::Position => return Err(Errno::ESPIPE),
                     InodeKind::Pipe(pipe) => return pipe.write(data),
+                    InodeKind::Socket(_) if at != At::Position => return Err(Errno::ESPIPE),
+                    InodeKind::Socket(socket) => return self.sockets.send(*socket, data),
                     _ => return Err(Errno::EISDIR),
                 }
             }

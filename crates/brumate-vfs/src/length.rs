@@ -128,7 +128,7 @@ impl Vfs {
         };
         match self.inode_type(inode)? {
             FileType::Regular => {}
-            FileType::Fifo => return Err(Errno::ESPIPE),
+            FileType::Fifo | FileType::Socket => return Err(Errno::ESPIPE),
             FileType::Directory => return Err(Errno::EISDIR),
             _ => return Err(Errno::ENODEV),
         }

@@ -14,7 +14,7 @@
 //! resolve  paths to nodes           open      openat and /proc/self/fd    io       read, write, seek
 //! tree     mkdir, unlink, rename    attr      stat, chmod, times, access  fds      descriptors, dup, fcntl
 //! listing  getdents                 mount     layers, host directories    inspect  reads and writes of the host side
-//! lock     flock                    process   files of /proc
+//! lock     flock                    process   files of /proc             socket   sockets, loopback only
 //! wheels   mounting and unmounting     installed INSTALLER and RECORD of wheels
 //! exchange files to and from the server   changes  what differs from the base
 //! check    checks the structure after reading it                          restore  attaches what it refers to
@@ -60,6 +60,7 @@ mod rename;
 mod resolve;
 pub mod restore;
 mod seek;
+mod socket;
 mod stat;
 mod time;
 mod tree;
@@ -85,6 +86,7 @@ pub use process::{EXECUTABLE, MAX_COMMAND_LINE, PID, Process};
 pub use quota::Usage;
 pub use recover::{Piece, recover};
 pub use seek::Whence;
+pub use socket::{Family, Kind, Received, Shutdown, SocketAddress, option};
 pub use stat::{Stat, StatFs};
 pub use time::{ClockFn, SetTime, Timestamp};
 pub use wheels::Wheel;
@@ -98,6 +100,7 @@ use layers::Layers;
 use mapping::Mappings;
 use quota::Quota;
 use resolve::Node;
+use socket::Sockets;
 use time::Clock;
 
 /// A mounted subtree: what `st_dev` tells apart.
@@ -140,6 +143,7 @@ pub struct Vfs {
     fds: FdTable,
     descriptions: Descriptions,
     mappings: Mappings,
+    sockets: Sockets,
     device_records: Vec<DeviceRecord>,
     host_records: Vec<HostRecord>,
     #[serde(skip)]
@@ -200,6 +204,7 @@ impl Vfs {
             fds: FdTable::default(),
             descriptions: Descriptions::default(),
             mappings: Mappings::default(),
+            sockets: Sockets::default(),
             device_records: Vec::new(),
             host_records: Vec::new(),
             devices: Vec::new(),

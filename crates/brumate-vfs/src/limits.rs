@@ -19,6 +19,24 @@ pub const MAPPINGS_MAX: usize = 4096;
 pub const PIPE_CAPACITY: usize = 64 * 1024;
 /// Writes to a pipe up to this length happen whole or not at all (`PIPE_BUF` on Linux).
 pub const PIPE_BUF: usize = 4096;
+/// Sockets at a time, with the connections that wait for `accept`; `ENOBUFS` beyond.
+pub const MAX_SOCKETS: usize = 4096;
+/// Bytes that the buffer of a socket holds, in each direction of a connection; the default of `SO_RCVBUF`.
+pub const MAX_SOCKET_BUFFER: usize = 208 * 1024;
+/// Bytes in the buffers of all sockets; a socket that sends more waits, as if the buffer were full.
+pub const MAX_SOCKETS_BYTES: usize = 32 * 1024 * 1024;
+/// Longest datagram of UDP in bytes, as on Linux; `EMSGSIZE` beyond.
+pub const MAX_DATAGRAM: usize = 65_507;
+/// Datagrams that wait in a socket. Further ones are lost (UDP) or wait at the sender (Unix sockets).
+pub const MAX_DATAGRAMS: usize = 256;
+/// Connections that wait at a listener for `accept`, besides one; a larger backlog is lowered to it.
+pub const MAX_BACKLOG: u32 = 1024;
+/// Longest path or abstract name of a Unix socket in bytes, as on Linux.
+pub const MAX_SOCKET_NAME: usize = 108;
+/// Options kept of a socket; `ENOBUFS` beyond.
+pub const MAX_SOCKET_OPTIONS: usize = 64;
+/// Longest value of a socket option in bytes; `EINVAL` beyond.
+pub const MAX_SOCKET_OPTION: usize = 64;
 /// Largest file offset, as on Linux.
 pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 /// Entries read from one host directory; the rest of a larger one is `EOVERFLOW`.

@@ -67,6 +67,7 @@ impl Vfs {
         let writes = flags.0 & OpenFlags::ACCMODE != OpenFlags::RDONLY || flags.has(OpenFlags::TRUNC);
         match file_type {
             FileType::Symlink => return Err(Errno::ELOOP),
+            FileType::Socket => return Err(Errno::ENXIO),
             FileType::Directory if writes => return Err(Errno::EISDIR),
             _ => {}
         }

@@ -1,7 +1,6 @@
 //! Anonymous pipes within the guest.
 //!
-//! The guest has one thread, so a read that would wait for the guest's own write could wait forever. Where Linux would
-//! block, `EAGAIN` is returned.
+//! The file system never waits. Where Linux would block, `EAGAIN` is returned, and the caller waits if another thread of the guest can help.
 
 use super::Vfs;
 use super::fds::Target;

@@ -91,7 +91,11 @@ impl Vfs {
         }
         if !matches!(
             self.inodes.get(source)?.kind,
-            InodeKind::Directory(_) | InodeKind::File(_) | InodeKind::Symlink(_) | InodeKind::Device(_)
+            InodeKind::Directory(_)
+                | InodeKind::File(_)
+                | InodeKind::Symlink(_)
+                | InodeKind::Device(_)
+                | InodeKind::SocketFile
         ) {
             return Err(Errno::EPERM);
         }

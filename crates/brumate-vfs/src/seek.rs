@@ -49,7 +49,7 @@ impl Vfs {
             }
         };
         match file_type {
-            FileType::Fifo => return Err(Errno::ESPIPE),
+            FileType::Fifo | FileType::Socket => return Err(Errno::ESPIPE),
             FileType::Character => return Ok(0),
             FileType::Directory if !matches!(whence, Whence::Set | Whence::Current) => {
                 return Err(Errno::EINVAL);
@@ -148,6 +148,7 @@ impl Vfs {
                 }
                 Ok(Readiness(ready))
             }
+            InodeKind::Socket(socket) => self.sockets.poll(*socket),
             _ => Ok(Readiness::ALWAYS),
         }
     }
@@ -179,6 +180,7 @@ impl Vfs {
         };
         match &self.inodes.get(inode)?.kind {
             InodeKind::Pipe(pipe) => Ok(pipe.buffer.len() as u64),
+            InodeKind::Socket(socket) => self.sockets.readable_bytes(*socket),
             InodeKind::File(content) => Ok(content.len().saturating_sub(position)),
             _ => Err(Errno::ENOTTY),
         }

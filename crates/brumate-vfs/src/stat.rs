@@ -134,9 +134,12 @@ impl Vfs {
             InodeKind::File(Content::Layer(file)) => (file.len, file.len.div_ceil(PAGE) * (PAGE / 512), inode.links),
             InodeKind::File(Content::Own(chunks)) => (chunks.len(), chunks.pages() * (PAGE / 512), inode.links),
             InodeKind::Symlink(target) => (target.len() as u64, inode.pages() * (PAGE / 512), inode.links),
-            InodeKind::Device(_) | InodeKind::Pipe(_) | InodeKind::CurrentDirectory | InodeKind::Process(_) => {
-                (0, 0, 1)
-            }
+            InodeKind::SocketFile => (0, 0, inode.links),
+            InodeKind::Device(_)
+            | InodeKind::Pipe(_)
+            | InodeKind::Socket(_)
+            | InodeKind::CurrentDirectory
+            | InodeKind::Process(_) => (0, 0, 1),
         }
     }
 

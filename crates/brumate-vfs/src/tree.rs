@@ -194,7 +194,7 @@ impl Vfs {
             return Err(Errno::EXDEV);
         }
         match inode.kind {
-            InodeKind::File(Content::Own(_)) | InodeKind::Symlink(_) => {}
+            InodeKind::File(Content::Own(_)) | InodeKind::Symlink(_) | InodeKind::SocketFile => {}
             // The file goes when its layer is unmounted.
             InodeKind::File(Content::Layer(_)) => return Err(Errno::EXDEV),
             _ => return Err(Errno::EPERM),

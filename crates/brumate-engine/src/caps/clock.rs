@@ -66,14 +66,10 @@ pub(crate) fn realtime() -> u64 {
     }
 }
 
-/// Sleeps without using the CPU; returns early, with `true`, when the machine is interrupted.
+/// Waits without using the CPU until one of the descriptors is ready, at most for `duration`. Returns early, with `true`, when the machine is
+/// interrupted.
 ///
 /// The signal is blocked except inside `ppoll`, so that one that arrives just before the call is not lost.
-pub(crate) fn sleep(duration: Option<Duration>) -> bool {
-    wait(&mut [], duration)
-}
-
-/// Waits like [`sleep`], and until one of the descriptors is ready.
 pub(crate) fn wait(fds: &mut [libc::pollfd], duration: Option<Duration>) -> bool {
     let deadline = duration.map(|duration| std::time::Instant::now().checked_add(duration));
     let guard = crate::signals::block_interrupt();

@@ -12,7 +12,7 @@ use crate::wire::ModuleKey;
 use brumate_module::{Options, dylink, gate, translate};
 
 /// Increment it whenever translation or patches change what is compiled.
-pub(crate) const TRANSLATION: u32 = 1;
+pub(crate) const TRANSLATION: u32 = 2;
 
 /// Largest module accepted, in bytes.
 pub(crate) const MAX_MODULE: usize = 64 << 20;
@@ -83,10 +83,12 @@ pub(crate) fn compile(engine: &Engine, kind: ModuleKind, trust: Trust, bytes: &[
     }
     let translated = match kind {
         ModuleKind::Helper => bytes.to_vec(),
-        ModuleKind::Main => translate(bytes, &Options { main: true }).map_err(|error| error.to_string())?,
+        ModuleKind::Main => {
+            translate(bytes, &Options { main: true, threads: true }).map_err(|error| error.to_string())?
+        }
         ModuleKind::Side => {
             dylink::parse(bytes).map_err(|error| error.to_string())?;
-            translate(bytes, &Options { main: false }).map_err(|error| error.to_string())?
+            translate(bytes, &Options::default()).map_err(|error| error.to_string())?
         }
     };
     engine.precompile_module(&translated).map_err(|error| format!("it does not compile: {error:#}"))

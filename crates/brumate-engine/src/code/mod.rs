@@ -8,4 +8,4 @@ pub(crate) mod shipped;
 mod source;
 pub(crate) mod trampoline;
 
-pub(crate) use source::{Compiled, ModuleQuery, ModuleSource};
+pub(crate) use source::{Compiled, ModuleQuery, ModuleSource, NoModules};

@@ -16,7 +16,7 @@ use crate::wire::{ModuleKey, ModuleReply, ModuleRequest, WireError};
 use brumate_module::gate;
 
 /// Sends a request and waits for the answer and its descriptor.
-pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError>>;
+pub(crate) type Ask = Box<dyn FnMut(ModuleRequest) -> Result<(ModuleReply, Option<OwnedFd>), WireError> + Send>;
 
 /// Requests each module from the server.
 pub(crate) struct RemoteModules {

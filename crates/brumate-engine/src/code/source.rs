@@ -18,7 +18,7 @@ pub(crate) struct ModuleQuery<'a> {
 }
 
 /// Provides compiled modules for wasm bytes.
-pub(crate) trait ModuleSource {
+pub(crate) trait ModuleSource: Send {
     /// Returns the compiled form of a side module.
     ///
     /// # Errors
@@ -38,4 +38,17 @@ pub(crate) struct Compiled {
     /// Bytes of memory for its code and its instance that no other machine shares. 0 for a module of the bundle or of a
     /// wheel.
     pub(crate) own_bytes: u64,
+}
+
+/// Has no modules.
+pub(crate) struct NoModules;
+
+impl ModuleSource for NoModules {
+    fn module(&mut self, _: &Engine, _: ModuleQuery<'_>) -> Result<Compiled, String> {
+        Err("there are no modules".to_owned())
+    }
+
+    fn bundled(&mut self, _: &Engine, _: ModuleKey) -> Result<Module, String> {
+        Err("there are no modules".to_owned())
+    }
 }

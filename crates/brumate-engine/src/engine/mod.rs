@@ -3,6 +3,10 @@
 #![expect(unsafe_code, reason = "enables features of the processor in wasmtime")]
 
 pub(crate) mod publish;
+pub(crate) mod shared_memory;
+mod stacks;
+
+use std::sync::Arc;
 
 use wasmtime::{Collector, Config, Engine, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
@@ -107,6 +111,8 @@ fn config(purpose: Purpose) -> Config {
     }
     if purpose == Purpose::Run {
         config.with_custom_code_memory(Some(publish::publisher()));
+        config.with_host_memory(Arc::new(shared_memory::Creator));
+        config.with_host_stack(Arc::new(stacks::Creator));
     }
     config
 }
@@ -125,5 +131,9 @@ pub(crate) fn engine(purpose: Purpose) -> wasmtime::Result<Engine> {
             unsafe { config.cranelift_flag_enable(feature) };
         }
     }
-    Engine::new(&config)
+    let engine = Engine::new(&config)?;
+    if purpose == Purpose::Run {
+        stacks::install();
+    }
+    Ok(engine)
 }

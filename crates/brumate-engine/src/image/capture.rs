@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use wasmtime::{AsContextMut, Extern, Instance, Mutability, Ref, StoreContextMut, Val};
 
-use super::{Driver, Function, ImageError, LibraryRecord, Number, Record};
+use super::{Driver, ImageError, LibraryRecord, Number, Record};
 use crate::files::layers;
 use crate::host::{Host, guest};
+use crate::link::Function;
 use brumate_module::patch::TABLE_EXPORT_PREFIX;
 
 /// Captures the guest at rest: no call into it is running.
@@ -83,17 +84,17 @@ fn sources(store: &mut StoreContextMut<'_, Host>) -> Result<HashMap<usize, Funct
         sources.entry(func).or_insert(Function::Main(name));
     }
     for index in 0..store.data().libraries.loaded.len() {
-        let instance = store.data().libraries.loaded[index].instance;
+        let instance = store.data().store.libraries[index].instance;
         for (name, func) in exported_functions(store, instance) {
             sources.entry(func).or_insert(Function::Library(index as u32, name));
         }
     }
-    let mut host: Vec<_> = store.data().functions.iter().map(|(name, func)| (name.clone(), *func)).collect();
+    let mut host: Vec<_> = store.data().store.functions.iter().map(|(name, func)| (name.clone(), *func)).collect();
     host.sort_by(|a, b| a.0.cmp(&b.0));
     for (name, func) in host {
         sources.entry(func.to_raw(&mut *store) as usize).or_insert(Function::Host(name));
     }
-    if let Some(helper) = store.data().helper {
+    if let Some(helper) = store.data().store.helper {
         sources.insert(helper.func().to_raw(&mut *store) as usize, Function::Helper);
     }
     Ok(sources)
@@ -110,7 +111,7 @@ fn exported_functions(store: &mut StoreContextMut<'_, Host>, instance: Instance)
 
 fn library(store: &mut StoreContextMut<'_, Host>, index: usize) -> Result<LibraryRecord, ImageError> {
     let (instance, got) = {
-        let library = &store.data().libraries.loaded[index];
+        let library = &store.data().store.libraries[index];
         (library.instance, library.got.clone())
     };
     check_tables(store, instance)?;

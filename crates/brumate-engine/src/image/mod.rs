@@ -22,7 +22,7 @@ use crate::files::DamagedFiles;
 use crate::files::layers::GivenLayer;
 use crate::libc::ffi::ClosuresRecord;
 use crate::libc::zone::Zone;
-use crate::link::LibraryBase;
+use crate::link::{Function, LibraryBase};
 use crate::trace::Pages;
 use crate::wire::{ModuleKey, Origin};
 
@@ -81,19 +81,6 @@ pub(crate) struct LibraryRecord {
     pub(crate) got: Vec<u32>,
     /// Mutable globals, by export.
     pub(crate) globals: Vec<(String, Number)>,
-}
-
-/// Where a function in a slot of the table comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Function {
-    /// An export of the main module.
-    Main(String),
-    /// An export of a library.
-    Library(u32, String),
-    /// A host function.
-    Host(String),
-    /// The call trampoline.
-    Helper,
 }
 
 /// Value of a global.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Func, Instance, Ref, StoreContextMut, Val};
+use wasmtime::{Instance, Ref, StoreContextMut, Val};
 
-use super::{Function, ImageError, LibraryRecord, Number, Record};
+use super::{ImageError, LibraryRecord, Number, Record};
 use crate::caps::clock::Clock;
 use crate::code::{Compiled, ModuleQuery};
 use crate::files;
 use crate::host::{Host, guest};
 use crate::libc::ffi;
-use crate::link::{Got, Library, Linked, MAX_LIBRARIES, index_table, instantiate};
+use crate::link::{Got, Library, LibraryInstance, Linked, MAX_LIBRARIES, find, index_table, instantiate};
 
 /// WebAssembly page, bytes.
 const PAGE: u64 = 1 << 16;
@@ -56,9 +56,9 @@ pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> R
         if index >= loaded {
             load(store, recorded)?;
         }
-        let library = &mut store.data_mut().libraries.loaded[index];
-        library.global_since = recorded.global_since.map(|since| since as usize);
-        let instance = library.instance;
+        let host = store.data_mut();
+        host.libraries.loaded[index].global_since = recorded.global_since.map(|since| since as usize);
+        let instance = host.store.libraries[index].instance;
         set_globals(store, instance, &recorded.globals)?;
     }
     set_globals(store, handles.instance, &record.globals)?;
@@ -67,9 +67,12 @@ pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> R
         if *slot >= record.table_slots {
             return damaged("slot");
         }
-        let func = find(store, function)?;
+        let func = find(store, function).map_or_else(|| damaged(format!("function {function:?}")), Ok)?;
         handles.table.set(&mut *store, u64::from(*slot), Ref::Func(Some(func)))?;
     }
+    let host = store.data_mut();
+    host.libraries.appended.clone_from(&record.functions);
+    host.store.appended = record.functions.len();
     index_table(store, if loaded == 0 { 1 } else { slots })?;
     ffi::restore_closures(store, &record.closures)?;
 
@@ -109,19 +112,21 @@ fn load(store: &mut StoreContextMut<'_, Host>, recorded: &LibraryRecord) -> Resu
     }
     let got = Got::Recorded(&recorded.got);
     let Linked { instance, got, .. } = instantiate(store, &recorded.path, &module, &needed, recorded.base, got)?;
-    let libraries = &mut store.data_mut().libraries;
+    let host = store.data_mut();
+    host.store.libraries.push(LibraryInstance { instance, got });
+    let libraries = &mut host.libraries;
     libraries.by_path.insert(recorded.path.clone(), index);
     libraries.loaded.push(Library {
         path: recorded.path.clone(),
         key: recorded.key,
         bytes: recorded.bytes.as_deref().map(Arc::from),
         origin: recorded.origin.clone(),
-        instance,
+        module,
         base: recorded.base,
         table_slots: recorded.table_slots,
         global_since: recorded.global_since.map(|since| since as usize),
         needed,
-        got,
+        got: recorded.got.clone(),
     });
     Ok(())
 }
@@ -145,21 +150,4 @@ fn set_globals(
         global.set(&mut *store, value)?;
     }
     Ok(())
-}
-
-fn find(store: &mut StoreContextMut<'_, Host>, function: &Function) -> Result<Func, ImageError> {
-    let found = match function {
-        Function::Main(name) => {
-            let main = guest(store)?.instance;
-            main.get_func(&mut *store, name)
-        }
-        Function::Library(index, name) => {
-            let library = store.data().libraries.loaded.get(*index as usize);
-            let instance = library.map(|library| library.instance);
-            instance.and_then(|instance| instance.get_func(&mut *store, name))
-        }
-        Function::Host(name) => store.data().functions.get(name).copied(),
-        Function::Helper => store.data().helper.map(|helper| helper.func()),
-    };
-    found.map_or_else(|| damaged(format!("function {function:?}")), Ok)
 }

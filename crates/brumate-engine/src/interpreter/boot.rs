@@ -1,6 +1,5 @@
 //! Boots an interpreter.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,16 +8,14 @@ use wasmtime::{AsContextMut, Engine, Instance, Memory, Module, Store};
 use super::non_memory_state::Globals;
 use super::python::Python;
 use super::{Interpreter, InterpreterError, call, fault};
-use crate::account::Account;
 use crate::api::PACKAGES;
-use crate::caps::clock::Clock;
 use crate::caps::output::GuestOutput;
 use crate::code::ModuleSource;
+use crate::engine::shared_memory;
 use crate::files::{DRIVER, EVENT_FD, HOME, PREFIX, SITE_PACKAGES, STDLIB, file_system};
 use crate::host::{Host, guest};
-use crate::libc::ffi::Closures;
-use crate::libc::zone::Zone;
-use crate::link::{self, Helper, Libraries};
+use crate::link::{self, Helper};
+use crate::threads::Threads;
 use brumate_vfs::{EXECUTABLE, Vfs};
 
 /// Part of the guest's C stack CPython may use before it raises `RecursionError`, in bytes. A small part of the 10 MiB, so
@@ -43,34 +40,20 @@ pub(super) fn instantiate(
     modules: Box<dyn ModuleSource>,
     vfs: Vfs,
 ) -> wasmtime::Result<(Store<Host>, Instance)> {
-    let host = Host {
-        vfs,
-        guest: None,
-        helper: None,
-        libraries: Libraries::default(),
-        closures: Closures::default(),
-        functions: HashMap::new(),
-        slots: HashMap::new(),
-        modules,
-        clock: Clock::new(),
-        zone: Zone::default(),
-        zone_changes: 0,
-        environment: vec![
-            format!("HOME={HOME}"),
-            "USER=user".to_owned(),
-            "LANG=C.UTF-8".to_owned(),
-            "TZ=UTC".to_owned(),
-            "PATH=/bin".to_owned(),
-        ],
-        account: Account::new(),
-        installs: None,
-    };
-    let mut store = Store::new(engine, host);
+    let environment = vec![
+        format!("HOME={HOME}"),
+        "USER=user".to_owned(),
+        "LANG=C.UTF-8".to_owned(),
+        "TZ=UTC".to_owned(),
+        "PATH=/bin".to_owned(),
+    ];
+    let mut store = Store::new(engine, Host::new(vfs, modules, environment, Threads::none()));
     store.limiter(|host| &mut host.account);
-    let linker = crate::libc::linker(engine)?;
+    let linker = crate::libc::linker(engine, false)?;
     let instance = link::instantiate_main(&mut store, &linker, &prelude.main)?;
+    store.data_mut().threads = Threads::new(&prelude.main, &prelude.trampoline, shared_memory::latest());
     let helper = Helper::new(&mut store.as_context_mut(), &prelude.trampoline)?;
-    store.data_mut().helper = Some(helper);
+    store.data_mut().store.helper = Some(helper);
     Ok((store, instance))
 }
 
@@ -96,7 +79,7 @@ impl Interpreter {
         call(&mut store, instance, "__wasm_call_ctors", &[])?;
         let high = call(&mut store, instance, "emscripten_stack_get_base", &[])?;
         call(&mut store, instance, "emscripten_stack_set_limits", &[high, high - C_STACK])?;
-        let helper = store.data().helper;
+        let helper = store.data().store.helper;
         if let Some(helper) = helper {
             helper.install(&mut store.as_context_mut())?;
         }

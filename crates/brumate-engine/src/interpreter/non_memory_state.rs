@@ -36,7 +36,7 @@ impl Interpreter {
     /// Finds the globals of modules that have been loaded since the last call. Later forks inherit them.
     pub(crate) fn find_globals(&mut self) -> wasmtime::Result<()> {
         let main = guest(&self.store.as_context_mut())?.instance;
-        let libraries = self.store.data().libraries.loaded.iter().map(|library| library.instance);
+        let libraries = self.store.data().store.libraries.iter().map(|library| library.instance);
         let new: Vec<_> = std::iter::once(main).chain(libraries).skip(self.globals.instances).collect();
         for instance in new {
             let globals: Vec<_> = instance.exports(&mut self.store).filter_map(|export| export.into_global()).collect();
@@ -48,8 +48,11 @@ impl Interpreter {
     }
 
     /// Returns the current state except the linear memory. `None` if it is not known: a module that the guest brought
-    /// may change the function table by itself.
+    /// may change the function table by itself, and threads have stacks.
     pub(crate) fn non_memory_state(&mut self) -> Option<NonMemoryState> {
+        if self.store.data().threads.count() > 0 {
+            return None;
+        }
         let loaded = &self.store.data().libraries.loaded;
         if loaded.iter().any(|library| library.bytes.is_some()) {
             return None;
@@ -62,7 +65,7 @@ impl Interpreter {
         let host = self.store.data_mut();
         let libraries = &host.libraries;
         let libraries = (libraries.loaded.len(), libraries.by_path.len(), libraries.opened);
-        let (slots, closures, zone_changes) = (host.slots.len(), host.closures.changes(), host.zone_changes);
+        let (slots, closures, zone_changes) = (host.store.slots.len(), host.closures.changes(), host.zone_changes);
         Some(NonMemoryState { sizes, globals, libraries, slots, closures, zone_changes, files: host.vfs.state().ok()? })
     }
 }

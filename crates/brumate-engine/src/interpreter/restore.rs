@@ -103,6 +103,11 @@ impl Interpreter {
     }
 
     fn record(&mut self) -> Result<Record, ImageError> {
+        match self.store.data().threads.count() {
+            0 => {}
+            1 => return Err(ImageError::Unsupported("a running thread".to_owned())),
+            count => return Err(ImageError::Unsupported(format!("{count} running threads"))),
+        }
         let driver = self.python.record();
         image::capture::capture(&mut self.store.as_context_mut(), driver)
     }

@@ -1,17 +1,22 @@
 //! Dynamic linking: the two imports behind `dlopen` and `dlsym`.
 
-use wasmtime::{AsContextMut, Caller, Linker};
+use wasmtime::{Linker, StoreContextMut};
 
 use crate::host::Host;
 use crate::link;
+use crate::threads::{on_main, waiting};
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    linker.func_wrap("env", "_dlopen_js", |mut caller: Caller<'_, Host>, handle: u32| {
-        link::dlopen(&mut caller.as_context_mut(), handle)
-    })?;
-    linker.func_wrap("env", "_dlsym_js", |mut caller: Caller<'_, Host>, handle: u32, name: u32, _index: u32| {
-        link::dlsym(&mut caller.as_context_mut(), handle, name)
-    })?;
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
+    waiting!(linker, threads, "env", "_dlopen_js", dlopen, (handle: u32));
+    waiting!(linker, threads, "env", "_dlsym_js", dlsym, (handle: u32, name: u32, index: u32));
     Ok(())
+}
+
+async fn dlopen(store: &mut StoreContextMut<'_, Host>, handle: u32) -> wasmtime::Result<u32> {
+    on_main(store, move |store| link::dlopen(store, handle)).await
+}
+
+async fn dlsym(store: &mut StoreContextMut<'_, Host>, handle: u32, name: u32, _index: u32) -> wasmtime::Result<u32> {
+    on_main(store, move |store| link::dlsym(store, handle, name)).await
 }

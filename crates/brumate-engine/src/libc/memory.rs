@@ -1,9 +1,10 @@
 //! Growing the heap, and file mappings.
 
-use wasmtime::{AsContextMut, Caller, Linker};
+use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
 
 use super::mmap;
-use crate::host::{Host, guest, split};
+use crate::host::{Host, guest, split, split_store};
+use crate::threads::{self, waiting};
 use brumate_abi::errno::Errno;
 
 /// WebAssembly page, bytes.
@@ -13,14 +14,21 @@ const PAGE: u64 = 1 << 16;
 const MIN_GROWTH: u64 = 1 << 20;
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_get_heap_max", |caller: Caller<'_, Host>| -> u32 {
         u32::try_from(caller.data().account.memory_limit()).unwrap_or(0xFFFF_0000)
     })?;
     linker.func_wrap("env", "emscripten_resize_heap", |mut caller: Caller<'_, Host>, bytes: u32| -> u32 {
         u32::from(grow(&mut caller, u64::from(bytes)))
     })?;
-    linker.func_wrap("env", "_mmap_js", map)?;
+    waiting!(
+        linker,
+        threads,
+        "env",
+        "_mmap_js",
+        map,
+        (length: u32, protection: i32, flags: i32, fd: i32, offset: i64, out_allocated: u32, out_address: u32)
+    );
     linker.func_wrap(
         "env",
         "_munmap_js",
@@ -63,8 +71,8 @@ fn grow(caller: &mut Caller<'_, Host>, bytes: u64) -> bool {
 
 /// `_mmap_js`: file mappings are copies, written back by `msync` and `munmap`.
 #[allow(clippy::too_many_arguments, reason = "the import's signature")]
-fn map(
-    mut caller: Caller<'_, Host>,
+async fn map(
+    store: &mut StoreContextMut<'_, Host>,
     length: u32,
     protection: i32,
     flags: i32,
@@ -73,16 +81,16 @@ fn map(
     out_allocated: u32,
     out_address: u32,
 ) -> wasmtime::Result<i32> {
-    let prepared = {
-        let (_, host) = split(&mut caller);
-        match mmap::mmap_prepare(&mut host.vfs, length, protection, flags, fd, offset) {
-            Ok(prepared) => prepared,
-            Err(errno) => return Ok(errno.as_syscall()),
-        }
+    let prepared = match mmap::mmap_prepare(&mut store.data_mut().vfs, length, protection, flags, fd, offset) {
+        Ok(prepared) => prepared,
+        Err(errno) => return Ok(errno.as_syscall()),
     };
-    let handles = guest(&caller.as_context_mut())?;
-    let address = handles.memalign.call(&mut caller, (PAGE as u32, length))?;
-    let (mut memory, host) = split(&mut caller);
+    let allocated = threads::on_main(store, move |store| {
+        let memalign = guest(store)?.memalign;
+        memalign.call(store, (PAGE as u32, length))
+    });
+    let address = allocated.await?;
+    let (mut memory, host) = split_store(store);
     if address == 0 {
         mmap::mmap_cancel(&mut host.vfs, prepared);
         return Ok(Errno::ENOMEM.as_syscall());
@@ -90,7 +98,11 @@ fn map(
     match mmap::mmap_fill(&mut host.vfs, &mut memory, prepared, address, out_allocated, out_address) {
         Ok(()) => Ok(0),
         Err(errno) => {
-            handles.free.call(&mut caller, address)?;
+            let freed = threads::on_main(store, move |store| {
+                let free = guest(store)?.free;
+                free.call(store, address).map(|()| 0)
+            });
+            freed.await?;
             Ok(errno.as_syscall())
         }
     }

@@ -11,7 +11,7 @@ mod kernels;
 mod memory;
 mod misc;
 mod mmap;
-mod poll;
+pub(crate) mod poll;
 mod process;
 mod sockets;
 mod syscalls;
@@ -26,21 +26,22 @@ use crate::host::Host;
 #[cfg(test)]
 mod tests;
 
-/// A linker with every host function.
+/// A linker with every host function, for the main thread's store or for those of other `threads`.
 ///
 /// # Errors
 /// Never: each name is defined once.
-pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Host>> {
+pub(crate) fn linker(engine: &Engine, threads: bool) -> wasmtime::Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
-    syscalls::define(&mut linker)?;
-    wait::define(&mut linker)?;
-    time::define(&mut linker)?;
-    memory::define(&mut linker)?;
-    process::define(&mut linker)?;
-    sockets::define(&mut linker)?;
-    dynlink::define(&mut linker)?;
-    ffi::define(&mut linker)?;
+    syscalls::define(&mut linker, threads)?;
+    wait::define(&mut linker, threads)?;
+    time::define(&mut linker, threads)?;
+    memory::define(&mut linker, threads)?;
+    process::define(&mut linker, threads)?;
+    sockets::define(&mut linker, threads)?;
+    dynlink::define(&mut linker, threads)?;
+    ffi::define(&mut linker, threads)?;
     misc::define(&mut linker)?;
     kernels::define(&mut linker)?;
+    crate::threads::define(&mut linker, threads)?;
     Ok(linker)
 }

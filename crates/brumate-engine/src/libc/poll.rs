@@ -11,13 +11,18 @@ pub(crate) fn host_fds(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fds: u32, nfds:
     let mut found = Vec::new();
     for entry in (0..nfds).map(|index| fds + index * POLLFD_SIZE) {
         let (Ok(fd), Ok(wanted)) = (mem.read_i32(entry), mem.read_i16(entry + 4)) else { continue };
-        let (readable, writable) = if fd < 0 { (None, None) } else { vfs.host_fds(fd) };
-        let reads = readable.filter(|_| wanted & (Readiness::IN | Readiness::RDNORM) != 0);
-        let writes = writable.filter(|_| wanted & (Readiness::OUT | Readiness::WRNORM) != 0);
-        found.extend(reads.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }));
-        found.extend(writes.map(|fd| libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }));
+        found.extend(host_fds_of(vfs, fd, wanted));
     }
     found
+}
+
+/// Returns the host's descriptors of one of the guest's.
+pub(crate) fn host_fds_of(vfs: &mut Vfs, fd: i32, wanted: i16) -> Vec<libc::pollfd> {
+    let (readable, writable) = if fd < 0 { (None, None) } else { vfs.host_fds(fd) };
+    let reads = readable.filter(|_| wanted & (Readiness::IN | Readiness::RDNORM) != 0);
+    let writes = writable.filter(|_| wanted & (Readiness::OUT | Readiness::WRNORM) != 0);
+    let reads = reads.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    reads.into_iter().chain(writes.map(|fd| libc::pollfd { fd, events: libc::POLLOUT, revents: 0 })).collect()
 }
 
 /// Size of `struct pollfd`.

@@ -2,29 +2,18 @@
 
 use std::time::Duration;
 
-use wasmtime::{AsContextMut, Caller, Linker, Ref};
+use wasmtime::{Caller, Linker, Ref, StoreContextMut, Val};
 
 use crate::host::{GuestExit, Host, guest, split};
+use crate::threads::waiting;
 use brumate_abi::errno::Errno;
 
 /// Largest request of `random_get`, in bytes (`getentropy` requests 256 at most).
 const MAX_RANDOM: u32 = 1 << 20;
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    linker.func_wrap("env", "exit", |mut caller: Caller<'_, Host>, status: i32| -> wasmtime::Result<()> {
-        // C's `exit` runs the handlers, then flushes the buffers.
-        let instance = guest(&caller.as_context_mut())?.instance;
-        for name in ["__funcs_on_exit", "__stdio_exit"] {
-            if let Some(func) = instance.get_func(&mut caller, name) {
-                func.typed::<(), ()>(&caller)?.call(&mut caller, ())?;
-            }
-        }
-        if let Some(func) = instance.get_func(&mut caller, "fflush") {
-            func.typed::<u32, i32>(&caller)?.call(&mut caller, 0)?;
-        }
-        Err(GuestExit::Exit(status).into())
-    })?;
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
+    waiting!(linker, threads, "env", "exit", exit, (status: i32));
     linker.func_wrap("wasi_snapshot_preview1", "proc_exit", |status: i32| -> wasmtime::Result<()> {
         Err(GuestExit::Exit(status).into())
     })?;
@@ -32,7 +21,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap("env", "__assert_fail", |_: u32, _: u32, _: u32, _: u32| -> wasmtime::Result<()> {
         Err(GuestExit::Abort.into())
     })?;
-    linker.func_wrap("env", "__call_sighandler", call_signal_handler)?;
+    waiting!(linker, threads, "env", "__call_sighandler", call_signal_handler, (handler: u32, signal: i32));
     linker.func_wrap("env", "brumate_set_timer", set_timer)?;
     linker.func_wrap("env", "_Py_CheckEmscriptenSignals_Helper", || -> i32 { 0 })?;
     linker.func_wrap("env", "_Py_emscripten_runtime", || -> u32 { 0 })?;
@@ -114,12 +103,23 @@ fn set_timer(mut caller: Caller<'_, Host>, delay: f64, interval: f64, old: u32) 
     }
 }
 
+/// Runs the handlers of C's `exit`, flushes the buffers, and ends the guest.
+async fn exit(store: &mut StoreContextMut<'_, Host>, status: i32) -> wasmtime::Result<()> {
+    let instance = guest(store)?.instance;
+    for (name, arguments) in [("__funcs_on_exit", &[][..]), ("__stdio_exit", &[]), ("fflush", &[Val::I32(0)])] {
+        if let Some(func) = instance.get_func(&mut *store, name) {
+            super::ffi::call_leniently(store, func, arguments).await?;
+        }
+    }
+    Err(GuestExit::Exit(status).into())
+}
+
 /// Calls the handler of `raise()` through the table, whatever its arity.
-fn call_signal_handler(mut caller: Caller<'_, Host>, handler: u32, signal: i32) -> wasmtime::Result<()> {
-    let table = guest(&caller.as_context_mut())?.table;
-    let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(handler)) else {
+async fn call_signal_handler(store: &mut StoreContextMut<'_, Host>, handler: u32, signal: i32) -> wasmtime::Result<()> {
+    let table = guest(store)?.table;
+    let Some(Ref::Func(Some(func))) = table.get(&mut *store, u64::from(handler)) else {
         return Err(wasmtime::Error::msg("a signal handler is not a function"));
     };
-    super::ffi::call_leniently(&mut caller.as_context_mut(), func, &[wasmtime::Val::I32(signal)])?;
+    super::ffi::call_leniently(store, func, &[Val::I32(signal)]).await?;
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Time: clocks, the calendar and local time, which is UTC until the guest sets its zone.
 
-use wasmtime::{Caller, Linker};
+use wasmtime::{Caller, Linker, StoreContextMut};
 
 use super::zone::Entry;
-use crate::caps::clock;
 use crate::host::{Host, split};
+use crate::threads::{self, Wait, waiting};
 use brumate_abi::errno::Errno;
 use brumate_abi::memory::GuestMemory;
 use brumate_module::patch::SLEEP_TIMER;
@@ -105,7 +105,7 @@ fn write_zone(
 }
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
     linker.func_wrap("env", "emscripten_date_now", |caller: Caller<'_, Host>| -> f64 {
         caller.data().clock.realtime() as f64 / 1e6
     })?;
@@ -174,14 +174,19 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             let _ = memory.write(daylight_name, b"UTC\0");
         },
     )?;
-    linker.func_wrap("env", "_setitimer_js", |_: Caller<'_, Host>, which: i32, milliseconds: f64| -> i32 {
-        if which == SLEEP_TIMER && milliseconds > 0.0 {
-            let duration = std::time::Duration::try_from_secs_f64(milliseconds / 1e3).ok();
-            clock::sleep(duration);
-        }
-        0
-    })?;
+    waiting!(linker, threads, "env", "_setitimer_js", set_timer, (which: i32, milliseconds: f64));
     Ok(())
+}
+
+/// Sleeps, see [`SLEEP_TIMER`]. A sleep of no time lets other threads run.
+async fn set_timer(store: &mut StoreContextMut<'_, Host>, which: i32, milliseconds: f64) -> wasmtime::Result<i32> {
+    if which == SLEEP_TIMER {
+        let duration = std::time::Duration::try_from_secs_f64(milliseconds / 1e3).ok();
+        let deadline = duration.and_then(|duration| std::time::Instant::now().checked_add(duration));
+        let wait = if milliseconds > 0.0 { Wait::Time } else { Wait::Turn };
+        threads::wait(store, wait, deadline).await?;
+    }
+    Ok(0)
 }
 
 #[cfg(test)]

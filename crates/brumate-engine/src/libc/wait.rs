@@ -2,36 +2,32 @@
 
 use std::time::{Duration, Instant};
 
-use wasmtime::{Caller, Linker};
+use wasmtime::{Linker, StoreContextMut};
 
-use super::poll::{host_fds, poll_ready};
-use crate::caps::clock;
-use crate::host::{Host, split};
+use super::poll::poll_ready;
+use crate::host::{Host, split_store};
+use crate::threads::{Wait, Woken, wait, waiting};
 use brumate_abi::errno::Errno;
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    linker.func_wrap(
-        "env",
-        "__syscall_poll",
-        |mut caller: Caller<'_, Host>, fds: u32, count: u32, timeout: i32| -> i32 {
-            let deadline = u64::try_from(timeout).ok().map(|timeout| Instant::now() + Duration::from_millis(timeout));
-            loop {
-                let (mut memory, host) = split(&mut caller);
-                let ready = poll_ready(&mut host.vfs, &mut memory, fds, count);
-                if ready != 0 || timeout == 0 {
-                    return ready;
-                }
-                let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                if rest.is_some_and(|rest| rest.is_zero()) {
-                    return 0;
-                }
-                let mut host_fds = host_fds(&mut host.vfs, &mut memory, fds, count);
-                if clock::wait(&mut host_fds, rest) {
-                    return Errno::EINTR.as_syscall();
-                }
-            }
-        },
-    )?;
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
+    waiting!(linker, threads, "env", "__syscall_poll", poll, (fds: u32, count: u32, timeout: i32));
     Ok(())
+}
+
+async fn poll(store: &mut StoreContextMut<'_, Host>, fds: u32, count: u32, timeout: i32) -> wasmtime::Result<i32> {
+    let (mut memory, host) = split_store(store);
+    let ready = poll_ready(&mut host.vfs, &mut memory, fds, count);
+    if ready != 0 || timeout == 0 {
+        return Ok(ready);
+    }
+    let deadline = u64::try_from(timeout).ok().map(|timeout| Instant::now() + Duration::from_millis(timeout));
+    Ok(match wait(store, Wait::Descriptors(fds, count), deadline).await? {
+        Woken::Ready => {
+            let (mut memory, host) = split_store(store);
+            poll_ready(&mut host.vfs, &mut memory, fds, count)
+        }
+        Woken::Timeout => 0,
+        Woken::Interrupted => Errno::EINTR.as_syscall(),
+    })
 }

@@ -7,7 +7,7 @@ use wasmtime::{AsContextMut, Module, Ref, StoreContextMut, Val};
 use super::instantiate::{Got, LibraryBase, Linked, instantiate};
 use super::needed::{canonical, find_needed};
 use super::symbols::{address, index_table, of_new, of_scope, resolve};
-use super::{Libraries, Library, MAX_LIBRARIES, MAX_SYMBOL};
+use super::{Libraries, Library, LibraryInstance, MAX_LIBRARIES, MAX_SYMBOL};
 use crate::bundle;
 use crate::code::compile::{self, MAX_MODULE};
 use crate::code::{Compiled, ModuleQuery};
@@ -285,12 +285,26 @@ fn link(
             func.typed::<(), ()>(&*store)?.call(&mut *store, ())?;
         }
     }
-    let libraries = &mut store.data_mut().libraries;
+    let values = got.iter().map(|global| global.get(&mut *store).i32().unwrap_or(0) as u32).collect();
+    let host = store.data_mut();
+    host.store.libraries.push(LibraryInstance { instance, got });
+    let libraries = &mut host.libraries;
     let index = libraries.loaded.len();
     libraries.by_path.insert(path.to_owned(), index);
     let global_since = global.then_some(index + 1);
     let path = path.to_owned();
-    libraries.loaded.push(Library { path, key, bytes, origin, instance, base, table_slots, global_since, needed, got });
+    libraries.loaded.push(Library {
+        path,
+        key,
+        bytes,
+        origin,
+        module,
+        base,
+        table_slots,
+        global_since,
+        needed,
+        got: values,
+    });
     Ok(index)
 }
 

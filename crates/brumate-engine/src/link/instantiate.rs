@@ -81,7 +81,7 @@ pub(crate) fn instantiate(
                 Extern::Global(got[got.len() - 1])
             }
             (_, ExternType::Func(ty)) => match resolve(store, name, needed) {
-                Some(Symbol::Func(func)) => Extern::Func(func),
+                Some(Symbol::Func(func, _)) => Extern::Func(func),
                 _ if module.get_export(name).is_some() => {
                     let target = Arc::new(OnceLock::new());
                     own_functions.push((name.to_owned(), target.clone()));
@@ -98,7 +98,7 @@ pub(crate) fn instantiate(
     {
         return Err(misfit(path));
     }
-    let instance = Instance::new(&mut *store, module, &imports)?;
+    let instance = crate::threads::create(&mut *store, module, &imports)?;
     for (name, target) in own_functions {
         if let Some(func) = instance.get_func(&mut *store, &name) {
             let _ = target.set(func);
@@ -118,8 +118,16 @@ fn constant(store: &mut StoreContextMut<'_, Host>, value: u32) -> wasmtime::Resu
 
 /// A function that calls `target`, which is known only after instantiation (C++ functions a module both imports and exports).
 fn forward(store: &mut StoreContextMut<'_, Host>, ty: FuncType, target: Arc<OnceLock<Func>>) -> Func {
-    Func::new(store.as_context_mut(), ty, move |mut caller, arguments, results| match target.get() {
-        Some(func) => func.call(&mut caller, arguments, results),
-        None => Err(wasmtime::Error::msg("a function was called before its module was linked")),
+    let linked = move || {
+        target.get().copied().ok_or_else(|| wasmtime::Error::msg("a function was called before its module was linked"))
+    };
+    if store.data().store.thread.is_some() {
+        return Func::new_async(store.as_context_mut(), ty, move |mut caller, arguments, results| {
+            let func = linked();
+            Box::new(async move { func?.call_async(&mut caller, arguments, results).await })
+        });
+    }
+    Func::new(store.as_context_mut(), ty, move |mut caller, arguments, results| {
+        linked()?.call(&mut caller, arguments, results)
     })
 }

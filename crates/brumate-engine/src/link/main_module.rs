@@ -36,7 +36,7 @@ pub(crate) fn instantiate_main(
         let external = match import.ty() {
             ExternType::Func(ty) => match linker.get(&mut *store, import.module(), import.name()) {
                 Ok(Extern::Func(func)) => {
-                    store.data_mut().functions.entry(import.name().to_owned()).or_insert(func);
+                    store.data_mut().store.functions.entry(import.name().to_owned()).or_insert(func);
                     Extern::Func(func)
                 }
                 _ => Extern::Func(trap_stub(&mut *store, ty, import.name().to_owned())),
@@ -51,11 +51,11 @@ pub(crate) fn instantiate_main(
     let others: Vec<_> = linker.iter(&mut *store).map(|(_, name, external)| (name.to_owned(), external)).collect();
     for (name, external) in others {
         if let Extern::Func(func) = external {
-            store.data_mut().functions.entry(name).or_insert(func);
+            store.data_mut().store.functions.entry(name).or_insert(func);
         }
     }
-    let instance = Instance::new(&mut *store, module, &imports)?;
+    let instance = crate::threads::create(&mut *store, module, &imports)?;
     let guest = Guest::new(&mut *store, instance)?;
-    store.data_mut().guest = Some(guest);
+    store.data_mut().store.guest = Some(guest);
     Ok(instance)
 }

@@ -13,12 +13,12 @@ mod trampoline;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use wasmtime::{Global, Instance};
+use wasmtime::{Global, Instance, Module};
 
 pub(crate) use dlopen::{dlopen, dlsym};
 pub(crate) use instantiate::{Got, LibraryBase, Linked, instantiate};
 pub(crate) use main_module::instantiate_main;
-pub(crate) use symbols::{function_slot, index_table};
+pub(crate) use symbols::{Function, find, function_slot, index_table};
 pub(crate) use trampoline::Helper;
 
 use crate::wire::{ModuleKey, Origin};
@@ -39,8 +39,8 @@ pub(crate) struct Library {
     pub(crate) bytes: Option<Arc<[u8]>>,
     /// The layer's file that it is.
     pub(crate) origin: Option<Origin>,
-    /// Its instance.
-    pub(crate) instance: Instance,
+    /// Its compiled form.
+    pub(crate) module: Module,
     /// Where it lies.
     pub(crate) base: LibraryBase,
     /// Slots of the function table that are its own.
@@ -49,6 +49,14 @@ pub(crate) struct Library {
     pub(crate) global_since: Option<usize>,
     /// Libraries it needs, as indices.
     pub(crate) needed: Vec<usize>,
+    /// Values of its GOT entries, in the order of its imports.
+    pub(crate) got: Vec<u32>,
+}
+
+/// The instance of a side module in one store.
+#[derive(Clone)]
+pub(crate) struct LibraryInstance {
+    pub(crate) instance: Instance,
     /// Its GOT globals, in the order of its imports.
     pub(crate) got: Vec<Global>,
 }
@@ -64,4 +72,8 @@ pub(crate) struct Libraries {
     pub(crate) by_handle: HashMap<u32, usize>,
     /// How often the guest has opened one in this process.
     pub(crate) opened: u64,
+    /// Functions in slots that no module fills itself, in the order in which they came.
+    pub(crate) appended: Vec<(u32, Function)>,
+    /// Slots of the main thread's table when it handed over last.
+    pub(crate) table_slots: u64,
 }

@@ -1,8 +1,8 @@
 //! The instance of the call trampoline ([`trampoline_module`](crate::code::trampoline::trampoline_module)).
 
-use wasmtime::{AsContextMut, Extern, Func, Instance, StoreContextMut};
+use wasmtime::{AsContextMut, Extern, Func, StoreContextMut};
 
-use super::function_slot;
+use super::{Function, function_slot};
 use crate::code::trampoline::EXPORT;
 use crate::host::{Host, guest};
 
@@ -26,7 +26,7 @@ impl Helper {
                 _ => Extern::Table(handles.table),
             })
             .collect();
-        let helper = Instance::new(&mut *store, module, &imports)?;
+        let helper = crate::threads::create(&mut *store, module, &imports)?;
         let func = helper.get_func(&mut *store, EXPORT);
         Ok(Helper { func: func.ok_or_else(|| wasmtime::Error::msg("the trampoline helper exports nothing"))? })
     }
@@ -42,7 +42,7 @@ impl Helper {
     /// When the main module lacks the trampoline's exports.
     pub(crate) fn install(self, store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<()> {
         let handles = guest(store)?;
-        let slot = function_slot(store, self.func)?;
+        let slot = function_slot(store, self.func, &Function::Helper)?;
         let mut constant = |name: &str| {
             handles
                 .instance

@@ -11,6 +11,7 @@
 
 mod blocked;
 mod queue;
+pub(crate) mod slice;
 pub(crate) mod timer;
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -171,13 +172,14 @@ pub(crate) fn install() {
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigemptyset(&raw mut action.sa_mask);
+        action.sa_flags = libc::SA_ONSTACK;
         action.sa_sigaction = on_cpu_limit as extern "C" fn(libc::c_int) as usize;
         libc::sigaction(libc::SIGPROF, &raw const action, std::ptr::null_mut());
         action.sa_sigaction = on_stop as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
-        action.sa_flags = libc::SA_SIGINFO;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigaction(number(), &raw const action, std::ptr::null_mut());
         action.sa_sigaction = on_alarm as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_RESTART;
+        action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         // A reader that went away is an error, not a death.
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -239,6 +241,11 @@ pub(crate) fn take_interrupted() -> bool {
     let in_memory = IN_MEMORY.load(Ordering::Relaxed);
     // SAFETY: as in `interrupt`.
     INTERRUPTED.swap(false, Ordering::Relaxed) && (in_memory.is_null() || unsafe { in_memory.read_volatile() } != 0)
+}
+
+/// Whether a signal has come since the last call. Another thread may have taken it for CPython already, and the main thread is to handle it.
+pub(crate) fn take_signal() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
 }
 
 /// A callback from C to Python, from its beginning to [`Callback::end`].

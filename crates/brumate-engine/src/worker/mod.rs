@@ -27,6 +27,7 @@ use crate::host::GuestExit;
 use crate::image::Base;
 use crate::interpreter::{Interpreter, InterpreterError};
 use crate::meter::{Meter, cpu_time};
+use crate::signals::slice;
 use crate::wire::{
     Ending, FileReply, FileRequest, HEADER, MachineMessage, MachineRequest, ModuleRequest, WireError, decode, encode,
 };
@@ -440,6 +441,9 @@ impl Worker {
         let since = self.machine.host().vfs.last_change();
         let before = cpu_time();
         crate::signals::arm(number);
+        if self.machine.host().threads.count() > 0 {
+            slice::start();
+        }
         self.meter.begin(self.limits.cpu, self.limits.grace);
         let answer = self.machine.call_driver("execute", &text);
         if answer.is_ok() && request.ends_program {
@@ -449,6 +453,7 @@ impl Worker {
         }
         self.meter.end();
         let cpu_limit = crate::signals::disarm();
+        slice::stop();
         let answer = answer?;
         let executed: ExecuteReply = serde_json::from_str(&answer).map_err(|_| InterpreterError::Damaged)?;
         let mut outcome = self.outcome(executed, before, cpu_limit);

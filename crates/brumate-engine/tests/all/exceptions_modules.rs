@@ -44,7 +44,7 @@ fn the_main_module() {
     let Counts { tries, catches, catch_alls, delegates, rethrows, .. } = old;
     assert_eq!([tries, catches, catch_alls, delegates, rethrows], [1018, 99, 798, 121, 638]);
     assert!(new.wrapped > 0 && new.wrapped <= delegates);
-    let prepared = prepare(&main, &Options { main: true }).expect("the main module can be prepared");
+    let prepared = prepare(&main, &Options { main: true, threads: true }).expect("the main module can be prepared");
     validate(&prepared).expect("the prepared main module is valid");
 }
 

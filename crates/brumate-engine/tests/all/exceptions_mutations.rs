@@ -40,7 +40,7 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>, focus: std::ops::Range<usize
 fn check(bytes: &[u8], what: &str) -> bool {
     let _ = dylink::parse(bytes);
     for main in [false, true] {
-        if let Ok(prepared) = prepare(bytes, &Options { main }) {
+        if let Ok(prepared) = prepare(bytes, &Options { main, threads: false }) {
             assert!(!prepared.is_empty());
         }
     }

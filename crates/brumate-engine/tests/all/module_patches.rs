@@ -3,6 +3,7 @@
 use crate::exceptions::engine::engine;
 use crate::exceptions::inspect::{bodies, sections, validate};
 use crate::exceptions::modules::{main_module, shared_objects};
+use brumate_module::patch::threads;
 use brumate_module::{ModuleError, Options, patch, translate};
 use wasm_encoder::{
     CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection,
@@ -11,8 +12,9 @@ use wasm_encoder::{
 use wasmparser::{BinaryReader, ExternalKind, FunctionBody, Operator, Parser, Payload};
 use wasmtime::{Linker, Store};
 
-const MAIN: Options = Options { main: true };
-const SIDE: Options = Options { main: false };
+const MAIN: Options = Options { main: true, threads: false };
+const SIDE: Options = Options { main: false, threads: false };
+const INTERPRETER: Options = Options { main: true, threads: true };
 
 /// What to vary in a small main module.
 struct Main<'m> {
@@ -189,12 +191,33 @@ fn a_main_module_of_another_shape_is_refused() {
         assert!(matches!(error, ModuleError::Patch(_)), "{error}");
         translate(&other.build(), &SIDE).expect("fine as another module");
     }
+    let error = translate(&Main::default().build(), &INTERPRETER).expect_err("it has no threads");
+    assert!(matches!(error, ModuleError::Patch(_)), "{error}");
 }
 
 #[test]
 fn the_real_main_module() {
     let main = main_module();
-    let new = translate(&main, &MAIN).expect("the main module");
+    let new = translate(&main, &INTERPRETER).expect("the main module");
+    let imports: Vec<String> = Parser::new(0)
+        .parse_all(&new)
+        .filter_map(|payload| match payload {
+            Ok(Payload::ImportSection(imports)) => Some(imports),
+            _ => None,
+        })
+        .flat_map(|imports| imports.into_imports().map(|import| import.expect("an import")))
+        .filter(|import| import.module == threads::MODULE)
+        .map(|import| import.name.to_owned())
+        .collect();
+    let mut expected =
+        vec![threads::SEMAPHORE_WAIT, threads::THREAD_START, threads::THREAD_IDENT, threads::THREAD_YIELD];
+    expected.sort_unstable();
+    let mut found: Vec<&str> = imports.iter().map(String::as_str).collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    let without = translate(&main, &MAIN).expect("the main module");
+    let changed = bodies(&without).into_iter().zip(bodies(&new)).filter(|(old, new)| old != new).count();
+    assert_eq!(changed, 7, "functions of threads");
     let names: Vec<_> = added(&main, &new).into_iter().map(|(name, ..)| name).collect();
     let expected = [
         "__brumate_mutable_global_281",

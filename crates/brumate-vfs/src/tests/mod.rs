@@ -12,6 +12,7 @@ mod listing;
 mod paths;
 mod recover;
 mod restore;
+mod sockets;
 mod support;
 mod tree;
 mod wheels;

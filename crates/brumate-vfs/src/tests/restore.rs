@@ -8,7 +8,7 @@ use zip::CompressionMethod::Deflated;
 use super::support::{archive, vfs};
 use crate::device::{Null, Sink, Zero};
 use crate::restore::RestoreError;
-use crate::{Archive, MountOptions, OpenFlags as O, Vfs, Whence, at};
+use crate::{Archive, Family, Kind, MountOptions, OpenFlags as O, Vfs, Whence, at};
 use brumate_abi::errno::Errno;
 
 fn layer() -> Archive {
@@ -34,6 +34,8 @@ fn busy() -> Vfs {
     vfs.unlink("gone").unwrap();
     let (_, writer) = vfs.pipe(O(0)).unwrap();
     vfs.write(writer, b"in the pipe").unwrap();
+    let (_, end) = vfs.socket_pair(Family::Unix, Kind::Stream, O(0)).unwrap();
+    vfs.send(end, b"in the socket", None).unwrap();
     vfs.dup(fd, 20, true).unwrap();
     vfs.mkdir("sub").unwrap();
     vfs.open("sub", O::DIRECTORY).unwrap();

@@ -1,10 +1,11 @@
 //! Calling a C function from Python.
 
-use wasmtime::{AsContextMut, Caller, Func, Ref, StoreContextMut, Val, ValType};
+use wasmtime::{Func, Ref, StoreContextMut, Val, ValType};
 
 use super::fault;
 use super::types::{CType, Interface};
-use crate::host::{Host, guest, split, split_store};
+use crate::host::{Host, guest, split_store};
+use crate::threads;
 use brumate_abi::memory::GuestMemory;
 
 /// Alignment of a list of variable arguments, in bytes: no type needs more.
@@ -25,31 +26,31 @@ impl Stack {
 }
 
 /// `ffi_call_js(cif, fn, rvalue, avalue**)`.
-pub(super) fn ffi_call(
-    mut caller: Caller<'_, Host>,
+pub(super) async fn ffi_call(
+    store: &mut StoreContextMut<'_, Host>,
     cif: u32,
     function: u32,
     result: u32,
     values: u32,
 ) -> wasmtime::Result<()> {
-    let handles = guest(&caller.as_context_mut())?;
-    let saved = handles.stack_pointer.get(&mut caller).i32().unwrap_or(0);
+    let handles = guest(store)?;
+    let saved = handles.stack_pointer.get(&mut *store).i32().unwrap_or(0);
     let mut stack = Stack { pointer: saved as u32 };
     let (interface, arguments) = {
-        let (mut memory, _) = split(&mut caller);
+        let (mut memory, _) = split_store(store);
         let interface = Interface::read(&memory, cif)?;
         let arguments = arguments(&mut memory, &interface, &mut stack, result, values)?;
         (interface, arguments)
     };
-    let Some(Ref::Func(Some(func))) = handles.table.get(&mut caller, u64::from(function)) else {
+    let Some(Ref::Func(Some(func))) = handles.table.get(&mut *store, u64::from(function)) else {
         return Err(fault("the address is not a function"));
     };
     stack.push(0, 16)?;
-    handles.stack_pointer.set(&mut caller, Val::I32(stack.pointer as i32))?;
-    let returned = call_leniently(&mut caller.as_context_mut(), func, &arguments)?;
+    handles.stack_pointer.set(&mut *store, Val::I32(stack.pointer as i32))?;
+    let returned = call_leniently(store, func, &arguments).await?;
     crate::signals::returned_from_c();
-    handles.stack_pointer.set(&mut caller, Val::I32(saved))?;
-    store_result(&mut split(&mut caller).0, interface.result, result, returned)
+    handles.stack_pointer.set(&mut *store, Val::I32(saved))?;
+    store_result(&mut split_store(store).0, interface.result, result, returned)
 }
 
 /// Lays the arguments out as the callee expects them.
@@ -166,7 +167,7 @@ fn store_result(memory: &mut GuestMemory<'_>, kind: CType, address: u32, value: 
 ///
 /// # Errors
 /// What the callee fails with.
-pub(crate) fn call_leniently(
+pub(crate) async fn call_leniently(
     store: &mut StoreContextMut<'_, Host>,
     func: Func,
     arguments: &[Val],
@@ -178,7 +179,7 @@ pub(crate) fn call_leniently(
         adapted.push(adapt(given.next(), &parameter).ok_or_else(|| fault("the parameter has no C type"))?);
     }
     let mut results: Vec<Val> = ty.results().map(|_| Val::I32(0)).collect();
-    func.call(&mut *store, &adapted, &mut results)?;
+    threads::call(store, func, &adapted, &mut results).await?;
     Ok(results.into_iter().next())
 }
 
@@ -201,19 +202,19 @@ fn adapt(value: Option<&Val>, ty: &ValType) -> Option<Val> {
 }
 
 /// `_PyEM_TrampolineCall_JS`: only reached before the trampoline inside wasm is installed.
-pub(super) fn trampoline(
-    mut caller: Caller<'_, Host>,
+pub(super) async fn trampoline(
+    store: &mut StoreContextMut<'_, Host>,
     function: u32,
     this: i32,
     arguments: i32,
     keywords: i32,
 ) -> wasmtime::Result<i32> {
-    let table = guest(&caller.as_context_mut())?.table;
-    let Some(Ref::Func(Some(func))) = table.get(&mut caller, u64::from(function)) else {
+    let table = guest(store)?.table;
+    let Some(Ref::Func(Some(func))) = table.get(&mut *store, u64::from(function)) else {
         return Err(fault("the address is not a function"));
     };
     let values = [Val::I32(this), Val::I32(arguments), Val::I32(keywords)];
-    let result = call_leniently(&mut caller.as_context_mut(), func, &values)?;
+    let result = call_leniently(store, func, &values).await?;
     Ok(result.and_then(|value| value.i32()).unwrap_or(0))
 }
 

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use wasmtime::{AsContextMut, Caller, Func, FuncType, Ref, StoreContextMut, Val, ValType};
+use wasmtime::{AsContextMut, Func, FuncType, Ref, StoreContextMut, Val, ValType};
 
 use super::call::{Stack, call_leniently, load_result};
 use super::types::{CType, Interface};
 use super::{MAX_CLOSURES, fault};
-use crate::host::{Host, guest, split, split_store};
+use crate::host::{Host, guest, split_store};
+use crate::threads;
 
 /// Smallest closure block: slot, cif, function, user data.
 const CLOSURE_SIZE: u32 = 16;
@@ -34,8 +35,15 @@ pub(crate) struct Closures {
     prepared: HashMap<u32, Arc<Prepared>>,
     /// Changes of the above so far.
     changes: u64,
-    /// Host functions by slot and type: made once, used again for every later closure of that kind in the slot.
+}
+
+/// Host functions of closures in one store.
+#[derive(Default)]
+pub(crate) struct ClosureFunctions {
+    /// By slot and type: made once, used again for every later closure of that kind in the slot.
     functions: HashMap<Signature, Func>,
+    /// The [`Closures::changes`] that the store's table shows.
+    followed: u64,
 }
 
 /// A prepared closure.
@@ -48,24 +56,28 @@ struct Prepared {
 }
 
 /// `ffi_closure_alloc_js(size, code**) -> closure*`; 0 when there is no memory or no slot.
-pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wasmtime::Result<u32> {
-    if caller.data().closures.reserved.len() >= MAX_CLOSURES {
+pub(super) async fn allocate(store: &mut StoreContextMut<'_, Host>, size: u32, code: u32) -> wasmtime::Result<u32> {
+    threads::on_main(store, move |store| allocate_on_main(store, size, code)).await
+}
+
+fn allocate_on_main(store: &mut StoreContextMut<'_, Host>, size: u32, code: u32) -> wasmtime::Result<u32> {
+    if store.data().closures.reserved.len() >= MAX_CLOSURES {
         return Ok(0);
     }
-    let handles = guest(&caller.as_context_mut())?;
-    let slot = match caller.data_mut().closures.free.pop() {
+    let handles = guest(store)?;
+    let slot = match store.data_mut().closures.free.pop() {
         Some(slot) => slot,
-        None => match handles.table.grow(&mut caller, 1, Ref::Func(None)) {
+        None => match handles.table.grow(&mut *store, 1, Ref::Func(None)) {
             Ok(slot) => slot as u32,
             Err(_) => return Ok(0),
         },
     };
-    let closure = handles.malloc.call(&mut caller, size.max(CLOSURE_SIZE))?;
+    let closure = handles.malloc.call(&mut *store, size.max(CLOSURE_SIZE))?;
     if closure == 0 {
-        caller.data_mut().closures.free.push(slot);
+        store.data_mut().closures.free.push(slot);
         return Ok(0);
     }
-    let (mut memory, host) = split(&mut caller);
+    let (mut memory, host) = split_store(store);
     host.closures.reserved.insert(slot);
     host.closures.changes += 1;
     memory.write_u32(code, slot)?;
@@ -74,47 +86,85 @@ pub(super) fn allocate(mut caller: Caller<'_, Host>, size: u32, code: u32) -> wa
 }
 
 /// `ffi_closure_free_js(closure*)`.
-pub(super) fn free(mut caller: Caller<'_, Host>, closure: u32) -> wasmtime::Result<()> {
-    let handles = guest(&caller.as_context_mut())?;
-    let slot = split(&mut caller).0.read_u32(closure)?;
+pub(super) async fn free(store: &mut StoreContextMut<'_, Host>, closure: u32) -> wasmtime::Result<()> {
+    threads::on_main(store, move |store| free_on_main(store, closure).map(|()| 0)).await.map(drop)
+}
+
+fn free_on_main(store: &mut StoreContextMut<'_, Host>, closure: u32) -> wasmtime::Result<()> {
+    let handles = guest(store)?;
+    let slot = split_store(store).0.read_u32(closure)?;
     // The guest may have overwritten the block. A slot that is no closure's is not changed.
-    if caller.data().closures.reserved.contains(&slot) {
-        handles.table.set(&mut caller, u64::from(slot), Ref::Func(None))?;
-        let closures = &mut caller.data_mut().closures;
+    if store.data().closures.reserved.contains(&slot) {
+        handles.table.set(&mut *store, u64::from(slot), Ref::Func(None))?;
+        let closures = &mut store.data_mut().closures;
         closures.reserved.remove(&slot);
         closures.prepared.remove(&slot);
         closures.free.push(slot);
         closures.changes += 1;
     }
-    handles.free.call(&mut caller, closure)
+    handles.free.call(&mut *store, closure)
 }
 
 /// `ffi_prep_closure_loc_js(closure*, cif*, fun, user_data, code) -> status`.
-pub(super) fn prepare(
-    mut caller: Caller<'_, Host>,
+pub(super) async fn prepare(
+    store: &mut StoreContextMut<'_, Host>,
     closure: u32,
     cif: u32,
     function: u32,
     user_data: u32,
     code: u32,
 ) -> wasmtime::Result<i32> {
-    if !caller.data().closures.reserved.contains(&code) {
+    if !store.data().closures.reserved.contains(&code) {
         return Ok(FFI_BAD_ABI);
     }
     let interface = {
-        let (mut memory, _) = split(&mut caller);
+        let (mut memory, _) = split_store(store);
         memory.write_u32(closure.wrapping_add(4), cif)?;
         memory.write_u32(closure.wrapping_add(8), function)?;
         memory.write_u32(closure.wrapping_add(12), user_data)?;
         Interface::read(&memory, cif)?
     };
     let prepared = Prepared { interface, cif, function, user_data };
-    Ok(if install(&mut caller.as_context_mut(), code, prepared)? { 0 } else { FFI_BAD_ABI })
+    let done = threads::on_main(store, move |store| install(store, code, prepared).map(u32::from)).await?;
+    Ok(if done == 1 { 0 } else { FFI_BAD_ABI })
 }
 
 /// Puts a host function that enters `prepared` into the slot `code`; false when there are too many.
 fn install(store: &mut StoreContextMut<'_, Host>, code: u32, prepared: Prepared) -> wasmtime::Result<bool> {
-    let interface = &prepared.interface;
+    let Some(func) = function(store, code, &prepared.interface) else { return Ok(false) };
+    let host = store.data_mut();
+    host.closures.prepared.insert(code, Arc::new(prepared));
+    host.closures.changes += 1;
+    host.store.closures.followed = host.closures.changes;
+    let table = guest(store)?.table;
+    table.set(&mut *store, u64::from(code), Ref::Func(Some(func)))?;
+    Ok(true)
+}
+
+/// Puts the closures that the main thread has prepared into the slots of a thread's store.
+///
+/// # Errors
+/// Never for slots of the main thread's table.
+pub(crate) fn follow(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<()> {
+    let host = store.data();
+    if host.store.closures.followed == host.closures.changes {
+        return Ok(());
+    }
+    let prepared: Vec<(u32, Arc<Prepared>)> =
+        host.closures.prepared.iter().map(|(slot, prepared)| (*slot, prepared.clone())).collect();
+    let table = guest(store)?.table;
+    for (slot, prepared) in prepared {
+        let func = function(store, slot, &prepared.interface);
+        let func = func.ok_or_else(|| fault("there are too many functions of closures"))?;
+        table.set(&mut *store, u64::from(slot), Ref::Func(Some(func)))?;
+    }
+    let host = store.data_mut();
+    host.store.closures.followed = host.closures.changes;
+    Ok(())
+}
+
+/// Returns the host function of a closure; `None` when the store has too many.
+fn function(store: &mut StoreContextMut<'_, Host>, code: u32, interface: &Interface) -> Option<Func> {
     let mut parameters = Vec::new();
     if interface.result.by_pointer() {
         parameters.push(ValType::I32);
@@ -127,31 +177,40 @@ fn install(store: &mut StoreContextMut<'_, Host>, code: u32, prepared: Prepared)
     }
     let results: &[ValType] = if interface.result.by_pointer() { &[] } else { interface.result.parameter() };
     let signature = (code, parameters.iter().chain([&ValType::FUNCREF]).chain(results).map(letter).collect());
-    let func = match store.data().closures.functions.get(&signature) {
-        Some(func) => *func,
-        None if store.data().closures.functions.len() >= MAX_FUNCTIONS => return Ok(false),
-        None => {
-            let ty = FuncType::new(store.engine(), parameters, results.iter().cloned());
-            let func = Func::new(&mut *store, ty, move |mut caller, parameters, results| {
-                let mut store = caller.as_context_mut();
-                let prepared = store.data().closures.prepared.get(&code).cloned();
-                let prepared = prepared.ok_or_else(|| fault("a closure was called after it was freed"))?;
-                let returned = enter(&mut store, &prepared, parameters)?;
-                if let (Some(slot), Some(value)) = (results.first_mut(), returned) {
-                    *slot = value;
-                }
-                Ok(())
-            });
-            store.data_mut().closures.functions.insert(signature, func);
-            func
-        }
+    let functions = &store.data().store.closures.functions;
+    if let Some(func) = functions.get(&signature) {
+        return Some(*func);
+    }
+    if functions.len() >= MAX_FUNCTIONS {
+        return None;
+    }
+    let ty = FuncType::new(store.engine(), parameters, results.iter().cloned());
+    let func = match store.data().store.thread {
+        None => Func::new(&mut *store, ty, move |mut caller, parameters, results| {
+            threads::ready(run(&mut caller.as_context_mut(), code, parameters, results))
+        }),
+        Some(_) => Func::new_async(&mut *store, ty, move |mut caller, parameters, results| {
+            Box::new(async move { run(&mut caller.as_context_mut(), code, parameters, results).await })
+        }),
     };
-    let closures = &mut store.data_mut().closures;
-    closures.prepared.insert(code, Arc::new(prepared));
-    closures.changes += 1;
-    let table = guest(store)?.table;
-    table.set(&mut *store, u64::from(code), Ref::Func(Some(func)))?;
-    Ok(true)
+    store.data_mut().store.closures.functions.insert(signature, func);
+    Some(func)
+}
+
+/// Runs the closure that is in the slot `code` now.
+async fn run(
+    store: &mut StoreContextMut<'_, Host>,
+    code: u32,
+    parameters: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
+    let prepared = store.data().closures.prepared.get(&code).cloned();
+    let prepared = prepared.ok_or_else(|| fault("a closure was called after it was freed"))?;
+    let returned = enter(store, &prepared, parameters).await?;
+    if let (Some(slot), Some(value)) = (results.first_mut(), returned) {
+        *slot = value;
+    }
+    Ok(())
 }
 
 /// Slots of closures, as an image keeps them.
@@ -230,7 +289,7 @@ fn letter(ty: &ValType) -> char {
 }
 
 /// Spills the parameters to the C stack and calls `function(cif, result*, arguments**, user_data)`.
-fn enter(
+async fn enter(
     store: &mut StoreContextMut<'_, Host>,
     prepared: &Prepared,
     parameters: &[Val],
@@ -299,7 +358,7 @@ fn enter(
     };
     let arguments = [*cif, result, list, *user_data].map(|value| Val::I32(value as i32));
     let callback = crate::signals::Callback::begin();
-    call_leniently(store, func, &arguments)?;
+    call_leniently(store, func, &arguments).await?;
     callback.end();
     let returned = load_result(store, interface.result, result)?;
     handles.stack_pointer.set(&mut *store, Val::I32(saved))?;

@@ -10,9 +10,13 @@ mod types;
 use wasmtime::Linker;
 
 pub(crate) use call::call_leniently;
-pub(crate) use closure::{Closures, ClosuresRecord, clear as clear_closures, restore as restore_closures};
+pub(crate) use closure::{
+    ClosureFunctions, Closures, ClosuresRecord, clear as clear_closures, follow as follow_closures,
+    restore as restore_closures,
+};
 
 use crate::host::Host;
+use crate::threads::waiting;
 
 /// Arguments of one call.
 const MAX_ARGUMENTS: u32 = 1024;
@@ -21,12 +25,26 @@ const MAX_ARGUMENTS: u32 = 1024;
 const MAX_CLOSURES: usize = 1 << 16;
 
 /// Defines the family's imports.
-pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    linker.func_wrap("env", "ffi_call_js", call::ffi_call)?;
-    linker.func_wrap("env", "ffi_closure_alloc_js", closure::allocate)?;
-    linker.func_wrap("env", "ffi_closure_free_js", closure::free)?;
-    linker.func_wrap("env", "ffi_prep_closure_loc_js", closure::prepare)?;
-    linker.func_wrap("env", "_PyEM_TrampolineCall_JS", call::trampoline)?;
+pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
+    waiting!(linker, threads, "env", "ffi_call_js", call::ffi_call, (cif: u32, function: u32, result: u32, values: u32));
+    waiting!(linker, threads, "env", "ffi_closure_alloc_js", closure::allocate, (size: u32, code: u32));
+    waiting!(linker, threads, "env", "ffi_closure_free_js", closure::free, (closure: u32));
+    waiting!(
+        linker,
+        threads,
+        "env",
+        "ffi_prep_closure_loc_js",
+        closure::prepare,
+        (closure: u32, cif: u32, function: u32, user_data: u32, code: u32)
+    );
+    waiting!(
+        linker,
+        threads,
+        "env",
+        "_PyEM_TrampolineCall_JS",
+        call::trampoline,
+        (function: u32, this: i32, arguments: i32, keywords: i32)
+    );
     Ok(())
 }
 

@@ -48,6 +48,19 @@ fn each_buffer(
     mem.write_u32(out, total)
 }
 
+/// Returns address and length of the rest of the buffer that `done` bytes of the list end in. `None` after the last one.
+pub(crate) fn buffer_at(mem: &GuestMemory<'_>, iov: u32, count: i32, mut done: u32) -> Option<(u32, u32)> {
+    for index in 0..u32::try_from(count).ok()? {
+        let base = mem.read_u32(iov.wrapping_add(index * 8)).ok()?;
+        let length = mem.read_u32(iov.wrapping_add(index * 8 + 4)).ok()?;
+        match length.checked_sub(done) {
+            Some(rest) if rest > 0 => return Some((base.wrapping_add(done), rest.min(TRANSFER_MAX))),
+            _ => done = done.saturating_sub(length),
+        }
+    }
+    None
+}
+
 /// `fd_read`.
 pub(crate) fn fd_read(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, iov: u32, count: i32, out: u32) -> i32 {
     wasi(each_buffer(mem, iov, count, out, &mut |mem, _, base, length| vfs.read(fd, mem.slice_mut(base, length)?)))
@@ -127,7 +140,7 @@ pub(crate) fn fd_fdstat_get(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, b
         let file_type = match vfs.file_type(fd)? {
             FileType::Directory => 3,
             FileType::Regular => 4,
-            FileType::Fifo => 6,
+            FileType::Fifo | FileType::Socket => 6,
             FileType::Symlink => 7,
             FileType::Character => 0,
         };

@@ -37,6 +37,8 @@ const FD_CLOEXEC: u32 = 1;
 const F_UNLCK: i16 = 2;
 /// Bytes that can be read without waiting.
 const FIONREAD: u32 = 0x541B;
+/// Sets or clears `O_NONBLOCK`.
+const FIONBIO: u32 = 0x5421;
 
 /// `__syscall_openat`: the new descriptor.
 pub(crate) fn openat(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, dirfd: i32, path_ptr: u32, flags: i32, va: u32) -> i32 {
@@ -192,6 +194,11 @@ pub(crate) fn ioctl(vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32, request: 
             FIONREAD => {
                 let count = vfs.readable_bytes(fd)?;
                 mem.write_i32(mem.vararg(va)?, i32::try_from(count).unwrap_or(i32::MAX))
+            }
+            FIONBIO => {
+                let bit = if mem.read_i32(mem.vararg(va)?)? == 0 { 0 } else { OpenFlags::NONBLOCK };
+                let kept = vfs.status_flags(fd)?.0 & !OpenFlags::NONBLOCK;
+                vfs.set_status_flags(fd, OpenFlags(kept | bit))
             }
             private::LINK => private::link(vfs, mem, mem.vararg(va)?),
             _ => Err(Errno::ENOTTY),

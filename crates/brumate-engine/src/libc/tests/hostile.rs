@@ -1,6 +1,7 @@
 //! Every call with arguments of a hostile guest: nothing panics, nothing breaks.
 
 use super::{Guest, MEMORY};
+use crate::libc::sockets::{calls, names, private};
 use crate::libc::{dirs, files, mmap, poll};
 use brumate_vfs::at::FDCWD;
 use brumate_vfs::{DirectoryEntry, FileType, OpenFlags, at};
@@ -9,6 +10,8 @@ use brumate_vfs::{DirectoryEntry, FileType, OpenFlags, at};
 struct Arguments {
     state: u64,
     paths: Vec<u32>,
+    /// Socket addresses, their lengths.
+    addresses: Vec<(u32, u32)>,
 }
 
 impl Arguments {
@@ -40,6 +43,14 @@ impl Arguments {
         self.of(&[known, known, known, known, known, any])
     }
 
+    fn address(&mut self) -> (u32, u32) {
+        let known = self.next() as usize % self.addresses.len();
+        let (at, length) = self.addresses[known];
+        let any = self.ptr();
+        let short = self.next() as u32 % 130;
+        (self.of(&[at, at, at, at, any]), self.of(&[length, length, length, short, 0, u32::MAX]))
+    }
+
     fn length(&mut self) -> i64 {
         let small = (self.next() % 100_000) as i64;
         let any = self.next() as i64;
@@ -56,7 +67,10 @@ impl Arguments {
 fn step(guest: &mut Guest, a: &mut Arguments) {
     let (fd, fd2, ptr, ptr2, path, path2) = (a.fd(), a.fd(), a.ptr(), a.ptr(), a.path(), a.path());
     let (n, m, x, y) = (a.int(), a.int(), a.length(), a.length());
-    let which = a.next() % 46;
+    let which = a.next() % 70;
+    if which >= 46 {
+        return socket_step(guest, a, which);
+    }
     guest.call(|vfs, mem| match which {
         0..=5 => files::openat(vfs, mem, fd, path, n, ptr),
         6 => files::stat64(vfs, mem, path, ptr),
@@ -108,6 +122,56 @@ fn step(guest: &mut Guest, a: &mut Arguments) {
     });
 }
 
+fn socket_step(guest: &mut Guest, a: &mut Arguments, which: u64) {
+    let (fd, ptr, ptr2, n, m) = (a.fd(), a.ptr(), a.ptr(), a.int(), a.int());
+    let (address, length) = a.address();
+    let (domain, kind) = (a.of(&[1, 2, 10, 1, 2, 16]), a.of(&[1, 2, 1, 2, 3, 0x8_0801]));
+    let (level, size) = (a.of(&[1, 0, 6, 17, 41, n]), a.of(&[0, 1, 100, 5000, 300_000, u32::MAX]));
+    let result = guest.call(|vfs, mem| match which {
+        46..=49 => calls::socket(vfs, domain, kind, a.of(&[0, 0, 0, 6, 17, n])),
+        50 => calls::pair(vfs, domain, kind, 0).map(|(fd, _)| fd),
+        51..=53 => calls::bind(vfs, mem, fd, address, length),
+        54..=55 => calls::listen(vfs, fd, n),
+        56..=58 => calls::connect(vfs, mem, fd, address, length),
+        59 => calls::accept(vfs, mem, fd, ptr, ptr2, a.of(&[0, 0x8_0000, n])),
+        60 => calls::name(vfs, mem, fd, ptr, ptr2, n & 1 == 0),
+        61 => calls::get_option(vfs, mem, fd, level, m, ptr, ptr2),
+        62 => calls::shutdown(vfs, fd, a.of(&[0, 1, 2, n])),
+        63..=64 => calls::receive(vfs, mem, fd, (ptr, size), n, (ptr2, address)),
+        65 => calls::gather(vfs, mem, fd, ptr, n).map(|_| 0),
+        66 => calls::receive_message(vfs, mem, fd, ptr, n),
+        67 => vfs.write(fd, &vec![7; size.min(400_000) as usize]).map(|count| count as i32),
+        68 => names::find(mem, ptr, ptr2, address).map(|_| 0).or(Ok(0)),
+        _ => {
+            // The block of a private call, with a number that there is, mostly.
+            let _outside = mem.write_u32(ptr, a.of(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+            private::Block::read(mem, ptr).and_then(|block| block.try_call(vfs, mem, fd))
+        }
+    });
+    assert!(result.is_ok_and(|value| value >= 0) || result.is_err());
+}
+
+/// Lays out an address of each kind.
+fn addresses(guest: &mut Guest) -> Vec<(u32, u32)> {
+    let v4 = |ip: [u8; 4], port: u16| [&[2, 0][..], &port.to_be_bytes(), &ip, &[0; 8]].concat();
+    let v6 = |last: u8, port: u16| [&[10, 0][..], &port.to_be_bytes(), &[0; 19], &[last], &[0; 4]].concat();
+    let unix = |path: &[u8]| [&[1, 0][..], path].concat();
+    let all = [
+        v4([127, 0, 0, 1], 80),
+        v4([0; 4], 80),
+        v4([127, 0, 0, 1], 0),
+        v4([8, 8, 8, 8], 53),
+        v6(1, 80),
+        v6(0, 0),
+        unix(b"/tmp/s\0"),
+        unix(b"a"),
+        unix(b"\0abstract"),
+        unix(b""),
+        vec![0, 0, 0, 0],
+    ];
+    all.iter().map(|bytes| (guest.put(bytes), bytes.len() as u32)).collect()
+}
+
 #[test]
 fn no_argument_breaks_anything() {
     for seed in 1..=24 {
@@ -134,7 +198,8 @@ fn no_argument_breaks_anything() {
         let long = "p/".repeat(3000);
         let paths = names.iter().copied().chain([&long[..]]).map(|name| guest.string(name)).collect();
         let before = guest.vfs.usage();
-        let mut arguments = Arguments { state: seed, paths };
+        let addresses = addresses(&mut guest);
+        let mut arguments = Arguments { state: seed, paths, addresses };
         for call in 0..4000 {
             step(&mut guest, &mut arguments);
             if call % 250 == 0 {

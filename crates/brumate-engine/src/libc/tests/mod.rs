@@ -2,6 +2,7 @@
 
 mod calls;
 mod hostile;
+mod sockets;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

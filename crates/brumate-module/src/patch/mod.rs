@@ -1,12 +1,14 @@
 //! Changes to a module besides exception translation: exports for snapshots, and a sleep that sleeps.
 
+pub mod threads;
+
 use std::collections::{BTreeMap, HashSet};
 
 use wasm_encoder::{ExportKind, Function, Instruction};
 use wasmparser::{ExternalKind, ValType};
 
-use super::ModuleError;
-use super::layout::Layout;
+use crate::ModuleError;
+use crate::layout::Layout;
 
 /// Prefix of the exports added for mutable globals that a module keeps to itself; the global's index follows.
 pub const GLOBAL_EXPORT_PREFIX: &str = "__brumate_mutable_global_";
@@ -49,6 +51,8 @@ pub(super) struct Patches {
     pub(super) exports: Vec<NewExport>,
     /// New bodies (locals and instructions, without the size) by position in the code section.
     pub(super) bodies: BTreeMap<usize, Vec<u8>>,
+    /// New modules and names of imported functions, by index.
+    pub(super) imports: BTreeMap<u32, (&'static str, &'static str)>,
 }
 
 impl Patches {
@@ -82,7 +86,7 @@ impl Patches {
             .chain(tables)
             .map(|(kind, prefix, index)| NewExport { name: format!("{prefix}{index}"), kind, index })
             .collect();
-        Ok(Patches { exports, bodies: BTreeMap::new() })
+        Ok(Patches { exports, ..Patches::default() })
     }
 
     /// Makes the main module's sleep one call of the host, `_setitimer_js(SLEEP_TIMER, milliseconds)`, whose result is ignored.
