@@ -7,6 +7,8 @@ import collections
 import os
 import resource
 import shutil
+import sys
+import threading
 import time
 
 __version__ = "7.0.0"
@@ -306,12 +308,14 @@ class Process:
         return []
 
     def num_threads(self):
-        """One."""
-        return 1
+        """The threads that are alive."""
+        return len(sys._current_frames())
 
     def threads(self):
-        """One."""
-        return [pthread(self.pid, time.process_time(), 0.0)]
+        """The threads that are alive. The time of all is counted for the first."""
+        main = threading.main_thread().ident
+        others = [pthread(ident, 0.0, 0.0) for ident in sys._current_frames() if ident != main]
+        return [pthread(self.pid, time.process_time(), 0.0), *others]
 
     def nice(self, value=None):
         """The priority."""

@@ -21,6 +21,9 @@ def main(plan_path, answers_fd, events_fd):
     with open(plan_path, encoding="utf-8") as file:
         plan = json.load(file)
     if plan["emulate"]:
+        import multiprocessing.queues  # before 3.14 it takes `_multiprocessing` for granted
+
+        del sys.modules["_multiprocessing"]
         from _brumate import live_displays, loops, platform_support
 
         platform_support.patch()
@@ -39,7 +42,7 @@ def main(plan_path, answers_fd, events_fd):
         else:
             delay = request.pop("interrupt_after", None)
             if delay is not None:
-                start_thread(interrupt, (delay, _thread.get_ident()))
+                _thread.start_new_thread(interrupt, (delay, _thread.get_ident()))
             answer = execute(encode(request))
         data = answer.encode() + b"\n"
         while data:
@@ -48,7 +51,6 @@ def main(plan_path, answers_fd, events_fd):
 
 
 encode = json.JSONEncoder().encode
-start_thread = _thread.start_new_thread  # before the emulation takes it away
 
 
 def interrupt(delay, thread):

@@ -65,7 +65,7 @@ def main(seconds, report_path, cells):
         for request in requests:  # imports
             _brumate.execute(request)
     endings = []
-    thread = threading.Thread(target=storm)
+    thread = threading.Thread(target=storm, daemon=True)
     thread.start()
     begin = time.monotonic()
     runs = 0

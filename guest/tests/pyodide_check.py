@@ -17,6 +17,23 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if "pyodide" not in type(
 import asyncio  # noqa: E402
 
 asyncio._set_running_loop(None)
+
+
+def _without_sockets():
+    """Loops do without their own sockets: Node has none for this module."""
+
+    def make(loop):
+        loop._ssock = loop._csock = None
+        loop._internal_fds += 1
+
+    def close(loop):
+        loop._internal_fds -= 1
+
+    kind = asyncio.selector_events.BaseSelectorEventLoop
+    kind._make_self_pipe, kind._close_self_pipe, kind._write_to_self = make, close, lambda loop: None
+
+
+_without_sockets()
 sys.path[:] = [entry for entry in sys.path if entry]
 sys.path += ["/lib/brumate", "/lib/brumate/tests", "/lib/python3.14/site-packages"]
 start = time.perf_counter()
@@ -101,22 +118,13 @@ def platform():
             "import asyncio\nasync def f():\n    async with asyncio.timeout(0.01): await asyncio.sleep(5)\ntry: asyncio.run(f())\nexcept TimeoutError: x = 't'\nx",
             "t",
         ),
-        ("import asyncio\nasync def f(): return await asyncio.to_thread(sum, [1, 2])\nasyncio.run(f())", 3),
         ("import asyncio\nasync def f(): return 4\nawait asyncio.sleep(0)\nasyncio.run(f())", 4),
-        (
-            "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError as e: x = str(e)[:22]\nx",
-            "can't start new thread",
-        ),
         ("import subprocess\ntry: subprocess.run(['ls'])\nexcept OSError as e: x = str(e)\n'processes' in x", True),
         (
             "import multiprocessing\ntry: multiprocessing.Process(target=print).start()\nexcept (ImportError, OSError) as e: x = str(e)\n'processes' in x",
             True,
         ),
         ("import multiprocessing\nmultiprocessing.Pool(2).map(abs, [-1])", [1]),
-        (
-            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as p: x = list(p.map(abs, [-1]))\nx",
-            [1],
-        ),
         ("import js", "ModuleNotFoundError"),
         ("import os\n(os.getcwd(), os.environ['HOME'])", ["/home/user", "/home/user"]),
         (

@@ -79,7 +79,7 @@ def run(*requests, emulate=False, stdin=b"", cwd=None, **options):
     """Runs requests (texts or dictionaries) in one new guest; `options` are added to each.
 
     The result is that of the last request; `all` has the `ended` of each. stdout and stderr share one pipe, so `output`
-    shows their order. `emulate` takes threads and the like away, as in the sandbox.
+    shows their order. `emulate` takes processes and the like away, as in the sandbox.
     """
     plan = {"emulate": emulate, "requests": []}
     for request in requests:

@@ -1,4 +1,4 @@
-"""The sandbox's asyncio, threads, processes and modules; emulated on other platforms."""
+"""The sandbox's asyncio, processes and modules; emulated on other platforms."""
 
 import unittest
 
@@ -14,8 +14,12 @@ def raised(code):
 
 
 class Asyncio(unittest.TestCase):
-    def test_no_sockets_are_used(self):
-        code = "import socket, asyncio\nsocket.socketpair = None\nasync def f(): return 1\nasyncio.run(f())"
+    def test_a_loop_can_be_woken(self):
+        code = (
+            "import asyncio\nasync def main():\n    loop = asyncio.get_running_loop()\n"
+            "    future = loop.create_future()\n    loop.call_soon_threadsafe(future.set_result, 1)\n"
+            "    return await future\nasyncio.run(main())"
+        )
         self.assertEqual(value(code), 1)
 
     def test_primitives(self):
@@ -46,8 +50,6 @@ class Asyncio(unittest.TestCase):
         self.assertEqual(value("import asyncio\nasyncio.run(asyncio.to_thread(sum, [1, 2]))"), 3)
         code = "import asyncio\nasync def f():\n    try: await asyncio.to_thread({}.__getitem__, 'k')\n    except KeyError as e: return repr(e)\nasyncio.run(f())"
         self.assertEqual(value(code), "KeyError('k')")
-        code = "import asyncio\nasync def f():\n    try: await asyncio.to_thread(next, iter(()))\n    except RuntimeError as e: return repr(e.__cause__)\nasyncio.run(f())"
-        self.assertEqual(value(code), "StopIteration()")
         self.assertEqual(
             value(
                 "import asyncio, contextvars\nv = contextvars.ContextVar('v')\nv.set(4)\nawait asyncio.to_thread(v.get)"
@@ -75,50 +77,6 @@ class Asyncio(unittest.TestCase):
         self.assertEqual(value(code), 1)
 
 
-class Threads(unittest.TestCase):
-    def test_message(self):
-        for code in (
-            "import threading\nthreading.Thread(target=print).start()",
-            "import threading\nthreading.Timer(1, print).start()",
-            "import _thread\n_thread.start_new_thread(print, ())",
-        ):
-            with self.subTest(code=code):
-                error = raised(code)
-                self.assertEqual(error["ename"], "RuntimeError")
-                self.assertTrue(
-                    error["evalue"].startswith("can't start new thread: this Python runs in a WebAssembly sandbox")
-                )
-                self.assertNotIn("_brumate", error["traceback"])
-
-    def test_a_failed_start_leaves_no_trace(self):
-        code = "import threading\ntry: threading.Thread(target=print).start()\nexcept RuntimeError: pass\n[t.name for t in threading.enumerate()]"
-        self.assertEqual(value(code), ["MainThread"])
-
-    def test_native_id(self):
-        self.assertEqual(
-            value(
-                "import os, threading, _thread\n{threading.get_native_id(), _thread.get_native_id(), os.getpid()} == {os.getpid()}"
-            ),
-            True,
-        )
-
-    def test_pool_runs_inline(self):
-        code = (
-            "from concurrent.futures import ThreadPoolExecutor, as_completed\nlog = []\n"
-            "with ThreadPoolExecutor(2, initializer=log.append, initargs=('init',)) as pool:\n"
-            "    a = list(pool.map(lambda x: x * x, range(4)))\n"
-            "    futures = [pool.submit(divmod, 7, n) for n in (2, 0)]\n"
-            "    b = [repr(f.exception() or f.result()) for f in as_completed(futures)]\n"
-            "    c = pool.submit(lambda: pool.submit(int, '5').result()).result()\n"
-            "try: pool.submit(int)\nexcept RuntimeError as e: d = str(e)\n"
-            "[a, sorted(b), c, d, log]"
-        )
-        a, b, c, d, log = value(code)
-        self.assertEqual((a, c, d, log), ([0, 1, 4, 9], 5, "cannot schedule new futures after shutdown", ["init"]))
-        self.assertEqual(b[0], "(3, 1)")
-        self.assertTrue(b[1].startswith("ZeroDivisionError"))
-
-
 class Modules(unittest.TestCase):
     def test_javascript(self):
         for code in ("import js", "from pyodide.ffi import to_js", "import pyodide_js", "import pyodide.http"):
@@ -131,11 +89,8 @@ class Modules(unittest.TestCase):
         self.assertEqual(value("import sys\n[m in sys.modules for m in ('js', 'pyodide')]"), [False, False])
 
     def test_multiprocessing(self):
-        code = "import multiprocessing\nmultiprocessing.Queue()"
+        code = "import multiprocessing\nmultiprocessing.Process(target=print).start()"
         self.assertIn("cannot start processes", raised(code)["evalue"])
-        self.assertIn(
-            "would never end", raised("import multiprocessing as m\nl = m.Lock()\nl.acquire()\nl.acquire()")["evalue"]
-        )
 
     def test_locks_of_processes(self):
         code = (

@@ -8,7 +8,8 @@ so that guest code cannot put others in their place. Strings in both directions 
 
 from .pristine import __builtins__
 
-from . import socket_constants  # before anything imports `socket`
+# Before anything imports `socket`.
+from . import socket_constants, socket_names, sockets
 
 import builtins
 import gc

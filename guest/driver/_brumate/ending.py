@@ -3,7 +3,8 @@
 `Py_FinalizeEx` cannot be used: objects of an image are immortal, a session goes on after a script, and clearing a
 thousand modules of libraries would take longer than most runs. The steps and their order are its own:
 
-1. exit functions of `threading`, then those of `atexit` ([`run_exit_functions`]);
+1. exit functions of `threading` run, threads that are no daemons are waited for, exit functions of `atexit` run
+   ([`run_exit_functions`]);
 2. the program's modules go, `__main__` first, then what still refers to one of them is collected ([`release`]);
 3. modules that something keeps are cleared, the last imported first;
 4. objects that libraries keep are finalized ([`finalize_kept`]): natively the libraries' modules would be cleared.
@@ -26,7 +27,7 @@ import types
 import warnings
 import weakref
 
-from . import ignored, own_files, pristine, streams
+from . import idle_threads, ignored, own_files, pristine, streams
 
 _run_exit_functions = atexit._run_exitfuncs
 _collect_now = gc.collect
@@ -168,8 +169,29 @@ def _collect():
 
 def run_exit_functions():
     """Runs what was registered with `threading` and `atexit`, the last first. They run as the guest."""
+    # The last of these functions: an interrupt in the standard library's own wait would be lost.
+    threading._threading_atexits.insert(0, _end_main_thread)
     _call(threading._shutdown, "Exception ignored on threading shutdown")
     _run_exit_functions()
+
+
+def _end_main_thread():
+    handle = getattr(threading.main_thread(), "_os_thread_handle", None)  # since 3.13
+    if handle is not None:
+        handle._set_done()
+    join_threads()
+
+
+def join_threads(known=frozenset()):
+    """Waits for threads that are no daemons, except those in `known`. Workers of executors do the work that is left."""
+    idle_threads.finish_workers(known)
+    while left := [some for some in threading.enumerate() if not (some.daemon or some in known or _is_current(some))]:
+        for thread in left:
+            thread.join()
+
+
+def _is_current(thread):
+    return thread is threading.main_thread() or thread is threading.current_thread()
 
 
 # 2. and 3. Modules.
@@ -248,6 +270,10 @@ def _forget_attributes():
     pristine.repair()
 
 
+def _ignore(arguments, /):
+    """Takes the place of `threading.excepthook`."""
+
+
 def release():
     """Lets go of the program's modules, and of all that only they kept."""
     try:
@@ -255,6 +281,8 @@ def release():
     except MemoryError:
         names = ["__main__"]
     sys.is_finalizing = True.__bool__
+    # Of daemons that run on though the program has ended.
+    threading.excepthook = _ignore
     kept = _take_away(names)
     _forget_attributes()
     _collect()
@@ -503,6 +531,7 @@ class Visit:
     """
 
     def __init__(self, stops=(), shares=False):
+        self._threads = frozenset(threading.enumerate())
         self._finalizers = set(_finalize._registry)
         # The streams themselves: an address alone may be another's later.
         self._streams = _streams()
@@ -513,6 +542,7 @@ class Visit:
     def run_exit_functions(self):
         """Runs what the program has registered. They run as the guest."""
         self._exits.run_threading()
+        join_threads(self._threads)
         self._exits._run_exitfuncs()
         new = [(info.index, f) for f, info in _finalize._registry.items() if f not in self._finalizers and info.atexit]
         for _, function in sorted(new, key=lambda entry: -entry[0]):

@@ -12,6 +12,7 @@ from . import (
     display,
     ending,
     figures,
+    idle_threads,
     interrupts,
     loops,
     notebook,
@@ -24,6 +25,7 @@ from . import (
     space,
     stdin,
     streams,
+    thread_stacks,
     values,
 )
 from .source import Program
@@ -106,6 +108,7 @@ class _Execution:
         changed = pristine.repair()
         ended = self._conclude(answer)
         if self.session:
+            interrupts.call(idle_threads.end)
             if changed:
                 pristine.restore(changed)
             if _Reserve.memory is None:
@@ -213,6 +216,7 @@ class _Execution:
         if self.ends:
             yield ending.run_exit_functions
         elif self.script:
+            yield ending.join_threads
             yield _run_exit_functions
         if self.script:
             yield saved_figures.tell_unseen
@@ -226,6 +230,8 @@ class _Execution:
 
     def _report(self, error):
         """`Ended` for an exception that reached the top."""
+        if isinstance(error, KeyboardInterrupt):
+            interrupts.call(thread_stacks.tell_others)
         if isinstance(error, SystemExit):
             status, failure = interrupts.call(reports.exit_status, error)
             if failure is None:

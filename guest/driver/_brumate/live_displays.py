@@ -1,4 +1,4 @@
-"""rich's live displays: no thread draws them anew, and in a notebook's cell they are shown once, as at the end."""
+"""rich's live displays: in a notebook's cell they are shown once, as at the end, and no thread draws them anew."""
 
 from .pristine import __builtins__
 
@@ -14,7 +14,8 @@ def _draw_at_end(module):
     @functools.wraps(make)
     def __init__(self, *arguments, **options):
         make(self, *arguments, **options)
-        self.auto_refresh = False
+        if getattr(getattr(self, "console", None), "is_jupyter", False):
+            self.auto_refresh = False
 
     def is_shown_once(live):
         return live.console.is_jupyter and not getattr(live, "_nested", False)
@@ -54,6 +55,6 @@ def _show_no_empty(module):
 
 
 def install():
-    """Done once, at boot, where there are no threads."""
+    """Done once, at boot."""
     import_hooks.after_import("rich.jupyter", _show_no_empty)
     import_hooks.after_import("rich.live", _draw_at_end)

@@ -1,10 +1,12 @@
-"""asyncio inside the sandbox: no sockets for the self-pipe, no threads for executors."""
+"""asyncio inside the sandbox: no signals, one loop for the cells of a session."""
 
 from .pristine import __builtins__
 
+import _thread
 import asyncio
 import contextvars
 import sys
+import threading
 from asyncio import base_events, events, runners, selector_events, tasks
 
 from .reports import guest_part
@@ -21,12 +23,8 @@ _get_event_loop = events.get_event_loop
 
 
 def patch():
-    """Makes asyncio work where `socketpair` and threads do not exist."""
+    """Makes asyncio work inside of running cells, and without signals."""
     loop = selector_events.BaseSelectorEventLoop
-    loop._make_self_pipe = _make_self_pipe
-    loop._close_self_pipe = _close_self_pipe
-    loop._write_to_self = _write_to_self
-    base_events.BaseEventLoop.run_in_executor = _run_in_executor
     asyncio.run = runners.run = _nested_run
     runners._cancel_all_tasks = _cancel_all_tasks
     asyncio.create_task = tasks.create_task = create_task
@@ -42,39 +40,11 @@ def _add_signal_handler(loop, sig, callback, *args):
     raise NotImplementedError("add_signal_handler: a loop in this sandbox gets no signals; use signal.signal()")
 
 
-def _make_self_pipe(loop):
-    # Only signals and other threads would wake the loop through it; the host wakes it by ending the poll.
-    loop._ssock = loop._csock = None
-    loop._internal_fds += 1
-
-
-def _close_self_pipe(loop):
-    loop._internal_fds -= 1
-
-
-def _write_to_self(loop):
-    pass
-
-
-def _run_in_executor(loop, executor, func, *args):
-    """Calls `func` here and now: there is no other thread. `asyncio.to_thread` ends up here."""
-    loop._check_closed()
-    if loop._debug:
-        loop._check_callback(func, "run_in_executor")
-    future = loop.create_future()
-    try:
-        result = func(*args)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except StopIteration as error:  # which a future cannot hold
-        wrapped = RuntimeError("function raised StopIteration")
-        wrapped.__cause__ = error
-        future.set_exception(wrapped)
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-    return future
+def _others_are_waited_for():
+    """Whether there are other threads that are no daemons."""
+    return _thread._count() and any(
+        not (thread.daemon or thread is threading.current_thread()) for thread in threading.enumerate()
+    )
 
 
 class _Ending:
@@ -96,7 +66,9 @@ class _Ending:
             vars(self.selector).pop("select", None)
 
     def select(self, timeout=None):
-        if timeout is None and not self.selector.get_map():
+        # The loop's own sockets are always there.
+        alone = len(self.selector.get_map()) <= self.loop._internal_fds
+        if timeout is None and alone and not _others_are_waited_for():
             self.loop.stop()
             return []
         return type(self.selector).select(self.selector, timeout)
@@ -147,14 +119,14 @@ _nested_run.__doc__ = _run.__doc__
 def create_task(coro, **kwargs):
     """`asyncio.create_task`, also in code that does not await: the task goes on when a later line or cell does, as in a
     notebook."""
-    if _get_running_loop() is None and _Current.kept:
+    if _get_running_loop() is None and _is_kept_here():
         return open_loop().create_task(coro, **kwargs)
     return _create_task(coro, **kwargs)
 
 
 def get_event_loop():
     """`asyncio.get_event_loop`, also in a cell that does not await: the loop of the session, as in a notebook."""
-    if _get_running_loop() is None and _Current.kept:
+    if _get_running_loop() is None and _is_kept_here():
         try:
             return _get_event_loop()
         except RuntimeError:
@@ -177,6 +149,11 @@ class _Current:
     kept = False
     # Context of the program's own code, whether it awaits or not; None until it runs.
     context = None
+
+
+def _is_kept_here():
+    """Whether the calling thread is the one whose loop is kept."""
+    return _Current.kept and threading.current_thread() is threading.main_thread()
 
 
 def keep(kept):
@@ -228,6 +205,8 @@ def close_loop():
     try:
         _cancel_all_tasks(loop)
         loop.run_until_complete(loop.shutdown_asyncgens())
+        if loop._default_executor is not None:
+            loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         events.set_event_loop(None)
         loop.close()

@@ -1,18 +1,14 @@
-"""What WebAssembly lacks, replaced or said clearly: threads, processes, JavaScript.
+"""What WebAssembly lacks, replaced or said clearly: processes, JavaScript.
 
 Only for `sys.platform == "emscripten"`; other platforms have all of it.
 """
 
 from .pristine import __builtins__
 
-import _thread
 import functools
 import importlib.machinery
 import os
 import sys
-import threading
-from concurrent.futures import Future
-from concurrent.futures.thread import ThreadPoolExecutor
 
 from . import (
     certificates,
@@ -24,21 +20,18 @@ from . import (
     libraries,
     missing,
     on_demand,
+    process_executor,
     processes,
     random_numbers,
     semaphores,
     slots,
     system_calls,
+    thread_support,
     timers,
-    waits,
 )
 
 _Spec = importlib.machinery.ModuleSpec
 
-NO_THREADS = (
-    "can't start new thread: this Python runs in a WebAssembly sandbox without threads. Call the function directly, "
-    "or use asyncio; asyncio.to_thread and ThreadPoolExecutor work here, one call after the other"
-)
 NO_NETWORK = "this sandbox has no network"
 NO_JAVASCRIPT = "this Python runs without JavaScript or Pyodide's own packages"
 NO_TRIO = "its event loop needs epoll or kqueue, which this sandbox lacks; use asyncio, or anyio with asyncio"
@@ -48,8 +41,6 @@ ONE_ENVIRONMENT = (
 )
 
 _PROCESS_MODULES = frozenset(("_multiprocessing", "_posixshmem"))
-# Their classes run calls inline, like `ThreadPoolExecutor` here.
-_POOL_MODULES = frozenset(("multiprocessing.pool", "concurrent.futures.process"))
 _ENVIRONMENT_MODULES = frozenset(("venv", "ensurepip"))
 _JAVASCRIPT_MODULES = frozenset(("js", "pyodide_js", "pyodide", "_pyodide", "_pyodide_core"))
 # On this platform urllib3 replaces its connections by JavaScript's, at import; without, it uses sockets like anywhere.
@@ -68,8 +59,8 @@ class Finder:
             raise ModuleNotFoundError(f"No module named {name!r}: {processes.REASON}", name=name)
         if name in _ENVIRONMENT_MODULES:
             return _refuse(name, ONE_ENVIRONMENT)
-        if name in _POOL_MODULES:
-            return _Spec(name, _Pools)
+        if name == process_executor.MODULE:
+            return _Spec(name, _ProcessExecutor)
         if name == semaphores.MODULE:
             return semaphores.find_spec(path)
         if name == "trio":
@@ -113,28 +104,6 @@ def _without_widgets(module):
     module.trange = module.tnrange = trange
 
 
-def _without_monitor(module):
-    """Bars of `tqdm` are not watched by a thread, and do not warn that there is none."""
-    bar = getattr(module, "tqdm", None)
-    if hasattr(bar, "monitor_interval"):
-        bar.monitor_interval = 0
-
-
-def _without_refreshing(module):
-    """What `rich` shows live is drawn by who changes it, not by a thread."""
-    live = getattr(module, "Live", None)
-    if live is None:
-        return
-    initialize = live.__init__
-
-    @functools.wraps(initialize)
-    def __init__(self, *arguments, **options):
-        initialize(self, *arguments, **options)
-        self.auto_refresh = False
-
-    live.__init__ = __init__
-
-
 def _without_conda(module):
     """What pandas lacks can be installed from within; there is no conda here."""
     import_dependency = getattr(module, "import_optional_dependency", None)
@@ -157,38 +126,57 @@ def _without_conda(module):
     module.import_optional_dependency = import_optional_dependency
 
 
-def _without_timer_threads(module):
-    """Time limits of pytest-timeout use the alarm clock, also those that ask for its thread."""
-    set_timer = getattr(module, "pytest_timeout_set_timer", None)
-    if set_timer is None:
+class _Raised:
+    """An exception of a call that `joblib` made in a thread. Elsewhere it is pickled for another process."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return _Raised._error_of, (self,)
+
+    def _error_of(self):
+        return self.error
+
+
+def _with_threads(module):
+    """`joblib` takes a platform without processes for one without threads, and the two for the same."""
+    backends = sys.modules.get("joblib._parallel_backends")
+    if backends is None or getattr(module, "mp", True) is not None or getattr(backends, "mp", True) is not None:
         return
+    import multiprocessing.pool
 
-    @functools.wraps(set_timer)
-    def pytest_timeout_set_timer(item, settings):
-        return set_timer(item, settings._replace(method="signal"))
+    backends.mp, backends.ThreadPool = multiprocessing, multiprocessing.pool.ThreadPool
+    backends.cpu_count = os.cpu_count
+    sys.modules["joblib._utils"]._ExceptionWithTraceback = _Raised
+    # What is meant for processes shares nothing: it runs in turn.
+    module.DEFAULT_BACKEND = "sequential"
 
-    module.pytest_timeout_set_timer = pytest_timeout_set_timer
+
+def _use_our_pool(module):
+    from . import pools
+
+    pools.replace(module)
 
 
-# What to do to a module that expects threads or JavaScript, or another way to install packages.
+# What to do to a module that expects processes or JavaScript, or another way to install packages.
 _CHANGES = {
     libraries.THREADPOOLCTL: libraries.use_ours,
-    "tqdm.std": _without_monitor,
     "tqdm.notebook": _without_widgets,
-    "rich.live": _without_refreshing,
     "pandas.compat._optional": _without_conda,
     "webbrowser": missing.without_browser,
     "ssl": certificates.use,
-    "pytest_timeout": _without_timer_threads,
     "_pytest.assertion.rewrite": import_hooks.follow_rewriting,
     "importlib.metadata": entry_points.hide_unasked,
     "importlib_metadata": entry_points.hide_unasked,
     "subprocess": processes.refuse,
+    "multiprocessing.pool": _use_our_pool,
+    "joblib.parallel": _with_threads,
 }
 
 
-class _Pools:
-    """Loads a module of pools that run calls inline."""
+class _ProcessExecutor:
+    """Loads `concurrent.futures.process`."""
 
     @staticmethod
     def create_module(spec):
@@ -196,9 +184,7 @@ class _Pools:
 
     @staticmethod
     def exec_module(module):
-        from . import pools
-
-        pools.fill(module)
+        process_executor.fill(module)
 
 
 class _Urllib3Hook:
@@ -265,46 +251,5 @@ def patch():
     file_links.install()
     local_time.install()
     timers.install()
-    waits.install()
-    _thread.start_new_thread = _thread.start_new = threading._start_new_thread = _no_thread
-    if hasattr(_thread, "start_joinable_thread"):
-        _thread.start_joinable_thread = threading._start_joinable_thread = _no_thread
-    _thread.get_native_id = threading.get_native_id = _native_id
-    ThreadPoolExecutor.submit = _submit
+    thread_support.install()
     processes.install()
-
-
-def _submit(executor, fn, /, *args, **kwargs):
-    """`ThreadPoolExecutor.submit` on the calling thread, the only one: the future is done when it is returned."""
-    if executor._shutdown:
-        raise RuntimeError("cannot schedule new futures after shutdown")
-    if not getattr(executor, "_initialized", False):
-        executor._initialized = True
-        _initialize(executor)
-    future = Future()
-    future.set_running_or_notify_cancel()
-    try:
-        result = fn(*args, **kwargs)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-    return future
-
-
-def _initialize(executor):
-    if hasattr(executor, "_create_worker_context"):  # since 3.14
-        executor._create_worker_context().initialize()
-    elif executor._initializer is not None:
-        executor._initializer(*executor._initargs)
-
-
-def _no_thread(*_arguments, **_options):
-    raise RuntimeError(NO_THREADS)
-
-
-def _native_id():
-    """`threading.get_native_id`: that of a process's first thread is its own, as in Linux."""
-    return os.getpid()

@@ -1,27 +1,27 @@
-"""Pools of processes and threads for a sandbox that has neither: calls run in the caller's thread, one after the other.
+"""Pools of processes for a sandbox that starts none: calls run in the caller's thread, one after the other.
 
-Takes the place of `multiprocessing.pool` and `concurrent.futures.process`. What differs from real pools: a function
-that changes global state or its arguments changes the caller's, and a call's time limit is not watched.
+`multiprocessing.pool` is the standard library's, with this `Pool`. What differs from a real one: a function that
+changes global state or its arguments changes the caller's, and a call's time limit is not watched. `ThreadPool` is
+CPython's own.
 """
 
 from .pristine import __builtins__
 
 import collections
-import concurrent.futures
+import functools
 import os
-import types
+import sys
+import weakref
 
 RUN, CLOSE, TERMINATE = "RUN", "CLOSE", "TERMINATE"
 
+# It is being imported when this is.
+_standard = sys.modules["multiprocessing.pool"]
+_Pool, _ThreadPool = _standard.Pool, _standard.ThreadPool
 
-class MaybeEncodingError(Exception):
-    """A result cannot be sent to another process; there is none, so nothing raises this."""
 
-
-class ApplyResult:
+class ApplyResult(_standard.ApplyResult):
     """The outcome of `apply_async`; it is there from the beginning."""
-
-    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self, function, callback, error_callback):
         self._value = self._error = None
@@ -53,14 +53,11 @@ class ApplyResult:
         return self._value
 
 
-AsyncResult = ApplyResult
-
-
 class MapResult(ApplyResult):
     """The outcome of `map_async` and `starmap_async`."""
 
 
-class IMapIterator:
+class IMapIterator(_standard.IMapIterator):
     """The results of `imap`: each is computed when it is asked for, or when the pool is joined."""
 
     def __init__(self, function, iterable):
@@ -91,13 +88,12 @@ class IMapIterator:
                 self._done.append((True, error))
 
 
-IMapUnorderedIterator = IMapIterator
-
-
-class Pool:
+class Pool(_Pool):
     """The interface of `multiprocessing.pool.Pool`, with the caller as the only worker."""
 
     def __init__(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None, context=None):
+        if isinstance(self, _ThreadPool):  # which finds its base class by this name
+            return _Pool.__init__(self, processes, initializer, initargs)
         if processes is None:
             processes = os.cpu_count() or 1
         if processes < 1:
@@ -187,54 +183,44 @@ class Pool:
             results._finish()
 
 
-class ThreadPool(Pool):
-    """The interface of `multiprocessing.pool.ThreadPool`."""
-
-    def __init__(self, processes=None, initializer=None, initargs=()):
-        super().__init__(processes, initializer, initargs)
-
-
-class BrokenProcessPool(concurrent.futures.BrokenExecutor):
-    """A worker died; there is none, so nothing raises this."""
-
-
-class ProcessPoolExecutor(concurrent.futures.ThreadPoolExecutor):
-    """The interface of `concurrent.futures.ProcessPoolExecutor`; `submit` is that of threads here, which is inline."""
-
-    def __init__(self, max_workers=None, mp_context=None, initializer=None, initargs=(), *, max_tasks_per_child=None):
-        if max_tasks_per_child is not None:
-            if not isinstance(max_tasks_per_child, int):
-                raise TypeError("max_tasks_per_child must be an integer")
-            if max_tasks_per_child <= 0:
-                raise ValueError("max_tasks_per_child must be >= 1")
-        super().__init__(max_workers or os.cpu_count() or 1, initializer=initializer, initargs=initargs)
-
-    def map(self, fn, *iterables, timeout=None, chunksize=1, **options):
-        """The results of `fn` of each item, in order."""
-        if chunksize < 1:
-            raise ValueError("chunksize must be >= 1.")
-        return super().map(fn, *iterables, timeout=timeout, **options)
-
-    def terminate_workers(self):
-        """Shuts the executor down."""
-        self.shutdown(wait=False, cancel_futures=True)
-
-    kill_workers = terminate_workers
-
-
-# What each module is to have.
-MODULES = {
-    "multiprocessing.pool": (ApplyResult, IMapIterator, MapResult, MaybeEncodingError, Pool, ThreadPool),
-    "concurrent.futures.process": (BrokenProcessPool, ProcessPoolExecutor),
-}
-
-
-def fill(module):
-    """Gives a module its classes, which are named as if they came from there."""
-    for kind in MODULES[module.__name__]:
+def replace(module):
+    """Gives `multiprocessing.pool` this `Pool`, and has its threads end when they only wait."""
+    for kind in (ApplyResult, IMapIterator, MapResult, Pool):
         kind.__module__ = module.__name__
-        setattr(module, kind.__name__, kind)
-    if module.__name__ == "multiprocessing.pool":
-        module.AsyncResult, module.IMapUnorderedIterator = AsyncResult, IMapUnorderedIterator
-        module.RUN, module.CLOSE, module.TERMINATE = RUN, CLOSE, TERMINATE
-        module.__all__ = ["Pool", "ThreadPool"]
+    module.Pool = Pool
+    make, check = _ThreadPool.__init__, _ThreadPool._check_running
+
+    @functools.wraps(make)
+    def __init__(self, *arguments, **options):
+        make(self, *arguments, **options)
+        _Threads.pools.add(self)
+
+    @functools.wraps(check)
+    def _check_running(self):
+        check(self)
+        if self in _Threads.resting:
+            _Threads.resting.discard(self)
+            self.__init__(self._processes, self._initializer, self._initargs)
+
+    _ThreadPool.__init__, _ThreadPool._check_running = __init__, _check_running
+
+
+class _Threads:
+    """Pools of threads."""
+
+    # Those with live threads, and those whose threads have ended until they are used again.
+    pools = weakref.WeakSet()
+    resting = weakref.WeakSet()
+
+
+def rest():
+    """Ends the threads of pools that have no work."""
+    for pool in list(_Threads.pools):
+        if pool._state != RUN:
+            _Threads.pools.discard(pool)
+        elif not pool._cache and pool._taskqueue.empty() and pool._inqueue.empty() and pool._outqueue.empty():
+            _Threads.pools.discard(pool)
+            _Threads.resting.add(pool)
+            pool._terminate()
+            for thread in pool._pool:
+                thread.join()

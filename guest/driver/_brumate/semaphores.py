@@ -3,12 +3,12 @@
 from .pristine import __builtins__
 
 import sys
-import time
+import threading
 import types
+from _thread import get_ident
 from importlib.machinery import PathFinder
 
 from .import_hooks import WrappedLoader
-from .waits import NEVER
 
 MODULE = "multiprocessing.synchronize"
 _IN_C = "_multiprocessing"
@@ -16,7 +16,7 @@ _RECURSIVE_MUTEX = 0
 
 
 class SemLock:
-    """A semaphore, or a lock that its holder may take again."""
+    """A semaphore, or a lock that the thread that has it may take again."""
 
     SEM_VALUE_MAX = 2**31 - 1
 
@@ -24,35 +24,38 @@ class SemLock:
         if not 0 <= value <= maxvalue <= self.SEM_VALUE_MAX:
             raise ValueError("invalid value")
         self.kind, self.maxvalue, self.name, self.handle = kind, maxvalue, None, id(self)
-        self._value, self._held = value, 0
+        self._value, self._held, self._holder = value, 0, None
+        self._changed = threading.Condition(threading.Lock())
 
     def acquire(self, block=True, timeout=None):
         """Acquire the semaphore/lock."""
-        if self.kind == _RECURSIVE_MUTEX and self._held:
+        if self.kind == _RECURSIVE_MUTEX and self._is_mine():
             self._held += 1
             return True
-        if self._value:
+        with self._changed:
+            if not self._value and block:
+                self._changed.wait_for(self._get_value, timeout)
+            if not self._value:
+                return False
             self._value -= 1
             self._held += 1
+            self._holder = get_ident()
             return True
-        if block and timeout is None:
-            raise RuntimeError(NEVER.format("release this lock"))
-        if block and timeout > 0:
-            time.sleep(timeout)
-        return False
 
     def release(self):
         """Release the semaphore/lock."""
         if self.kind == _RECURSIVE_MUTEX:
-            if not self._held:
+            if not self._is_mine():
                 raise AssertionError("attempt to release recursive lock not owned by thread")
             if self._held > 1:
                 self._held -= 1
                 return
-        elif self._value >= self.maxvalue:
-            raise ValueError("semaphore or lock released too many times")
-        self._value += 1
-        self._held -= 1
+        with self._changed:
+            if self._value >= self.maxvalue:
+                raise ValueError("semaphore or lock released too many times")
+            self._value += 1
+            self._held -= 1
+            self._changed.notify()
 
     def __enter__(self):
         return self.acquire()
@@ -66,7 +69,7 @@ class SemLock:
 
     def _is_mine(self):
         """Whether the lock is owned by this thread."""
-        return self._held > 0
+        return self._held > 0 and self._holder == get_ident()
 
     def _get_value(self):
         """Get the value of the semaphore."""

@@ -1,4 +1,4 @@
-"""What caio offers: the sandbox has no threads and no asynchronous files, so an operation is done at once.
+"""What caio offers: its package has no wheel for the sandbox. An operation is done at once.
 
 The interface is that of caio 0.12; aiofile uses it.
 """

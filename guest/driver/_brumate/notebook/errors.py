@@ -5,7 +5,7 @@ from ..pristine import __builtins__
 import re
 import sys
 
-from .. import execution, reports, streams
+from .. import execution, reports, streams, thread_stacks
 from . import frontend
 from ..text import elide, well_formed
 
@@ -34,6 +34,8 @@ class Errors:
     def end_cell(self, error):
         """`(name, message, traceback)` for the exception that ended the cell; None when none did."""
         pending, self.pending = self.pending, None
+        if isinstance(error, KeyboardInterrupt):
+            thread_stacks.tell_others()
         if error is None and not (self.showing_failed and pending is not None):
             if pending is not None:
                 _print(pending[1][2])

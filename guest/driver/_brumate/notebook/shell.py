@@ -1,4 +1,4 @@
-"""IPython's shell for this sandbox: no history file, no threads, no processes; output as events.
+"""IPython's shell for this sandbox: no history file and its thread, no processes; output as events.
 
 A shell that is made for an image leaves nothing behind in `builtins`, `sys` and IPython's own registry:
 [`ZMQInteractiveShell.attach`] puts it in place when the first cell of a session runs.

@@ -1,4 +1,4 @@
-"""Changes to libraries, made when they are imported: servers use the host's wire, and need no threads."""
+"""Changes to libraries, made when they are imported: servers use the host's wire."""
 
 from ..pristine import __builtins__
 
@@ -10,7 +10,7 @@ import os
 import sys
 
 from .. import import_hooks
-from . import anyio_inline, streams
+from . import streams
 from .wire import Current
 
 _UVICORN = ("uvicorn", "uvicorn.config", "uvicorn.server", "uvicorn.main")
@@ -173,65 +173,8 @@ def _log_files(module):
     module.FileHandler._open = _open
 
 
-def _inline_sqlite(module):
-    """`aiosqlite` has a thread for each connection, fed by a queue: what is put there is done at once."""
-    kind = module.Connection
-    original = kind.__init__
-
-    @functools.wraps(original)
-    def __init__(self, *arguments, **options):
-        original(self, *arguments, **options)
-        self._tx = _Inline
-        self._thread = _NoThread()
-
-    kind.__init__ = __init__
-
-
-class _Inline:
-    """Stands for a queue of calls to a thread."""
-
-    @staticmethod
-    def put_nowait(item):
-        future, function = item
-        try:
-            result = function()
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:
-            _settle(future, "set_exception", error)
-        else:
-            _settle(future, "set_result", result)
-
-    put = put_nowait
-
-
-def _settle(future, how, value):
-    """Settles a future in the loop's next turn, so that other tasks have theirs in between."""
-    if future is not None and not future.get_loop().is_closed():
-        future.get_loop().call_soon(lambda: future.done() or getattr(future, how)(value))
-
-
-class _NoThread:
-    """Stands for the thread."""
-
-    daemon = True
-    name = "inline"
-
-    def start(self):
-        """Does nothing."""
-
-    def join(self, timeout=None):
-        """Does nothing: there is nothing to wait for."""
-
-    @staticmethod
-    def is_alive():
-        return False
-
-
 # The change of each module, made when it is imported.
 CHANGES = {
-    "aiosqlite.core": _inline_sqlite,
-    "anyio._backends._asyncio": anyio_inline.change,
     "asyncio.unix_events": _pipes,
     "fastmcp.server.server": _transports,
     "logging": _log_files,

@@ -9,6 +9,7 @@ from ..pristine import __builtins__
 import io
 import sys
 
+from . import limits
 from .wire import Current
 
 # Bytes that may wait to be written before `Out.write` waits.
@@ -26,15 +27,17 @@ class Lines:
 
     async def __anext__(self):
         while True:
-            line = await self.wire.read_line()
+            line = await self.readline()
             if not line:
                 raise StopAsyncIteration
             if line.strip():
-                return line.decode("utf-8", "replace")
+                return line
 
     async def readline(self):
         """Returns the next line; "" at the end."""
-        return (await self.wire.read_line()).decode("utf-8", "replace")
+        line = await self.wire.read_line()
+        limits.note_message(line)
+        return line.decode("utf-8", "replace")
 
     async def aclose(self):
         """Does nothing: the host closes the wire."""
