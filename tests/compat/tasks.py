@@ -1,4 +1,4 @@
-"""asyncio: tasks, time limits, queues, subscribers; threads of its executor run inline."""
+"""asyncio: tasks, time limits, queues, subscribers; threads of its executor."""
 
 import asyncio
 import contextvars
@@ -100,7 +100,7 @@ def test_queues_and_locks():
     equal({name for name, _ in seen}, {"a", "b"})
 
 
-def test_threads_run_inline():
+def test_threads():
     variable = contextvars.ContextVar("variable", default=0)
 
     async def main():

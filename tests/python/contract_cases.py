@@ -260,7 +260,7 @@ async def walls(setup: Setup) -> None:
                 (f'open({host.data.name + "/sessions.sqlite"!r})', 'FileNotFoundError'),
                 ("open('/proc/self/environ')", 'Error'),
                 ("import urllib.request\nurllib.request.urlopen('http://127.0.0.1/')", 'Error'),
-                ("import socket\nsocket.create_connection(('169.254.169.254', 80))", 'error'),
+                ("import socket\nsocket.create_connection(('169.254.169.254', 80))", 'PermissionError'),
                 ("import subprocess\nsubprocess.run(['ls'])", 'Error'),
                 ("import os\nos.kill(1, 9)", 'Error'),
                 ('import os\nos.fork()', 'Error'),

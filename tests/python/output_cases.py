@@ -246,7 +246,7 @@ async def several_values(setup: Setup) -> None:
 
 
 async def programs_and_tasks(setup: Setup) -> None:
-    """A program is run as by an interpreter of its own, tasks wait for a cell that awaits, and bars do without threads."""
+    """A program is run as by an interpreter of its own, and tasks wait for a cell that awaits."""
     with Host(setup) as host:
         async with host.server() as client:
             interpreter = Interpreter(client)
@@ -265,14 +265,5 @@ async def programs_and_tasks(setup: Setup) -> None:
             if NATIVE:
                 return
             same(await interpreter.value(session, 'asyncio.run(job())'), '7')
-            # As rich and tqdm have it: both start a thread when they are told to.
-            bars = (
-                "import os, sys\nos.mkdir('rich'); os.mkdir('tqdm')\n"
-                "open('rich/__init__.py', 'w').close(); open('tqdm/__init__.py', 'w').close()\n"
-                "open('rich/live.py', 'w').write('class Live:\\n    def __init__(self): self.auto_refresh = True')\n"
-                "open('tqdm/std.py', 'w').write('class tqdm: monitor_interval = 10')\n"
-                'import rich.live, tqdm.std\nrich.live.Live().auto_refresh, tqdm.std.tqdm.monitor_interval'
-            )
-            same(await interpreter.value(session, bars), '(False, 0)')
             large = await interpreter.cell('len(range(2**40))', session)
             contains(large['error'], '2,147,483,647')

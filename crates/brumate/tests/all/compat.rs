@@ -74,8 +74,10 @@ files!(
     numpy_work,
     pandas_work,
     operating_system,
+    sockets,
     stdlib,
     tasks,
+    threads,
     time_and_place,
 );
 

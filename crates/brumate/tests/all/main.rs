@@ -51,6 +51,7 @@ mod soak;
 mod source_builds;
 mod support;
 mod tenants;
+mod threads;
 mod tiers;
 mod torture;
 mod transactions;
