@@ -136,15 +136,6 @@ def programs():
     print("ok")
 
 
-def threads():
-    import _thread
-    import threading
-
-    refused(threading.Thread(target=print).start)
-    refused(_thread.start_new_thread, print, ())
-    print("ok")
-
-
 def privileges():
     for name, arguments in [
         ("setuid", (0,)),
