@@ -39,7 +39,7 @@ def get_native_id():
     try:
         return _own.number
     except AttributeError:
-        # The first thread of a process has the number of the process, as in Linux. A thread that begins is not known yet.
+        # The first thread has the number of the process, as in Linux. A thread that begins is in no table yet.
         first = _thread.get_ident() == _main_thread().ident
         _own.number = os.getpid() if first else os.getpid() + next(_numbers)
         return _own.number

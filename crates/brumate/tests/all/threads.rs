@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brumate_engine::api::InterruptHandle as _;
 use brumate_engine::api::Session as _;
-use brumate_engine::api::{Ended, Execute, Limits, MachineSpec, StopReason};
+use brumate_engine::api::{Ended, Limits, MachineSpec, StopReason};
 use brumate_engine::client::{EngineError, Session};
 use brumate_test_support::{Random, count, seed};
 

@@ -144,11 +144,7 @@ def made(path):
     functions = section(3, b"\1\0")
     start = section(8, b"\0")
     # memory.grow(512); memory[(memory.size << 16) - 4] = 7; memory[0] = memory[0]
-    code = (
-        b"\x41\x80\x04\x40\0\x1a"
-        b"\x3f\0\x41\x10\x74\x41\x04\x6b\x41\x07\x36\2\0"
-        b"\x41\0\x41\0\x28\2\0\x36\2\0\x0b"
-    )
+    code = b"\x41\x80\x04\x40\0\x1a\x3f\0\x41\x10\x74\x41\x04\x6b\x41\x07\x36\2\0\x41\0\x41\0\x28\2\0\x36\2\0\x0b"
     body = b"\0" + code
     module = b"\0asm\1\0\0\0" + dylink + types + imports + functions + start
     module += section(10, b"\1" + number(len(body)) + body)
