@@ -88,8 +88,13 @@ async fn sessions_with_threads_are_not_written_and_say_why() {
     let error = session.write_to(&file).await.unwrap_err();
     assert!(error.to_string().contains("the session holds a running thread, which cannot be kept"), "{error}");
     say(&session, "stop.set()\nthread.join()").await;
+    // Workers that only wait for work end with the cell, and start again at the next use.
+    let pool =
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(4)\nsum(pool.map(int, range(9)))";
+    say(&session, pool).await;
     session.write_to(&file).await.unwrap();
     let (resumed, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
+    assert_eq!(say(&resumed, "print(pool.submit(pow, 2, 5).result())").await, "32\n");
     say(&resumed, "stop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()").await;
     assert_eq!(say(&resumed, "stop.set()\nthread.join()\nprint(thread.is_alive())").await, "False\n");
 }
