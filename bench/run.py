@@ -33,6 +33,7 @@ from sections import (
     science,
     sessions,
     simd,
+    threads,
 )
 
 SECTIONS = {
@@ -49,6 +50,7 @@ SECTIONS = {
     "jupyter": jupyter,
     "figures": figure_cells,
     "hashes": hashes,
+    "threads": threads,
     "packages": packages,
     "imports": imports,
     "science": science,
