@@ -19,7 +19,7 @@ use brumate_vfs::{Vfs, VfsConfig};
 /// Data of the store. Everything is plain process memory, so that a fork copies it.
 ///
 /// Each thread of the guest has a store. Except [`Host::store`], everything belongs to all of them: the thread that runs has it, see
-/// [`exchange`](crate::threads::exchange).
+/// [`threads`](crate::threads).
 pub(crate) struct Host {
     /// The guest's files and descriptors.
     pub(crate) vfs: Vfs,
@@ -60,7 +60,7 @@ pub(crate) struct StoreHandles {
     pub(crate) slots: HashMap<usize, u32>,
     /// Instances of the libraries, in the order of [`Libraries::loaded`].
     pub(crate) libraries: Vec<LibraryInstance>,
-    /// How many of [`Libraries::appended`] are in the store's table.
+    /// Number of [`Libraries::appended`] that the table of a thread's store has.
     pub(crate) appended: usize,
     /// Host functions of closures.
     pub(crate) closures: ClosureFunctions,

@@ -291,6 +291,11 @@ impl Vfs {
         Ok(OpenFlags(self.description_at(fd)?.flags.status()))
     }
 
+    /// Whether calls on an open descriptor wait: `O_NONBLOCK` is not set.
+    pub fn blocks(&self, fd: i32) -> bool {
+        self.status_flags(fd).is_ok_and(|flags| !flags.has(OpenFlags::NONBLOCK))
+    }
+
     /// Replaces `O_APPEND` and `O_NONBLOCK` (`F_SETFL`); other bits are ignored, as on Linux.
     ///
     /// # Errors

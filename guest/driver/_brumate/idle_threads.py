@@ -44,12 +44,17 @@ def _end_workers():
         return
     executors = {}
     for thread in list(module._threads_queues):
-        arguments = getattr(thread, "_args", None)  # deleted when it has ended
-        executor = arguments[0]() if arguments and thread.is_alive() else None
+        executor = _executor_of(thread) if thread.is_alive() else None
         if executor is not None:
             executors[id(executor)] = executor
     for executor in executors.values():
         _end_workers_of(executor)
+
+
+def _executor_of(thread):
+    """The executor of a worker; None if either is gone."""
+    arguments = getattr(thread, "_args", None)  # deleted when it has ended
+    return arguments[0]() if arguments else None
 
 
 def _end_workers_of(executor):
@@ -111,8 +116,7 @@ def finish_workers(known):
         return
     ours = [(thread, work) for thread, work in list(module._threads_queues.items()) if thread not in known]
     for thread, _ in ours:
-        arguments = getattr(thread, "_args", None)
-        executor = arguments[0]() if arguments else None
+        executor = _executor_of(thread)
         if executor is not None:
             executor._shutdown = True
     for _, work in ours:

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{AsContextMut, LinearMemory, Memory, MemoryCreator, MemoryType};
@@ -20,15 +19,15 @@ use wasmtime::{AsContextMut, LinearMemory, Memory, MemoryCreator, MemoryType};
 /// Smallest reservation of a linear memory, in bytes. The heap of exception objects has a smaller one.
 const LINEAR: usize = 4 << 30;
 
-/// Address space behind a memory that is never accessible, in bytes, at least.
+/// Address space on each side of a memory that is never accessible, in bytes, at least.
 const MIN_GUARD: usize = 1 << 16;
 
 /// A reservation of address space, and how much of it is accessible.
 pub(crate) struct Region {
     start: *mut c_void,
     reserved: usize,
-    /// Reserved and guard, in bytes.
-    mapped: usize,
+    /// Inaccessible bytes on each side. Machine code leaves checks of bounds out that the guard makes.
+    guard: usize,
     size: AtomicUsize,
     /// The region in the place of this one, while an instance of another store is made.
     scratch: Mutex<Option<Arc<Region>>>,
@@ -42,11 +41,13 @@ unsafe impl Sync for Region {}
 
 impl Region {
     fn new(size: usize, reserved: usize, guard: usize) -> std::io::Result<Region> {
-        let mapped = reserved + guard.max(MIN_GUARD);
+        let guard = guard.max(MIN_GUARD);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped, ProtFlags::empty(), flags)? };
-        let region = Region { start, reserved, mapped, size: AtomicUsize::new(0), scratch: Mutex::new(None) };
+        // SAFETY: a new mapping at an address of the kernel's choice. The region begins behind its first guard.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), reserved + 2 * guard, ProtFlags::empty(), flags)?.byte_add(guard)
+        };
+        let region = Region { start, reserved, guard, size: AtomicUsize::new(0), scratch: Mutex::new(None) };
         region.grow(size)?;
         Ok(region)
     }
@@ -73,7 +74,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's. The stores that used it are gone: each has a reference to the region.
-        let _ = unsafe { munmap(self.start, self.mapped) };
+        let _ = unsafe { munmap(self.start.byte_sub(self.guard), self.reserved + 2 * self.guard) };
     }
 }
 
@@ -153,6 +154,23 @@ unsafe impl MemoryCreator for Creator {
     }
 }
 
+/// The limit of the process's private memory, lifted until this value is dropped.
+struct LiftedLimit(Rlimit);
+
+impl LiftedLimit {
+    fn new() -> LiftedLimit {
+        let before = getrlimit(Resource::Data);
+        let _ = setrlimit(Resource::Data, Rlimit { current: before.maximum, ..before });
+        LiftedLimit(before)
+    }
+}
+
+impl Drop for LiftedLimit {
+    fn drop(&mut self) {
+        let _ = setrlimit(Resource::Data, self.0);
+    }
+}
+
 /// Makes instances in a store whose linear memory is `region`, without writing to it. `memory` returns the store's memory, if it has one yet.
 ///
 /// # Errors
@@ -170,9 +188,8 @@ pub(crate) fn joined<S: AsContextMut, T>(
         Ok(())
     };
     // The pages of the scratch region are gone before the guest runs on. They do not count for its limit.
-    let before = getrlimit(Resource::Data);
-    let lifted = setrlimit(Resource::Data, Rlimit { current: before.maximum, ..before });
-    let scratch = Arc::new(Region::new(region.size(), region.reserved, MIN_GUARD)?);
+    let _limit = LiftedLimit::new();
+    let scratch = Arc::new(Region::new(region.size(), region.reserved, region.guard)?);
     *region.scratch.lock() = Some(scratch.clone());
     JOIN.set(Some(region.clone()));
     let made = refresh(store).and_then(|()| make(store));
@@ -180,8 +197,5 @@ pub(crate) fn joined<S: AsContextMut, T>(
     *region.scratch.lock() = None;
     let back = refresh(store);
     drop(scratch);
-    if lifted.is_ok() {
-        let _ = setrlimit(Resource::Data, before);
-    }
     back.and(made)
 }

@@ -70,9 +70,7 @@ pub(crate) fn apply(store: &mut StoreContextMut<'_, Host>, record: &Record) -> R
         let func = find(store, function).map_or_else(|| damaged(format!("function {function:?}")), Ok)?;
         handles.table.set(&mut *store, u64::from(*slot), Ref::Func(Some(func)))?;
     }
-    let host = store.data_mut();
-    host.libraries.appended.clone_from(&record.functions);
-    host.store.appended = record.functions.len();
+    store.data_mut().libraries.appended.clone_from(&record.functions);
     index_table(store, if loaded == 0 { 1 } else { slots })?;
     ffi::restore_closures(store, &record.closures)?;
 

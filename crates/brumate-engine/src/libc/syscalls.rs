@@ -8,7 +8,7 @@ use crate::files::EVENT_FD;
 use crate::host::{Host, split, split_store};
 use crate::threads::{Wait, Woken, wait, waiting};
 use brumate_abi::errno::{Errno, syscall_unit};
-use brumate_vfs::{OpenFlags, Readiness};
+use brumate_vfs::Readiness;
 
 /// A store of the guest, in a host function that may wait.
 type Context<'a> = StoreContextMut<'a, Host>;
@@ -115,7 +115,7 @@ async fn wait_for(store: &mut Context<'_>, fd: i32, events: i16) -> wasmtime::Re
     let host = store.data_mut();
     if host.threads.count() == 0
         || host.vfs.poll(fd).is_ok_and(|ready| ready.0 & (events | Readiness::ERR | Readiness::HUP) != 0)
-        || host.vfs.status_flags(fd).is_ok_and(|flags| flags.has(OpenFlags::NONBLOCK))
+        || !host.vfs.blocks(fd)
     {
         return Ok(Ok(()));
     }
@@ -154,16 +154,10 @@ async fn fd_write(store: &mut Context<'_>, fd: i32, iov: u32, count: i32, out: u
     loop {
         let (memory, host) = split_store(store);
         let Some((base, length)) = files::buffer_at(&memory, iov, count, done) else { break };
-        let ready = host.vfs.poll(fd).is_ok_and(|ready| ready.0 & Readiness::OUT != 0);
-        if !ready {
-            if host.vfs.status_flags(fd).is_ok_and(|flags| flags.has(OpenFlags::NONBLOCK))
-                || wait_for(store, fd, Readiness::OUT).await?.is_err()
-                || store.data().threads.count() == 0
-            {
-                break;
-            }
-            continue;
+        if !host.vfs.blocks(fd) || wait_for(store, fd, Readiness::OUT).await?.is_err() {
+            break;
         }
+        let (memory, host) = split_store(store);
         let Ok(bytes) = memory.slice(base, length) else { break };
         match host.vfs.write(fd, bytes) {
             Ok(written) if written > 0 => done += written as u32,

@@ -157,7 +157,7 @@ fn open_handle(store: &mut StoreContextMut<'_, Host>, handle: u32) -> Result<usi
         (path, bytes, flags, file_data)
     };
     if file_data != 0 {
-        // libc keeps the file for other threads for ever; there are none.
+        // libc keeps the file for its own threads for ever; the host's follow without it.
         guest(store)?.free.call(&mut *store, file_data)?;
     }
     load(store, &path, &bytes, flags & RTLD_GLOBAL != 0, 0)

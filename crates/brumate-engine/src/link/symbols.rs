@@ -6,7 +6,7 @@ use wasmtime::{Extern, Func, Ref, StoreContextMut, Val};
 use super::Helper;
 use crate::host::{Host, guest};
 
-/// Where a function in a slot of the table comes from.
+/// Names the origin of a function in a slot of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Function {
     /// An export of the main module.
@@ -77,7 +77,6 @@ pub(crate) fn function_slot(
     let host = store.data_mut();
     host.store.slots.insert(identity, slot);
     host.libraries.appended.push((slot, source.clone()));
-    host.store.appended = host.libraries.appended.len();
     Ok(slot)
 }
 

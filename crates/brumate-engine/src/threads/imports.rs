@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use brumate_module::patch::threads::{MAIN_THREAD, MODULE, SEMAPHORE_WAIT, THREAD_IDENT, THREAD_START, THREAD_YIELD};
-use wasmtime::{AsContextMut, Caller, Linker, StoreContextMut};
+use wasmtime::{Caller, Linker, StoreContextMut};
 
 use super::store::start;
-use super::{Wait, Woken, on_main, ready, wait};
+use super::{Wait, Woken, on_main, wait};
 use crate::host::{Host, split_store};
 use crate::signals::slice;
 
@@ -49,16 +49,7 @@ pub(crate) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Resu
     linker.func_wrap(MODULE, THREAD_IDENT, |caller: Caller<'_, Host>| -> u32 {
         caller.data().store.thread.unwrap_or(MAIN_THREAD)
     })?;
-    if threads {
-        waiting!(linker, threads, MODULE, THREAD_YIELD, thread_yield, (_zero: i32));
-    } else {
-        linker.func_wrap(MODULE, THREAD_YIELD, |mut caller: Caller<'_, Host>, _: i32| -> wasmtime::Result<()> {
-            if caller.data().threads.alive.is_empty() {
-                return Ok(());
-            }
-            ready(thread_yield(&mut caller.as_context_mut(), 0))
-        })?;
-    }
+    waiting!(linker, threads, MODULE, THREAD_YIELD, thread_yield, (zero: i32));
     Ok(())
 }
 
@@ -94,6 +85,9 @@ async fn thread_start(
 
 /// Lets other threads run if the slice is over, and waits until no other thread has the lock of the interpreter.
 async fn thread_yield(store: &mut StoreContextMut<'_, Host>, _: i32) -> wasmtime::Result<()> {
+    if store.data().threads.count() == 0 {
+        return Ok(());
+    }
     if slice::take_over() {
         wait(store, Wait::Turn, None).await?;
     }

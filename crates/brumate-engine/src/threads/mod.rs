@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use brumate_module::patch::threads::THREAD_LOCAL;
 use parking_lot::Mutex;
 use wasmtime::{Linker, Module, StoreContextMut};
 
@@ -45,8 +46,15 @@ pub(crate) const MAX_THREADS: usize = 64;
 /// C stack of a thread, in bytes of the guest's memory.
 const C_STACK: u32 = 1 << 20;
 
-/// Bytes of [`THREAD_LOCAL`](brumate_module::patch::threads::THREAD_LOCAL) memory.
-const LOCAL_BYTES: usize = 528;
+/// Bytes of [`THREAD_LOCAL`] memory.
+const LOCAL_BYTES: usize = {
+    let (mut sum, mut index) = (0, 0);
+    while index < THREAD_LOCAL.len() {
+        sum += THREAD_LOCAL[index].1 as usize;
+        index += 1;
+    }
+    sum
+};
 
 /// A thread that has not returned yet: its future, which gives the store back.
 type Running = Pin<Box<dyn Future<Output = (ThreadStore, wasmtime::Result<()>)> + Send>>;
@@ -85,8 +93,6 @@ pub(crate) struct Threads {
     /// Work for the main thread, and then its result.
     work: Option<Work>,
     done: Option<wasmtime::Result<u32>>,
-    /// Number of threads that were started.
-    started: u64,
 }
 
 impl Threads {
@@ -101,7 +107,6 @@ impl Threads {
             handover: Arc::default(),
             work: None,
             done: None,
-            started: 0,
         }
     }
 
@@ -113,6 +118,10 @@ impl Threads {
     /// Returns how many threads are alive beside the main thread.
     pub(crate) fn count(&self) -> usize {
         self.alive.len()
+    }
+
+    fn get(&mut self, ident: u32) -> Option<&mut Thread> {
+        self.alive.iter_mut().find(|thread| thread.ident == ident)
     }
 }
 

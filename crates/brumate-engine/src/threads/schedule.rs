@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Decides which thread runs next.
 //!
 //! The main thread runs the others while it waits, and for a round when its own slice is over. A thread waits by handing the host's part back and
 //! returning `Pending`. The main thread decides when a condition holds, so a thread that waits costs nothing.
@@ -57,8 +57,8 @@ impl Wait {
             Wait::Interpreter => {
                 // The word in memory is the running thread's.
                 let runs = thread.is_some() && memory.read_u32(ATTACHED_STATE).is_ok_and(|state| state != 0);
-                let others = host.threads.alive.iter().filter(|other| Some(other.ident) != thread);
-                !runs && !others.into_iter().any(Thread::has_interpreter)
+                let mut others = host.threads.alive.iter().filter(|other| Some(other.ident) != thread);
+                !runs && !others.any(Thread::has_interpreter)
             }
             Wait::Word(address) => take(memory, address),
             Wait::Descriptors(fds, count) => poll_ready(vfs, memory, fds, count) != 0,
@@ -99,22 +99,17 @@ pub(crate) async fn wait(
     wait: Wait,
     deadline: Option<Instant>,
 ) -> wasmtime::Result<Woken> {
-    if store.data().store.thread.is_none() {
-        return wait_now(store, wait, deadline);
-    }
+    let Some(ident) = store.data().store.thread else { return wait_now(store, wait, deadline) };
     let (mut memory, host) = split_store(store);
     if !matches!(wait, Wait::Turn) && wait.holds(&mut memory, host, None) {
         return Ok(Woken::Ready);
     }
-    let ident = host.store.thread;
-    if let Some(thread) = host.threads.alive.iter_mut().find(|thread| Some(thread.ident) == ident) {
+    if let Some(thread) = host.threads.get(ident) {
         thread.wait = wait;
         thread.deadline = deadline;
     }
     pause(store).await?;
-    let threads = &store.data().threads;
-    let thread = threads.alive.iter().find(|thread| Some(thread.ident) == ident);
-    Ok(thread.map_or(Woken::Timeout, |thread| thread.woken))
+    Ok(store.data_mut().threads.get(ident).map_or(Woken::Timeout, |thread| thread.woken))
 }
 
 /// Hands the host's part back, and returns when the main thread has polled this thread again.
@@ -200,8 +195,7 @@ fn round(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<bool> {
     let mut ran = false;
     for ident in idents {
         let (mut memory, host) = split_store(store);
-        let thread = host.threads.alive.iter().find(|thread| thread.ident == ident);
-        let Some(thread) = thread.filter(|thread| thread.future.is_some()) else { continue };
+        let Some(thread) = host.threads.get(ident).filter(|thread| thread.future.is_some()) else { continue };
         let (wait, deadline) = (thread.wait, thread.deadline);
         let woken = if wait.holds(&mut memory, host, Some(ident)) {
             Woken::Ready
@@ -210,7 +204,7 @@ fn round(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<bool> {
         } else {
             continue;
         };
-        if let Some(thread) = host.threads.alive.iter_mut().find(|thread| thread.ident == ident) {
+        if let Some(thread) = host.threads.get(ident) {
             thread.woken = woken;
         }
         ran = true;
@@ -225,8 +219,7 @@ fn turn(store: &mut StoreContextMut<'_, Host>, ident: u32) -> wasmtime::Result<(
     let table = guest(store)?.table.size(&*store);
     let threads = &mut store.data_mut().threads;
     let handover = threads.handover.clone();
-    let Some(thread) = threads.alive.iter_mut().find(|thread| thread.ident == ident) else { return Ok(()) };
-    let Some(mut future) = thread.future.take() else { return Ok(()) };
+    let Some(mut future) = threads.get(ident).and_then(|thread| thread.future.take()) else { return Ok(()) };
     store.data_mut().libraries.table_slots = table;
     exchange_local(store, ident);
     let memory = guest(store)?.memory;
@@ -255,7 +248,7 @@ fn turn(store: &mut StoreContextMut<'_, Host>, ident: u32) -> wasmtime::Result<(
     let threads = &mut store.data_mut().threads;
     match polled {
         Poll::Pending => {
-            if let Some(thread) = threads.alive.iter_mut().find(|thread| thread.ident == ident) {
+            if let Some(thread) = threads.get(ident) {
                 thread.future = Some(future);
             }
             Ok(())
@@ -276,7 +269,7 @@ fn turn(store: &mut StoreContextMut<'_, Host>, ident: u32) -> wasmtime::Result<(
 /// Exchanges the memory that each thread has for itself with the thread's.
 fn exchange_local(store: &mut StoreContextMut<'_, Host>, ident: u32) {
     let (mut memory, host) = split_store(store);
-    let Some(thread) = host.threads.alive.iter_mut().find(|thread| thread.ident == ident) else { return };
+    let Some(thread) = host.threads.get(ident) else { return };
     let mut own: &mut [u8] = &mut thread.local;
     for (address, length) in THREAD_LOCAL {
         let Some((part, rest)) = own.split_at_mut_checked(length as usize) else { return };

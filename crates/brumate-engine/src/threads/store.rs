@@ -100,7 +100,6 @@ pub(super) fn start(store: &mut StoreContextMut<'_, Host>, function: u32, argume
         (thread, result)
     });
     threads.alive.push(Thread::new(stack, future));
-    threads.started += 1;
     let memory = guest(store)?.memory;
     slice::set_memory(memory.data_ptr(&*store), memory.data_size(&*store), ATTACHED_STATE);
     slice::start();

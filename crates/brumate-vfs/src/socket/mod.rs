@@ -1,8 +1,8 @@
-//! Sockets between parts of one guest: TCP and UDP over loopback, and Unix sockets. Nothing leaves the machine.
+//! Sockets between parts of one guest: TCP and UDP over loopback, and Unix sockets.
+//! The host makes no call for them.
 //!
-//! Bytes go from one socket's `send` straight into the other one's buffer. As with pipes, no call waits: `EAGAIN` is
-//! returned if Linux would block, and the engine waits for [`Vfs::poll`]. Sockets and their buffers are saved with the
-//! file system, like pipes.
+//! `send` puts bytes straight into the buffer of the other socket. No call waits: it returns `EAGAIN` if Linux would block,
+//! and the engine waits for [`Vfs::poll`]. Sockets and their buffers are saved with the file system, like pipes.
 //!
 //! ```text
 //! address  addresses, loopback            names     bind, ports, who listens
@@ -74,7 +74,7 @@ impl Family {
     }
 }
 
-/// What a socket carries.
+/// Type of a socket: its unit of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// `SOCK_STREAM`.
@@ -131,7 +131,7 @@ struct Message {
     data: Bytes,
 }
 
-/// How far a socket has got.
+/// Step in the life of a socket.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 enum State {
     /// Neither connected nor listening.
@@ -168,7 +168,7 @@ struct Socket {
     shut_write: bool,
     /// The other end sends nothing more.
     ended: bool,
-    /// What the next call fails with (`SO_ERROR`).
+    /// Error of the next call (`SO_ERROR`).
     error: Option<Errno>,
     stream: VecDeque<u8>,
     messages: VecDeque<Message>,

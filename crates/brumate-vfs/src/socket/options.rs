@@ -61,7 +61,7 @@ const SEGMENT_SIZE: i32 = 65_483;
 /// Largest number of an option of a protocol.
 const MAX_PROTOCOL_OPTION: i32 = 100;
 
-/// How the value of an option of `SOL_SOCKET` is checked.
+/// The check of the value of an option of `SOL_SOCKET`.
 enum Value {
     Flag,
     Number,

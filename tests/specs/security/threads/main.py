@@ -135,16 +135,20 @@ def text(value):
     return number(len(value)) + value.encode()
 
 
-def made(path):
-    """Writes a library whose start function grows the memory and writes to its end, and to where no memory is."""
+# memory.grow(512); memory[(memory.size << 16) - 4] = 7; memory[0] = memory[0]
+GROWS = b"\x41\x80\x04\x40\0\x1a\x3f\0\x41\x10\x74\x41\x04\x6b\x41\x07\x36\2\0\x41\0\x41\0\x28\2\0\x36\2\0\x0b"
+# if (memory[ATTACHED] == 0) memory[0xFFFFFFF0 + 31 MiB]: only where the memory is not the guest's
+READS_BEYOND = b"\x41\x9c\x9c\xf4\x01\x28\2\0\x45\x04\x40\x41\x70\x28\2\x80\x80\xc0\x0f\x1a\x0b\x0b"
+
+
+def made(path, code=GROWS):
+    """Writes a library with this start function."""
     dylink = section(0, text("dylink.0") + b"\1" + number(4) + b"\0\0\0\0")
     types = section(1, b"\1" + b"\x60\0\0")
     memory = text("env") + text("memory") + b"\2\0\0"
     imports = section(2, b"\1" + memory)
     functions = section(3, b"\1\0")
     start = section(8, b"\0")
-    # memory.grow(512); memory[(memory.size << 16) - 4] = 7; memory[0] = memory[0]
-    code = b"\x41\x80\x04\x40\0\x1a\x3f\0\x41\x10\x74\x41\x04\x6b\x41\x07\x36\2\0\x41\0\x41\0\x28\2\0\x36\2\0\x0b"
     body = b"\0" + code
     module = b"\0asm\1\0\0\0" + dylink + types + imports + functions + start
     module += section(10, b"\1" + number(len(body)) + body)
@@ -184,6 +188,17 @@ def late():
     for thread in threads:
         thread.join()
     print(len(seen))
+
+
+def beyond():
+    """A start function that reads behind the memory in the store of a thread, as far as machine code leaves checks out."""
+    made("beyond.so", READS_BEYOND)
+    library = ctypes.CDLL("./beyond.so")
+    print(library is not None, flush=True)
+    thread = threading.Thread(target=list)
+    thread.start()
+    thread.join()
+    print("not stopped")
 
 
 globals()[sys.argv[1]]()

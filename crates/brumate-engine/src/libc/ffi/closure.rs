@@ -42,7 +42,7 @@ pub(crate) struct Closures {
 pub(crate) struct ClosureFunctions {
     /// By slot and type: made once, used again for every later closure of that kind in the slot.
     functions: HashMap<Signature, Func>,
-    /// The [`Closures::changes`] that the store's table shows.
+    /// The [`Closures::changes`] that the table of a thread's store shows.
     followed: u64,
 }
 
@@ -135,7 +135,6 @@ fn install(store: &mut StoreContextMut<'_, Host>, code: u32, prepared: Prepared)
     let host = store.data_mut();
     host.closures.prepared.insert(code, Arc::new(prepared));
     host.closures.changes += 1;
-    host.store.closures.followed = host.closures.changes;
     let table = guest(store)?.table;
     table.set(&mut *store, u64::from(code), Ref::Func(Some(func)))?;
     Ok(true)

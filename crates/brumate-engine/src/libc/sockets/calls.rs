@@ -4,7 +4,7 @@ use super::address;
 use brumate_abi::errno::Errno;
 use brumate_abi::memory::GuestMemory;
 use brumate_vfs::limits::MAX_SOCKET_BUFFER;
-use brumate_vfs::{Family, Kind, OpenFlags, Shutdown, SocketAddress, Vfs};
+use brumate_vfs::{Family, Kind, OpenFlags, Received, Shutdown, SocketAddress, Vfs};
 
 use crate::libc::files::{IOV_MAX, TRANSFER_MAX};
 
@@ -20,12 +20,12 @@ pub(super) mod msg {
     pub(crate) const WAITALL: i32 = 0x100;
 }
 
-const SOCK_RAW: i32 = 3;
-/// Bits of a type that are flags; the same as those of `open`.
+pub(super) const SOCK_RAW: i32 = 3;
+/// Flags among the bits of a socket's type. They are the flags of `open`.
 const TYPE_FLAGS: i32 = (OpenFlags::NONBLOCK | OpenFlags::CLOEXEC) as i32;
 
-const IPPROTO_TCP: i32 = 6;
-const IPPROTO_UDP: i32 = 17;
+pub(super) const IPPROTO_TCP: i32 = 6;
+pub(super) const IPPROTO_UDP: i32 = 17;
 
 /// `struct msghdr`: offsets of its fields.
 mod header {
@@ -199,12 +199,23 @@ pub(crate) fn receive(
     address::check(mem, source, source_length)?;
     let buf = mem.slice_mut(ptr, length.min(TRANSFER_MAX))?;
     let received = vfs.receive(fd, buf, flags & msg::PEEK != 0)?;
-    if source != 0 {
-        let bytes = if kind == Kind::Stream { Vec::new() } else { address::encode(family, &received.source) };
-        address::write(mem, source, source_length, &bytes)?;
-    }
+    write_source(mem, (family, kind), (source, source_length), &received)?;
     let reported = if flags & msg::TRUNC != 0 && kind == Kind::Datagram { received.length } else { received.count };
     Ok(reported as i32)
+}
+
+/// Writes the address of the sender, if it is asked for. A stream has none.
+fn write_source(
+    mem: &mut GuestMemory<'_>,
+    (family, kind): (Family, Kind),
+    (source, length): Range,
+    received: &Received,
+) -> Result<(), Errno> {
+    if source == 0 {
+        return Ok(());
+    }
+    let bytes = if kind == Kind::Stream { Vec::new() } else { address::encode(family, &received.source) };
+    address::write(mem, source, length, &bytes)
 }
 
 fn check_flags(flags: i32) -> Result<(), Errno> {
@@ -278,10 +289,7 @@ pub(crate) fn receive_message(
         mem.write(ptr, part)?;
         rest = after;
     }
-    if source != 0 {
-        let bytes = if kind == Kind::Stream { Vec::new() } else { address::encode(family, &received.source) };
-        address::write(mem, source, message + header::NAME_LENGTH, &bytes)?;
-    }
+    write_source(mem, (family, kind), (source, message + header::NAME_LENGTH), &received)?;
     mem.write_u32(message + header::CONTROL_LENGTH, 0)?;
     let is_cut = received.length > received.count;
     mem.write_i32(message + header::FLAGS, if is_cut { msg::TRUNC } else { 0 })?;

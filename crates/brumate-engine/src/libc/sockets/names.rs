@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wasmtime::{Caller, Linker, StoreContextMut};
 
-use super::calls::Range;
+use super::calls::{IPPROTO_TCP, IPPROTO_UDP, Range, SOCK_RAW};
 use super::{address, services};
 use crate::host::{Host, guest, split, split_store};
 use crate::threads::{on_main, waiting};
@@ -43,7 +43,7 @@ mod ni {
 
 /// Longest name of a host or a service in bytes (`NI_MAXHOST`).
 const MAX_NAME: usize = 1025;
-/// What `gethostname` of the interpreter's C library returns.
+/// The name that `gethostname` of the interpreter's C library returns.
 const HOST_NAME: &str = "emscripten";
 /// Size of `struct addrinfo`.
 const ADDRINFO_SIZE: u32 = 32;
@@ -52,9 +52,6 @@ const ADDRESS_ROOM: u32 = 32;
 
 const SOCK_STREAM: i32 = 1;
 const SOCK_DGRAM: i32 = 2;
-const SOCK_RAW: i32 = 3;
-const IPPROTO_TCP: i32 = 6;
-const IPPROTO_UDP: i32 = 17;
 
 /// Defines the imports.
 pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {

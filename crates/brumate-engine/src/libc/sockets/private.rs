@@ -16,7 +16,7 @@ pub(crate) const SOCKET: i32 = 0x4272_0004;
 
 /// Bytes of the block before the data.
 const HEAD: u32 = 20;
-/// Where the block has its length.
+/// Offset of the length in a block.
 const LENGTH: u32 = 16;
 
 mod call {

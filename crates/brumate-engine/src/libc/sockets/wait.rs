@@ -9,7 +9,7 @@ use crate::host::{Host, split_store};
 use crate::threads::{Wait, Woken, wait};
 use brumate_abi::errno::{Errno, syscall};
 use brumate_abi::memory::GuestMemory;
-use brumate_vfs::{OpenFlags, Readiness, Vfs};
+use brumate_vfs::{Readiness, Vfs};
 
 /// Reason for which a call fails.
 pub(super) enum Failure {
@@ -75,10 +75,10 @@ async fn wait_for(
 
 /// Whether a call on a descriptor waits: it does unless the descriptor or the call says that it must not.
 fn blocks(vfs: &Vfs, fd: i32, flags: i32) -> bool {
-    flags & msg::DONTWAIT == 0 && vfs.status_flags(fd).is_ok_and(|flags| !flags.has(OpenFlags::NONBLOCK))
+    flags & msg::DONTWAIT == 0 && vfs.blocks(fd)
 }
 
-/// When a call that begins now stops to wait, by `SO_RCVTIMEO` or `SO_SNDTIMEO`.
+/// Returns the end of the wait of a call that begins now, by `SO_RCVTIMEO` or `SO_SNDTIMEO`.
 fn deadline(vfs: &Vfs, fd: i32, direction: Direction) -> Option<Instant> {
     match vfs.socket_timeout(fd, direction == Direction::Send) {
         Ok(0) | Err(_) => None,
