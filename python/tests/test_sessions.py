@@ -128,15 +128,19 @@ class Sessions(unittest.TestCase):
             self.session["x"]
 
     def test_running_code_is_interrupted(self):
+        runs = threading.Event()
+
         def interrupt():
+            runs.wait()
             while not self.session.interrupt():
                 time.sleep(0.05)
 
         thread = threading.Thread(target=interrupt)
         thread.start()
-        result = self.session.run("x = 1\nwhile True: pass")
+        for event in self.session.stream("x = 1\nprint('runs', flush=True)\nwhile True: pass"):
+            runs.set()
         thread.join()
-        self.assertEqual((result.success, result.stopped), (False, "cancelled"))
+        self.assertEqual((event.success, event.stopped), (False, "cancelled"))
         self.assertEqual(self.session["x"], 1)
 
     def test_events_come_while_the_code_runs(self):

@@ -1099,8 +1099,10 @@ sys.stdout.flush(), sys.stdout.isatty(), sys.stdout.encoding.lower()
 print(b"bytes", file=sys.stdout)
 sys.stdout.buffer.write(b"binary\n")
 # %%
-import os
-os.write(1, b"written to the descriptor\n");
+import os, time
+os.write(1, b"written to the descriptor\n")
+# A thread of ipykernel's reads the descriptor; its text is not waited for at a cell's end.
+time.sleep(1)
 """
 )
 
