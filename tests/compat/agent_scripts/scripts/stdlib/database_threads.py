@@ -131,12 +131,13 @@ holder.join()
 print(main.execute("SELECT x FROM log WHERE x LIKE '%e%d' ORDER BY 1").fetchall())
 
 # A long query that another thread ends
-slow = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n'
+numbers = 'SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 2000000'
+slow = f'WITH RECURSIVE n(x) AS ({numbers}) SELECT count(*) FROM n'
 long = sqlite3.connect(':memory:', check_same_thread=False)
 timer = threading.Timer(0.02, long.interrupt)
 timer.start()
 try:
-    long.execute(slow).fetchone()
+    print(long.execute(slow).fetchone())
 except sqlite3.OperationalError as e:
     print(e, e.sqlite_errorname)
 timer.join()

@@ -159,9 +159,9 @@ worker.join()
 queued.listener.stop()
 record = logging.LogRecord('a', 20, 'path', 1, '%s', (object(),), None)
 print(queued.prepare(record).args, copy.copy(record).threadName, record.taskName, record.processName)
-for config in ({'version': 2}, {'version': 1, 'root': {'handlers': ['none']}}, {'version': 1, 'root': {'level': 'LOUD'}}):
+for config in ({'version': 2}, {'root': {'handlers': ['none']}}, {'root': {'level': 'LOUD'}}):
     try:
-        logging.config.dictConfig(config)
+        logging.config.dictConfig({'version': 1, **config})
     except ValueError as e:
         print(e, '<-', e.__cause__)
 logging.shutdown()

@@ -67,7 +67,7 @@ async def tell(name: str, awaitable) -> None:
     try:
         print(name, '->', await awaitable)
     except (Exception, asyncio.CancelledError) as e:
-        print(f'{name}: {type(e).__name__}:', re.sub(r'\b\d{2,}\b', 'N', str(e)))
+        print(f'{name}: {type(e).__name__}:', re.sub(r'(?i)(?<=errno )-?\d+|\b\d{4,}\b', 'N', str(e)))
 
 
 async def main() -> None:
@@ -75,7 +75,8 @@ async def main() -> None:
     loop.set_exception_handler(lambda loop, context: events.append(f'{context["message"]}: {context["exception"]!r}'))
     server = await asyncio.start_server(serve, '127.0.0.1', 0, limit=100)
     (host, port), *more = (s.getsockname() for s in server.sockets)
-    print(host, more, server.is_serving(), type(server).__name__, re.sub(r'\d{4,}|fd=\d+', 'N', repr(server.sockets[0])))
+    shown = re.sub(r'\d{4,}|fd=\d+', 'N', repr(server.sockets[0]))
+    print(host, more, server.is_serving(), type(server).__name__, shown)
     async with server:
         for n, answers in enumerate(await asyncio.gather(*(session(port, n) for n in range(5)))):
             print(n, answers)
@@ -133,7 +134,7 @@ async def main() -> None:
         await refused
     except OSError as e:
         print(type(e).__name__, re.sub(r'\d+\)', 'PORT)', e.strerror))
-    await tell('nowhere', asyncio.open_connection('127.0.0.1', 0, local_addr=('127.0.0.1', port)))
+    await tell('no such address', asyncio.open_connection('127.0.0.1', port, local_addr=('192.0.2.1', 0)))
     await tell('bad port', asyncio.open_connection('127.0.0.1', 99999))
     await tell('no family', asyncio.open_connection('::1', port, family=socket.AF_INET))
     await tell('host and sock', asyncio.open_connection('h', 1, sock=socket.socket()))

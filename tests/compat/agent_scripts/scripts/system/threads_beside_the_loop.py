@@ -122,7 +122,8 @@ async def main() -> None:
             now -= 1
         return n
 
-    print([await done for done in asyncio.as_completed([limited(7)])], await asyncio.gather(*map(limited, range(6))), most)
+    print([await done for done in asyncio.as_completed([limited(7)])])
+    print(await asyncio.gather(*map(limited, range(6))), most)
     await loop.shutdown_default_executor()
     try:
         await asyncio.to_thread(print, 'never')

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import sys
 import threading
 import urllib.error
 import urllib.parse
@@ -97,8 +98,6 @@ class Server(ThreadingHTTPServer):
     errors: list[str] = []
 
     def handle_error(self, request, client_address):
-        import sys
-
         self.errors.append(f'{type(sys.exception()).__name__} {sys.exception()}')
 
 
@@ -149,7 +148,8 @@ for method, path in (('GET', '/notes'), ('HEAD', '/notes'), ('PUT', '/notes'), (
     first = connection.sock.getsockname() if connection.sock else None
     response = connection.getresponse()
     body = response.read()
-    print(method, response.status, response.version, response.getheader('Content-Length'), len(body), response.isclosed())
+    length = response.getheader('Content-Length')
+    print(method, response.status, response.version, length, len(body), response.isclosed())
     print(connection.sock is not None and connection.sock.getsockname() == first)
 connection.request('GET', '/big')
 try:
@@ -164,7 +164,11 @@ connection.putheader('Content-Length', '8')
 connection.endheaders(b'["late')
 connection.send(b'"]')
 print(connection.getresponse().read())
-for action in (connection.getresponse, lambda: connection.putheader('a', 'b'), lambda: connection.request('GET', '/a b')):
+for action in (
+    connection.getresponse,
+    lambda: connection.putheader('a', 'b'),
+    lambda: connection.request('GET', '/a b'),
+):
     try:
         action()
     except Exception as e:
@@ -172,9 +176,9 @@ for action in (connection.getresponse, lambda: connection.putheader('a', 'b'), l
 connection.close()
 
 # By hand
-for text in (b'GET /notes HTTP/1.0\r\n\r\n', b'BREW /pot HTTP/1.1\r\nConnection: close\r\n\r\n', b'nonsense\r\n\r\n', b'GET / HTTP/3.0\r\n\r\n'):
+for text in (b'GET /notes HTTP/1.0', b'BREW /pot HTTP/1.1\r\nConnection: close', b'GET  /notes HTTP/1.0'):
     with socket.create_connection((host, port)) as plain:
-        plain.sendall(text)
+        plain.sendall(text + b'\r\n\r\n')
         plain.shutdown(socket.SHUT_WR)
         answer = plain.makefile('rb').read()
         print(answer.split(b'\r\n')[0], answer.count(b'\r\n'), len(answer) > 30)

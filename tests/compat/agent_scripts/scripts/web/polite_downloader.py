@@ -1,4 +1,4 @@
-"""A downloader with retries, a rate limit and a cache, against a flaky server of its own; then the same with packages."""
+"""A downloader with retries and a rate limit against a flaky server of its own, with requests, httpx and joblib."""
 
 import asyncio
 import functools
@@ -158,7 +158,8 @@ with httpx.Client(base_url=base, timeout=5, follow_redirects=True) as client:
 
 
 def in_a_thread(request):
-    return JSONResponse({'worker': threading.current_thread() is threading.main_thread(), 'q': request.query_params['q']})
+    is_main = threading.current_thread() is threading.main_thread()
+    return JSONResponse({'main': is_main, 'q': request.query_params['q']})
 
 
 async def stream(request):
