@@ -149,11 +149,13 @@ async def main() -> None:
             await writer.wait_closed()
         print(path.exists())
 
+    ends: list[int] = []
+
     async def member(n: int) -> None:
         try:
             await asyncio.sleep(n)
         finally:
-            print('member', n, 'ends')
+            ends.append(n)
         raise LookupError(n)
 
     try:
@@ -161,7 +163,7 @@ async def main() -> None:
             for n in (0, 5, 6):
                 group.create_task(member(n))
     except* LookupError as e:
-        print(repr(e))
+        print(repr(e), ends[0], sorted(ends))
 
     # Datagrams
     got: asyncio.Queue = asyncio.Queue()

@@ -124,7 +124,8 @@ with ThreadPoolExecutor(4) as pool:
         outcome[futures[future]] = f'{type(e).__name__} {str(e).replace(base, "BASE")}' if e else future.result()
 for path in paths:
     print(path, outcome[path], hits[path])
-print(bar.getvalue().split('\r')[-1].split('[')[0], bar.getvalue().count('\r') > 9)
+last = bar.getvalue().split('\r')[-1]
+print(last.split('|')[0], '| 10/10 [' in last, bar.getvalue().count('\r') > 9)
 
 # A session with retries of its own, cookies and streams
 session = requests.Session()
