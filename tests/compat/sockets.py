@@ -383,6 +383,8 @@ def test_names():
     equal(socket.getaddrinfo(None, 80, **stream), [six, four])
     equal(socket.getaddrinfo(None, 80, socket.AF_INET, flags=socket.AI_PASSIVE, **stream)[0][4], ("0.0.0.0", 80))
     equal(len(socket.getaddrinfo("127.0.0.1", 0)), 3)
+    for short in ("127.1", "0x7f.1", "2130706433"):
+        equal(socket.getaddrinfo(short, 80, **stream), [four])
     equal([entry[4][0] for entry in socket.getaddrinfo("localhost", 80, socket.AF_INET)], ["127.0.0.1"] * 3)
     with raises(socket.gaierror):
         socket.getaddrinfo("nowhere.invalid", 80)
@@ -393,3 +395,16 @@ def test_names():
     assert (1, "lo") in socket.if_nameindex()
     equal((socket.if_nametoindex("lo"), socket.if_indextoname(1)), (1, "lo"))
     assert socket.has_ipv6
+
+
+def test_refusals_name_the_address():
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = server.getsockname()
+    with socket.socket() as client:
+        client.setblocking(False)
+        equal(client.connect_ex(address), errno.EINPROGRESS)
+        equal(select.select([], [client], [], 60)[1], [client])
+        equal(client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), errno.ECONNREFUSED)
+        equal(client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), 0)
+    with raises(ConnectionRefusedError, "Connect call failed"):
+        asyncio.run(asyncio.open_connection(*address))

@@ -14,7 +14,9 @@ import multiprocessing.dummy
 import os
 import queue
 import sched
+import select
 import signal
+import socket
 import sqlite3
 import sys
 import tempfile
@@ -506,6 +508,53 @@ def test_interrupts_reach_the_main_thread():
         threading.Timer(0.02, _thread.interrupt_main).start()
         while True:
             pass
+
+
+def test_signals_end_select():
+    ended = []
+
+    def stop(*_):
+        raise LookupError("stopped")
+
+    one, other = socket.socketpair()
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with one, other:
+            for sockets in ([], [one]):
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
+                with raises(LookupError, "stopped"):
+                    select.select(sockets, [], [], 60)
+            # A handler that returns lets it go on.
+            signal.signal(signal.SIGALRM, lambda *_: ended.append(other.send(b"x")))
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            equal(select.select([one], [], [], 60), ([one], [], []))
+            equal(ended, [1])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_the_next_socket_with_a_descriptor_is_another():
+    first, other = socket.socketpair()
+    number, got = first.fileno(), []
+
+    def receive():
+        with contextlib.suppress(OSError):
+            got.append(first.recv(10))
+
+    thread = start(receive)
+    time.sleep(0.02)
+    first.close()
+    second, peer = socket.socketpair()
+    with second, peer:
+        equal(second.fileno(), number)
+        second.settimeout(60)
+        peer.send(b"for the second")
+        time.sleep(0.02)
+        equal((second.recv(20), got), (b"for the second", []))
+    # Linux keeps the first one until the call has ended.
+    with other, contextlib.suppress(OSError):
+        other.send(b"x")
+    thread.join()
 
 
 def test_tracebacks_that_come_later():

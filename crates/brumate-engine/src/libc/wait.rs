@@ -8,6 +8,7 @@ use super::poll::poll_ready;
 use crate::host::{Host, split_store};
 use crate::threads::{Wait, Woken, wait, waiting};
 use brumate_abi::errno::Errno;
+use brumate_module::patch::threads::ERRNO;
 
 /// Defines the family's imports.
 pub(super) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
@@ -28,6 +29,10 @@ async fn poll(store: &mut StoreContextMut<'_, Host>, fds: u32, count: u32, timeo
             poll_ready(&mut host.vfs, &mut memory, fds, count)
         }
         Woken::Timeout => 0,
-        Woken::Interrupted => Errno::EINTR.as_syscall(),
+        Woken::Interrupted => {
+            // `select` of the interpreter's C library hands the result on without this, and Python looks for `EINTR` there.
+            split_store(store).0.write_i32(ERRNO, i32::from(Errno::EINTR.raw()))?;
+            Errno::EINTR.as_syscall()
+        }
     })
 }

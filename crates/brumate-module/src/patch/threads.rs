@@ -41,9 +41,11 @@ pub const ATTACHED_STATE: u32 = 4_001_308;
 pub const EVAL_BREAKER: u32 = 12;
 /// Bit of the eval breaker: another thread asks for the lock (`_PY_GIL_DROP_REQUEST_BIT`).
 pub const DROP_REQUEST: u32 = 1;
+/// Address of `errno`.
+pub const ERRNO: u32 = 4_006_800;
 /// Address and length of memory that each thread has for itself: [`ATTACHED_STATE`], `errno`, the values of the pthread keys, state of C++
 /// exceptions.
-pub const THREAD_LOCAL: [(u32, u32); 4] = [(ATTACHED_STATE, 4), (4_006_800, 4), (4_008_048, 512), (4_052_884, 8)];
+pub const THREAD_LOCAL: [(u32, u32); 4] = [(ATTACHED_STATE, 4), (ERRNO, 4), (4_008_048, 512), (4_052_884, 8)];
 /// Exports of the globals that hold the end (high address) and the limit (low address) of a thread's C stack.
 pub const STACK_BASE: &str = "__brumate_mutable_global_281";
 /// As [`STACK_BASE`].

@@ -74,6 +74,14 @@ impl Vfs {
         }
     }
 
+    /// Returns the number of a socket, which tells it from one that gets the same descriptor later.
+    ///
+    /// # Errors
+    /// `EBADF`, `ENOTSOCK`.
+    pub fn socket_id(&self, fd: i32) -> Result<SocketId, Errno> {
+        self.socket_of(fd)
+    }
+
     /// Returns the family and the kind of a socket.
     ///
     /// # Errors
@@ -145,13 +153,17 @@ impl Vfs {
     ///
     /// # Errors
     /// The errors of `connect(2)`: `EINPROGRESS` while the backlog of the listener is full, `EACCES` for addresses that
-    /// are not of the loopback network.
+    /// are not of the loopback network. A descriptor that does not block gets `EINPROGRESS` for a refusal, which is
+    /// pending then: as on Linux, and asyncio names the address in the error that it finds later.
     pub fn connect(&mut self, fd: i32, address: &SocketAddress) -> Result<(), Errno> {
         let id = self.socket_of(fd)?;
         let is_unix = self.sockets.get(id)?.family == Family::Unix;
         match address {
             SocketAddress::Unnamed => self.sockets.disconnect(id),
-            SocketAddress::Ip(ip, port) if !is_unix => self.sockets.connect_ip(id, *ip, *port),
+            SocketAddress::Ip(ip, port) if !is_unix => {
+                let blocks = self.blocks(fd);
+                self.sockets.connect_ip(id, *ip, *port, blocks)
+            }
             SocketAddress::Path(_) | SocketAddress::Abstract(_) if is_unix => {
                 let target = self.find_socket(address)?;
                 self.sockets.connect_unix(id, target)

@@ -51,8 +51,9 @@ impl Sockets {
         Ok(())
     }
 
-    /// Connects a stream, or sets the destination of a datagram socket, to an address of the Internet protocols.
-    pub(super) fn connect_ip(&mut self, id: SocketId, ip: IpAddr, port: u16) -> Result<(), Errno> {
+    /// Connects a stream, or sets the destination of a datagram socket, to an address of the Internet protocols. A
+    /// refusal is an error of the call if it blocks, and a pending one otherwise.
+    pub(super) fn connect_ip(&mut self, id: SocketId, ip: IpAddr, port: u16, blocks: bool) -> Result<(), Errno> {
         let socket = self.get(id)?;
         if socket.family == Family::Inet && ip.is_ipv6() {
             return Err(Errno::EAFNOSUPPORT);
@@ -78,7 +79,13 @@ impl Sockets {
             socket.state = State::Connected;
             return Ok(());
         }
-        let listener = self.listener(ip, port).ok_or(Errno::ECONNREFUSED)?;
+        let Some(listener) = self.listener(ip, port) else {
+            if blocks {
+                return Err(Errno::ECONNREFUSED);
+            }
+            self.get_mut(id)?.error = Some(Errno::ECONNREFUSED);
+            return Err(Errno::EINPROGRESS);
+        };
         self.bind_for(id, ip)?;
         self.connect_stream(id, listener, SocketAddress::Ip(ip, port))
     }

@@ -186,6 +186,25 @@ fn connecting_follows_linux() {
 }
 
 #[test]
+fn a_refusal_is_pending_where_connect_does_not_block() {
+    let mut vfs = vfs();
+    let client = tcp(&mut vfs);
+    assert_eq!(vfs.connect(client, &v4(1, 8080)), Err(Errno::ECONNREFUSED));
+    assert_eq!(number(&mut vfs, client, SO_ERROR), 0);
+    vfs.set_status_flags(client, O(O::NONBLOCK)).unwrap();
+    assert_eq!(vfs.connect(client, &v4(1, 8080)), Err(Errno::EINPROGRESS));
+    for ready in [Readiness::OUT, Readiness::ERR, Readiness::HUP] {
+        assert!(has(&mut vfs, client, ready));
+    }
+    assert_eq!(number(&mut vfs, client, SO_ERROR), i32::from(Errno::ECONNREFUSED.raw()));
+    assert_eq!(vfs.connect(client, &v4(1, 8080)), Err(Errno::EINPROGRESS));
+    assert_eq!(vfs.connect(client, &v4(1, 8080)), Err(Errno::ECONNREFUSED), "the second call tells it");
+    listener(&mut vfs, &v4(1, 8080), 1);
+    assert_eq!(vfs.connect(client, &v4(1, 8080)), Ok(()));
+    vfs.check().unwrap();
+}
+
+#[test]
 fn ports_belong_to_one_socket() {
     let mut vfs = vfs();
     let server = listener(&mut vfs, &v4(1, 5000), 1);

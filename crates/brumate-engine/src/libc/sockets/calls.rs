@@ -47,7 +47,8 @@ fn kind(domain: i32, kind: i32, protocol: i32) -> Result<(Family, Kind, OpenFlag
         2 => Kind::Datagram,
         // Raw packets need a right that nobody has here.
         SOCK_RAW if family != Family::Unix => return Err(Errno::EPERM),
-        _ => return Err(Errno::EPROTONOSUPPORT),
+        0..=0xf => return Err(Errno::EPROTONOSUPPORT),
+        _ => return Err(Errno::EINVAL),
     };
     let expected = match (family, kind) {
         (Family::Unix, _) => 1,

@@ -95,9 +95,36 @@ fn text(mem: &GuestMemory<'_>, ptr: u32) -> Result<Option<String>, i32> {
     std::str::from_utf8(bytes).map(|text| Some(text.to_owned())).map_err(|_| eai::NONAME)
 }
 
+/// Reads an address in figures, also in the forms of `inet_aton`: of fewer parts (`127.1`), hexadecimal and octal ones.
+fn numeric(text: &str) -> Option<IpAddr> {
+    if let Ok(ip) = text.parse() {
+        return Some(ip);
+    }
+    let parts: Vec<u32> = text.split('.').map(part).collect::<Option<_>>()?;
+    let (&last, first) = parts.split_last()?;
+    // The last part stands for all bytes that are left.
+    let left = 4_usize.checked_sub(first.len()).filter(|&bytes| bytes > 0)?;
+    if first.iter().any(|&byte| byte > 0xff) || u64::from(last) >= 1 << (8 * left) {
+        return None;
+    }
+    let address = (0..).zip(first).fold(last, |address, (index, &byte)| address | (byte << (24 - 8 * index)));
+    Some(Ipv4Addr::from(address).into())
+}
+
+/// Reads a number as C writes it.
+fn part(text: &str) -> Option<u32> {
+    let (figures, radix) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    };
+    // `from_str_radix` takes signs.
+    figures.starts_with(|first: char| first.is_ascii_hexdigit()).then(|| u32::from_str_radix(figures, radix).ok())?
+}
+
 /// Returns the address of a name; names of other machines are unknown.
 fn resolve(name: &str, family: Family) -> Option<IpAddr> {
-    if let Ok(ip) = name.parse() {
+    if let Some(ip) = numeric(name) {
         return Some(ip);
     }
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -168,7 +195,7 @@ pub(crate) fn find(mem: &GuestMemory<'_>, node: u32, service: u32, hints: u32) -
         None if flags & ai::PASSIVE == 0 => loopback(assumed),
         None if assumed == Family::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
         None => Ipv4Addr::UNSPECIFIED.into(),
-        Some(name) if flags & ai::NUMERICHOST != 0 => name.parse().map_err(|_| eai::NONAME)?,
+        Some(name) if flags & ai::NUMERICHOST != 0 => numeric(name).ok_or(eai::NONAME)?,
         Some(name) => resolve(name, assumed).ok_or(eai::NONAME)?,
     };
     let family = if ip.is_ipv6() { Family::Inet6 } else { Family::Inet };

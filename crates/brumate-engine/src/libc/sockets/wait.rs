@@ -86,7 +86,8 @@ fn deadline(vfs: &Vfs, fd: i32, direction: Direction) -> Option<Instant> {
     }
 }
 
-/// Makes a call, and again whenever the descriptor has become ready, until it does not fail with `EAGAIN`.
+/// Makes a call, and again whenever the descriptor has become ready, until it does not fail with `EAGAIN`. Another thread may close the
+/// descriptor meanwhile, and another socket get it: the call takes nothing from that one, and fails with `EBADF`.
 pub(super) async fn blocking<T>(
     store: &mut StoreContextMut<'_, Host>,
     fd: i32,
@@ -95,8 +96,12 @@ pub(super) async fn blocking<T>(
     mut call: impl FnMut(&mut Vfs, &mut GuestMemory<'_>) -> Result<T, Errno>,
 ) -> Result<T, Failure> {
     let mut until = None;
+    let socket = store.data().vfs.socket_id(fd).ok();
     loop {
         let (mut mem, host) = split_store(store);
+        if host.vfs.socket_id(fd).ok() != socket {
+            return Err(Errno::EBADF.into());
+        }
         match call(&mut host.vfs, &mut mem) {
             Err(Errno::EAGAIN) if blocks(&host.vfs, fd, flags) => {}
             result => return Ok(result?),

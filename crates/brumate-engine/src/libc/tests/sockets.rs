@@ -167,6 +167,10 @@ fn only_the_machine_itself_has_names() {
         (None, Some("0"), [1, 2, 0, 0], "0.0.0.0, 0"),
         (None, Some("1"), [1, 10, 0, 0], "::, 1"),
         (Some("192.0.2.1"), Some("domain"), [4, 0, 2, 17], "192.0.2.1, 53"),
+        (Some("127.1"), Some("80"), [4, 2, 1, 0], "127.0.0.1, 80"),
+        (Some("0x7f.0.0x102"), None, [0, 0, 1, 0], "127.0.1.2, 0"),
+        (Some("010.1.2.3"), None, [0, 0, 1, 0], "8.1.2.3, 0"),
+        (Some("4294967295"), None, [0, 0, 1, 0], "255.255.255.255, 0"),
     ] {
         let found = find(&mut guest, node, service, hints).unwrap();
         assert!(found.contains(&format!("Ip({expected})")), "{found}");
@@ -175,6 +179,14 @@ fn only_the_machine_itself_has_names() {
         (Some("example.com"), Some("80"), [0; 4], -2),
         (Some("localhost"), None, [4, 0, 0, 0], -2),
         (Some("::1"), None, [0, 2, 0, 0], -2),
+        (Some("127.256.1"), None, [0; 4], -2),
+        (Some("1.2.3.256"), None, [0; 4], -2),
+        (Some("127.16777216"), None, [0; 4], -2),
+        (Some("127.0.0.0.1"), None, [0; 4], -2),
+        (Some("127."), None, [0; 4], -2),
+        (Some("127.+1"), None, [0; 4], -2),
+        (Some("09.0.0.1"), None, [0; 4], -2),
+        (Some("0x"), None, [0; 4], -2),
         (None, None, [0; 4], -2),
         (Some("localhost"), Some("none"), [0; 4], -8),
         (Some("localhost"), Some("http"), [0x400, 0, 0, 0], -2),
