@@ -21,6 +21,7 @@ mod layer;
 mod limits;
 mod machine;
 mod machine_spec;
+mod network;
 mod outcome;
 mod preparing;
 mod session;
@@ -40,6 +41,7 @@ pub use layer::{Layer, LayerId, MAX_LAYER_BYTES, MAX_LAYER_NAME, MAX_LAYERS, PAC
 pub use limits::Limits;
 pub use machine::{InterruptHandle, Machine};
 pub use machine_spec::{MachineSpec, MessagePipes, Mount};
+pub use network::NetworkAccess;
 pub use outcome::{Ended, Outcome, ReturnValue, StopReason};
 pub use preparing::Preparing;
 pub use session::{CellAndFiles, Session, SessionFiles, SessionTransaction};

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{Image, Layer, Limits};
+use crate::{Image, Layer, Limits, NetworkAccess};
 
 /// Host directory that is granted to one machine. Opened by the server as a handle; the guest never sees the host path.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub struct MachineSpec {
     /// Wheels that are mounted before anything runs. With one that takes the place of something that is imported in `image`,
     /// the machine is forked from [`Image::plain`].
     pub layers: Vec<Layer>,
+    /// The way to other hosts. `None`: there is no network.
+    pub network: Option<Arc<dyn NetworkAccess>>,
     /// File of the image that came with the session that is resumed. It is used if the engine has no image with the same
     /// content, and only for this session. Other machines ignore it.
     pub private_image: Option<PathBuf>,

@@ -6,6 +6,7 @@ use wasmtime::{AsContextMut, Caller, Func, Global, Instance, Memory, StoreContex
 
 use crate::account::Account;
 use crate::caps::clock::Clock;
+use crate::caps::network::Network;
 use crate::code::{ModuleSource, NoModules};
 use crate::files::Installs;
 use crate::libc::ffi::{ClosureFunctions, Closures};
@@ -33,6 +34,8 @@ pub(crate) struct Host {
     pub(crate) modules: Box<dyn ModuleSource>,
     /// Clocks.
     pub(crate) clock: Clock,
+    /// Connections to other machines.
+    pub(crate) network: Network,
     /// Local time.
     pub(crate) zone: Zone,
     /// How often the zone was set.
@@ -78,6 +81,7 @@ impl Host {
             closures: Closures::default(),
             modules,
             clock: Clock::new(),
+            network: Network::default(),
             zone: Zone::default(),
             zone_changes: 0,
             environment,

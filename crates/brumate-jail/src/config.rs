@@ -30,6 +30,8 @@ pub enum Profile {
     Zygote,
     /// Compiling WebAssembly: threads, no `fork`.
     Compile,
+    /// Connecting machines to other hosts: sockets of the Internet protocols in the host's network, one thread, no `fork`.
+    Gateway,
     /// A program of the host and the processes that it starts ([`super::native`]).
     Native,
 }
@@ -91,6 +93,14 @@ impl JailLimits {
                 cpu_seconds: None,
                 nice: 0,
             },
+            Profile::Gateway => JailLimits {
+                open_files: 65_536,
+                processes: 16,
+                file_bytes: 0,
+                data_bytes: Some(4 << 30),
+                cpu_seconds: None,
+                nice: 0,
+            },
             Profile::Compile => JailLimits {
                 open_files: 64,
                 processes: 64,
@@ -142,7 +152,7 @@ impl JailConfig {
             limits: JailLimits::of(profile),
             crash_snapshot_time: match profile {
                 Profile::Zygote => CRASH_SNAPSHOT_TIME + SUPERVISOR_MARGIN,
-                Profile::Compile | Profile::Native => Duration::ZERO,
+                Profile::Compile | Profile::Gateway | Profile::Native => Duration::ZERO,
             },
             self_check: false,
         }
@@ -183,7 +193,7 @@ mod tests {
 
     #[test]
     fn defaults_are_valid() {
-        for profile in [Profile::Zygote, Profile::Compile, Profile::Native] {
+        for profile in [Profile::Zygote, Profile::Compile, Profile::Gateway, Profile::Native] {
             assert!(JailConfig::of(profile).validate().is_ok());
         }
     }

@@ -7,7 +7,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::{Report, Wall};
+use super::{Profile, Report, Wall};
 
 /// Newest rules known to the `landlock` crate in use; older kernels enforce the part they know.
 const NEWEST: ABI = ABI::V9;
@@ -17,9 +17,9 @@ const WALLS: [(Wall, ABI); 3] =
     [(Wall::LandlockFiles, ABI::V1), (Wall::LandlockTcp, ABI::V4), (Wall::LandlockScopes, ABI::V6)];
 
 /// Denies every file, every TCP port and every signal or abstract socket that leads out of the jail. Descriptors
-/// opened before keep working.
-pub(super) fn enforce(report: &mut Report) {
-    let outcome = restrict();
+/// opened before keep working. A gateway may connect to TCP ports, and listen on none.
+pub(super) fn enforce(profile: Profile, report: &mut Report) {
+    let outcome = restrict(profile);
     for (wall, since) in WALLS {
         match &outcome {
             Err(reason) => report.missing(wall, reason),
@@ -32,12 +32,16 @@ pub(super) fn enforce(report: &mut Report) {
     }
 }
 
-fn restrict() -> Result<ABI, String> {
+fn restrict(profile: Profile) -> Result<ABI, String> {
+    let network = match profile {
+        Profile::Gateway => AccessNet::BindTcp.into(),
+        Profile::Zygote | Profile::Compile | Profile::Native => AccessNet::from_all(NEWEST),
+    };
     let text = |error: landlock::RulesetError| error.to_string();
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))
+        .and_then(|rules| rules.handle_access(network))
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(|rules| rules.create())
         .and_then(|rules| rules.restrict_self())

@@ -116,7 +116,7 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
     let server = supervisor::Server::identify(config.control, &mut report)?;
 
     let before = namespaces::Before::read();
-    let mut taken = namespaces::take(config);
+    let mut taken = namespaces::take(profile, config);
     let tie = supervisor::split(&alone, server, config)?;
 
     let proc = namespaces::proc_self(&mut report);
@@ -142,7 +142,7 @@ pub fn enter(profile: Profile, config: &JailConfig) -> Result<Report, JailError>
     descriptors::refuse_directories(&mut report);
     report.uid = rustix::process::getuid().as_raw();
     let checks = config.self_check.then(|| probe::stages::Checks::before_landlock(&report));
-    landlock::enforce(&mut report);
+    landlock::enforce(profile, &mut report);
     if let Some(checks) = checks {
         report.checks = checks.after_landlock(&report);
     }

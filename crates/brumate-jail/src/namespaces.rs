@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, UnshareFlags};
 
-use super::{JailConfig, Report, Wall, identity, sys};
+use super::{JailConfig, Profile, Report, Wall, identity, sys};
 
 /// The namespaces besides the user namespace: wall, flag, name under `/proc/self/ns`.
 const OTHERS: [(Wall, UnshareFlags, &str); 6] = [
@@ -17,6 +17,9 @@ const OTHERS: [(Wall, UnshareFlags, &str); 6] = [
     (Wall::UtsNamespace, UnshareFlags::NEWUTS, "uts"),
     (Wall::CgroupNamespace, UnshareFlags::NEWCGROUP, "cgroup"),
 ];
+
+/// Why a gateway has no network namespace.
+const HOST_NETWORK: &str = "a gateway connects from the host's network";
 
 /// Host name inside the jail.
 pub(super) const HOST_NAME: &str = "brumate";
@@ -88,20 +91,27 @@ impl Taken {
 }
 
 /// Takes an id of its own (root) and every namespace there is to be had: directly where capabilities allow it,
-/// else inside a user namespace. The process namespace begins with the next child.
-pub(super) fn take(config: &JailConfig) -> Taken {
+/// else inside a user namespace. The process namespace begins with the next child. A gateway stays in the host's network.
+pub(super) fn take(profile: Profile, config: &JailConfig) -> Taken {
+    let stays = |wall| profile == Profile::Gateway && wall == Wall::NetNamespace;
     let own_id = identity::take_own_host_id(config.host_id);
-    let all = OTHERS.iter().fold(UnshareFlags::empty(), |flags, (_, flag, _)| flags | *flag);
+    let wanted = OTHERS.iter().filter(|(wall, ..)| !stays(*wall));
+    let all = wanted.fold(UnshareFlags::empty(), |flags, (_, flag, _)| flags | *flag);
     let privileged = identity::has(CapabilitySet::SYS_ADMIN);
     let user = if privileged { Err("/proc/self cannot be opened".to_owned()) } else { new_user_namespace(None) };
     let others = if !privileged && user.is_err() {
         let reason = user.as_ref().err().map_or("", String::as_str);
         OTHERS.map(|_| Err(format!("no capability, and no user namespace: {reason}")))
     } else if sys::unshare(all).is_ok() {
-        OTHERS.map(|_| Ok(()))
+        OTHERS.map(|(wall, ..)| if stays(wall) { Err(HOST_NETWORK.to_owned()) } else { Ok(()) })
     } else {
         // Some kernels lack one kind, some containers forbid some: take what there is.
-        OTHERS.map(|(_, flag, _)| sys::unshare(flag).map_err(|errno| errno.to_string()))
+        OTHERS.map(|(wall, flag, _)| {
+            if stays(wall) {
+                return Err(HOST_NETWORK.to_owned());
+            }
+            sys::unshare(flag).map_err(|errno| errno.to_string())
+        })
     };
     Taken { own_id, user, others }
 }

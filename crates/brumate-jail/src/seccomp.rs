@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     TargetArch, sock_filter,
@@ -60,7 +61,7 @@ pub(super) fn install(profile: Profile, report: &mut Report) -> Result<(), JailE
 /// Installs the supervisor's own, shorter allow-list.
 pub(super) fn install_supervisor() -> Result<(), JailError> {
     apply(&compile(&calls::supervisor(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?)?;
-    apply(&deadly()?)
+    apply(&deadly(Profile::Zygote)?)
 }
 
 fn apply(program: &BpfProgram) -> Result<(), JailError> {
@@ -72,7 +73,7 @@ fn programs(profile: Profile) -> Result<[BpfProgram; 3], JailError> {
     let allowed = compile(&calls::allowed(profile), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?;
     let denied = compile(&forbidden::denied(), SeccompAction::Allow, SeccompAction::Errno(libc::EACCES as u32))?;
     // Installing programs is allowed by the first, so that the others can follow, and ended by the last.
-    Ok([allowed, denied, deadly()?])
+    Ok([allowed, denied, deadly(profile)?])
 }
 
 /// Returns the programs of a native program and the processes that it starts, in the order in which they are to be installed.
@@ -89,8 +90,10 @@ pub(super) fn install_native(programs: &[BpfProgram]) -> Result<(), JailError> {
     programs.iter().try_for_each(apply)
 }
 
-fn deadly() -> Result<BpfProgram, JailError> {
-    deadly_calls(FORBIDDEN.iter().map(|&(_, call)| (call, Vec::new())).collect())
+fn deadly(profile: Profile) -> Result<BpfProgram, JailError> {
+    let is_own = |call: &c_long| profile == Profile::Gateway && calls::GATEWAY_SOCKETS.contains(call);
+    let forbidden = FORBIDDEN.iter().map(|&(_, call)| call).filter(|call| !is_own(call));
+    deadly_calls(forbidden.map(|call| (call, Vec::new())).collect())
 }
 
 /// Returns the program that kills at these calls, and at calls of foreign ABIs.

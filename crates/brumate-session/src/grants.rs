@@ -1,12 +1,13 @@
-//! Directories of the host that the runs and sessions of a server get.
+//! Directories of the host, and the network, that the runs and sessions of a server get.
 
+use std::fmt;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brumate_engine_api::{EngineError, Mount};
+use brumate_engine_api::{EngineError, Mount, NetworkAccess};
 use brumate_packages::cache::Sha256Hash;
 
 /// Stands for the principal in the path of a host directory. Each principal has a directory of its own then.
@@ -15,16 +16,33 @@ pub const PRINCIPAL: &str = "{principal}";
 /// Longest directory name that a principal's name is written as, in bytes. Longer ones end with their SHA-256.
 const MAX_NAME: usize = 180;
 
-/// Directories of the host that every run and every session of a principal gets. Clones share them.
+/// Gives runs and sessions their way to other hosts.
+pub trait Network: fmt::Debug + Send + Sync {
+    /// Returns the way of a new run or session. `None`: it has no network.
+    fn access(&self, principal: &str) -> Option<Arc<dyn NetworkAccess>>;
+}
+
+/// Directories of the host, and the network, that every run and every session of a principal gets. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     mounts: Arc<[Mount]>,
+    network: Option<Arc<dyn Network>>,
 }
 
 impl Grants {
     /// Makes the grants. A host path may contain [`PRINCIPAL`].
     pub fn new(mounts: Vec<Mount>) -> Self {
-        Self { mounts: mounts.into() }
+        Self { mounts: mounts.into(), network: None }
+    }
+
+    /// Grants a network, too.
+    pub fn with_network(self, network: Option<Arc<dyn Network>>) -> Self {
+        Self { network, ..self }
+    }
+
+    /// Returns the way to other hosts of a new run or session of a principal.
+    pub(crate) fn network_of(&self, principal: &str) -> Option<Arc<dyn NetworkAccess>> {
+        self.network.as_ref()?.access(principal)
     }
 
     /// Returns the mounts of a principal. Directories of its own are made if they are missing.

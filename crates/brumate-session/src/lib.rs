@@ -56,7 +56,7 @@ pub use brumate_engine_api::FrontendRequest;
 pub use choice::imports_of;
 pub use dependencies::Inference;
 pub use globals::Globals;
-pub use grants::{Grants, PRINCIPAL};
+pub use grants::{Grants, Network, PRINCIPAL};
 pub use input::{InputReply, InputRequest, InputRequests, MAX_INPUT_REQUESTS, input_requests};
 pub use json::{compact_json, strict_json};
 pub use learned::ImageBuilder;

@@ -61,7 +61,8 @@ impl Runner {
         let principal = request.principal.as_str().into();
         let mut limits = *self.limits();
         limits.wall = request.time_limit.unwrap_or(limits.wall);
-        let spec = MachineSpec { principal, image, limits, mounts, ..MachineSpec::default() };
+        let network = self.settings.grants.network_of(&request.principal);
+        let spec = MachineSpec { principal, image, limits, mounts, network, ..MachineSpec::default() };
         // Code that uses micropip may install the modules that it imports.
         let inference = if execute.code.contains("micropip") { Inference::Lenient } else { Inference::Strict };
         let context = CodeContext::of_script(&execute.code);
@@ -132,7 +133,9 @@ impl Runner {
             CodeContext::of_script(&execute.code)
         };
         let (mounts, stdin, messages) = (request.mounts, request.stdin, request.messages);
-        let spec = MachineSpec { image, limits: *self.limits(), mounts, stdin, messages, ..MachineSpec::default() };
+        let network = self.settings.grants.network_of("");
+        let limits = *self.limits();
+        let spec = MachineSpec { image, limits, mounts, stdin, messages, network, ..MachineSpec::default() };
         let job = Job {
             spec,
             execute,
@@ -545,6 +548,7 @@ fn copy(spec: &MachineSpec) -> Result<MachineSpec, RunError> {
         stdin,
         messages,
         layers,
+        network: spec.network.clone(),
         private_image: None,
     })
 }

@@ -86,7 +86,8 @@ pub use process::{EXECUTABLE, MAX_COMMAND_LINE, PID, Process};
 pub use quota::Usage;
 pub use recover::{Piece, recover};
 pub use seek::Whence;
-pub use socket::{Family, Kind, Received, Shutdown, SocketAddress, option};
+pub use socket::outside;
+pub use socket::{Family, Kind, Received, Shutdown, SocketAddress, SocketId, option};
 pub use stat::{Stat, StatFs};
 pub use time::{ClockFn, SetTime, Timestamp};
 pub use wheels::Wheel;
@@ -143,6 +144,7 @@ pub struct Vfs {
     fds: FdTable,
     descriptions: Descriptions,
     mappings: Mappings,
+    #[serde(serialize_with = "Sockets::save")]
     sockets: Sockets,
     device_records: Vec<DeviceRecord>,
     host_records: Vec<HostRecord>,

@@ -33,7 +33,7 @@ const MODES: [(&str, &[&str]); 22] = [
 /// Groups of shared options: name, and ids of the options.
 const GROUPS: [(&str, &[&str]); 10] = [
     ("general", &["cache_dir", "no_learned_images", "verbose", "disable_networking"]),
-    ("mounts", &["mount"]),
+    ("mounts", &["mount", "allow_net"]),
     ("run", &["timeout", "cpu_timeout", "grace", "memory", "files", "mount_limit", "output_limit", "require_jail"]),
     ("data", &["data_dir"]),
     (

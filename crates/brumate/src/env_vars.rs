@@ -98,6 +98,8 @@ variables! {
     PORT = "BRUMATE_PORT" since "0.1.0";
     /// Path of the endpoint (`--path`).
     HTTP_PATH = "BRUMATE_HTTP_PATH" since "0.1.0";
+    /// Hosts that code may connect to, separated by commas (`--allow-net`).
+    ALLOW_NET = "BRUMATE_ALLOW_NET" since "0.1.0";
     /// Names of hosts that are let in, separated by commas (`--allow-host`).
     ALLOW_HOST = "BRUMATE_ALLOW_HOST" since "0.1.0";
     /// Accepted web origins, separated by commas (`--allow-origin`).

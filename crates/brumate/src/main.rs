@@ -21,6 +21,7 @@ mod exit_status;
 mod guest_text;
 mod http_settings;
 mod logging;
+mod network;
 mod package_settings;
 mod predecessor;
 mod progress;
@@ -55,6 +56,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // This call must come first. A process that runs guest code enters its jail here, and may have only one thread.
     if let Some(code) = brumate_engine::internal_main(&arguments) {
+        return code;
+    }
+    if let Some(code) = brumate_gateway::internal_main(&arguments) {
         return code;
     }
     if let Some(code) = brumate_jupyter_engine::internal_main(&arguments) {

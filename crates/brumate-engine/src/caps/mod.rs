@@ -1,6 +1,7 @@
 //! What a guest may do in the world, without any ABI: policy lives here, `libc` only translates.
 
 pub(crate) mod clock;
+pub(crate) mod network;
 pub(crate) mod output;
 pub(crate) mod rehearsal;
 

@@ -16,7 +16,7 @@ use super::session_file::{Header, SessionId};
 use super::stop::{Clock, InterruptHandle, PausedClock, RequestKind};
 use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
-use crate::api::{Event, GuestAnswer, InstallRequest, Layer, RequestBody};
+use crate::api::{Event, GuestAnswer, InstallRequest, Layer, NetworkAccess, RequestBody};
 use crate::bundle;
 use crate::wire::{InstallReply, MachineAnswer, MachineMessage, MachineRequest, WireError};
 
@@ -34,6 +34,8 @@ pub(super) struct Conversation<'a> {
     pub(super) interrupt_handle: &'a InterruptHandle,
     pub(super) dropped: &'a mut u64,
     pub(super) compiling: &'a mut Compiling,
+    /// The way to other hosts.
+    pub(super) network: Option<&'a dyn NetworkAccess>,
 }
 
 /// Limits for compiling the modules of a machine's guest, and the CPU time that was used.
@@ -48,6 +50,9 @@ pub(super) struct Compiling {
     /// CPU time used since the last execution's outcome.
     pub(super) spent: Duration,
 }
+
+/// Text for a guest that has no network.
+const NO_NETWORK: &str = "this sandbox has no network. Allow the host with `--allow-net HOST`";
 
 /// Least CPU time of the compilers when a session resumes: each of its modules was within the limit of an execution,
 /// but not all together.
@@ -174,6 +179,17 @@ impl Conversation<'_> {
                     let (reply, file) = self.mounts.serve(request).await;
                     let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
                     self.channel.send(&MachineRequest::Mount(reply), &fds).await?;
+                }
+                MachineMessage::Network => {
+                    let (refusal, socket) = match self.network {
+                        None => (Some(NO_NETWORK.to_owned()), None),
+                        Some(network) => match network.open().await {
+                            Ok(socket) => (None, Some(socket)),
+                            Err(reason) => (Some(reason), None),
+                        },
+                    };
+                    let fds: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
+                    self.channel.send(&MachineRequest::Network(refusal), &fds).await?;
                 }
                 other => return Ok(other),
             }

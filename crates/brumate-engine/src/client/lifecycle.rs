@@ -50,6 +50,7 @@ impl Machine {
         let unassigned = take(&pool, self.limits, Streams::default(), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, self.limits, mounts, self.session);
         machine.compiling.principal = self.compiling.principal.clone();
+        machine.network = self.network.clone();
         machine.mount(&self.layers()).await?;
         if let Some(files) = crash_snapshot {
             machine.tell_crash_snapshot(files).await?;
@@ -186,6 +187,7 @@ impl Machine {
         let mut machine = Machine::new(shared, pool, unassigned, self.limits, self.mounts.clone(), self.session);
         machine.mounted.set(self.layers());
         machine.compiling.principal = self.compiling.principal.clone();
+        machine.network = self.network.clone();
         machine.crash_snapshot = self.crash_snapshot.clone().filter(|_| checkpoint);
         Ok(PausedMachine { machine })
     }

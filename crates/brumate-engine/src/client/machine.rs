@@ -24,6 +24,7 @@ use super::stop::{Clock, InterruptHandle, Process};
 use super::unassigned::UnassignedMachine;
 use super::zygote::Exit;
 use crate::api::{
+    NetworkAccess,
     self, Analysis, EngineError, Event, Execute, ExitReason, FileChunk, FileError, FileInfo, Layer, LayerId, Limits,
     MachineSpec, Outcome, StopReason,
 };
@@ -61,6 +62,8 @@ pub struct Machine {
     pub(super) has_checkpoint_updates: bool,
     /// Limits for the modules that the guest brings.
     pub(super) compiling: Compiling,
+    /// The way to other hosts.
+    pub(super) network: Option<Arc<dyn NetworkAccess>>,
 }
 
 /// Says what a machine does with its checkpoint after an execution.
@@ -88,6 +91,7 @@ impl Machine {
         let unassigned = take(&pool, spec.limits, Streams::of(spec), &mounts).await?;
         let mut machine = Machine::new(shared, pool, unassigned, spec.limits, mounts, new_session()?);
         machine.compiling.principal = spec.principal.clone();
+        machine.network = spec.network.clone();
         machine.mount(&spec.layers).await?;
         Ok(machine)
     }
@@ -128,6 +132,7 @@ impl Machine {
                 cpu: limits.cpu,
                 spent: Duration::ZERO,
             },
+            network: None,
         }
     }
 
@@ -244,6 +249,7 @@ impl Machine {
             interrupt_handle,
             dropped: &mut dropped,
             compiling: &mut self.compiling,
+            network: self.network.as_deref(),
         };
         // The guard is polled first, so that the limits hold whatever the machine sends.
         let message = tokio::select! {

@@ -113,7 +113,8 @@ async fn ioctl(store: &mut Context<'_>, fd: i32, request: i32, va: u32) -> wasmt
 /// is `EAGAIN`, except of standard input.
 async fn wait_for(store: &mut Context<'_>, fd: i32, events: i16) -> wasmtime::Result<Result<(), Errno>> {
     let host = store.data_mut();
-    if host.threads.count() == 0
+    host.network.copy(&mut host.vfs);
+    if (host.threads.count() == 0 && host.network.is_idle())
         || host.vfs.poll(fd).is_ok_and(|ready| ready.0 & (events | Readiness::ERR | Readiness::HUP) != 0)
         || !host.vfs.blocks(fd)
     {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use brumate_abi::memory::GuestMemory;
 use brumate_module::patch::threads::{ATTACHED_STATE, LOCK, SEMAPHORE_COUNT, THREAD_LOCAL};
-use brumate_vfs::{Readiness, Vfs};
+use brumate_vfs::Readiness;
 use wasmtime::StoreContextMut;
 
 use super::store::{follow, refresh};
@@ -33,6 +33,8 @@ pub(crate) enum Wait {
     Descriptors(u32, u32),
     /// The descriptor has one of these events, or an error.
     Descriptor(i32, i16),
+    /// The look-up of a name with this number is answered.
+    LookUp(u64),
     /// Never.
     Time,
 }
@@ -52,6 +54,9 @@ impl Wait {
     /// Whether the condition holds for a thread; `None` for the thread that runs. Takes a semaphore or lock.
     fn holds(self, memory: &mut GuestMemory<'_>, host: &mut Host, thread: Option<u32>) -> bool {
         let vfs = &mut host.vfs;
+        if matches!(self, Wait::Descriptors(..) | Wait::Descriptor(..)) {
+            host.network.copy(vfs);
+        }
         match self {
             Wait::Turn => true,
             Wait::Interpreter => {
@@ -66,17 +71,21 @@ impl Wait {
                 let events = events | Readiness::ERR | Readiness::HUP | Readiness::NVAL;
                 vfs.poll(fd).map_or(true, |ready| ready.0 & events != 0)
             }
+            Wait::LookUp(id) => host.network.is_answered(vfs, id),
             Wait::Time => false,
         }
     }
 
     /// Returns the host's descriptors whose readiness may make the condition true.
-    fn host_fds(self, memory: &mut GuestMemory<'_>, vfs: &mut Vfs) -> Vec<libc::pollfd> {
-        match self {
+    fn host_fds(self, memory: &mut GuestMemory<'_>, host: &mut Host) -> Vec<libc::pollfd> {
+        let vfs = &mut host.vfs;
+        let own = match self {
             Wait::Descriptors(fds, count) => host_fds(vfs, memory, fds, count),
             Wait::Descriptor(fd, events) => host_fds_of(vfs, fd, events),
-            Wait::Turn | Wait::Interpreter | Wait::Word(_) | Wait::Time => Vec::new(),
-        }
+            Wait::LookUp(_) => Vec::new(),
+            Wait::Turn | Wait::Interpreter | Wait::Word(_) | Wait::Time => return Vec::new(),
+        };
+        [own, host.network.host_fds(vfs)].concat()
     }
 }
 
@@ -164,7 +173,7 @@ fn block(store: &mut StoreContextMut<'_, Host>, wait: Wait, deadline: Option<Ins
         if left.is_some_and(|left| left.is_zero()) {
             return Woken::Timeout;
         }
-        let mut fds = wait.host_fds(&mut memory, &mut host.vfs);
+        let mut fds = wait.host_fds(&mut memory, host);
         if clock::wait(&mut fds, left) {
             return Woken::Interrupted;
         }
@@ -177,8 +186,8 @@ fn sleep(store: &mut StoreContextMut<'_, Host>, wait: Wait, deadline: Option<Ins
     let waiting = host.threads.alive.iter().map(|thread| (thread.wait, thread.deadline)).chain([(wait, deadline)]);
     let mut fds = Vec::new();
     let mut first = None;
-    for (wait, deadline) in waiting {
-        fds.extend(wait.host_fds(&mut memory, &mut host.vfs));
+    for (wait, deadline) in waiting.collect::<Vec<_>>() {
+        fds.extend(wait.host_fds(&mut memory, host));
         first = [first, deadline].into_iter().flatten().min();
     }
     let left = first.map(|first| first.saturating_duration_since(Instant::now()));

@@ -104,6 +104,8 @@ pub enum MachineRequest {
     Module(ModuleReply),
     /// Answer to [`MachineMessage::Mount`].
     Mount(MountReply),
+    /// Answer to [`MachineMessage::Network`]: the reason why there is no network. `None`: the socket follows.
+    Network(Option<String>),
 }
 
 /// Answer to a request of the guest, as the machine gets it.
@@ -178,6 +180,8 @@ pub enum MachineMessage {
     Module(ModuleRequest),
     /// An operation on a granted host directory.
     Mount(MountRequest),
+    /// The machine needs a socket to the gateway.
+    Network,
 }
 
 /// Reason for the end of a guest's process.

@@ -64,6 +64,8 @@ impl Worker {
     /// Initializes the new process.
     fn become_fork(&mut self, checkpoint: bool) {
         crate::signals::forget_stops();
+        let host = self.machine.host();
+        host.network.forget(&mut host.vfs);
         self.next_checkpoint_socket = None;
         self.checkpoint_base = None;
         match &mut self.checkpoint_updates {

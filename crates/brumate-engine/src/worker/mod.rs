@@ -19,6 +19,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::api::{COMMAND_NAME, Ended, Execute, ExecuteMode, FileError, Limits, MAX_LAYERS, Outcome, StopReason};
+use crate::caps::network::OpenGateway;
 use crate::channel::Channel;
 use crate::code::remote::RemoteModules;
 use crate::files::layers::{self as files_of_layers, GivenLayer};
@@ -179,6 +180,7 @@ impl Worker {
         let output = self.machine.output().clone();
         let host = self.machine.host();
         host.modules = Box::new(modules_over_machine(self.channel.clone(), self.meter.clone()));
+        host.network.set_open(gateway_over_machine(self.channel.clone()));
         if let Some(stdin) = stdin {
             crate::files::set_stdin(&mut host.vfs, stdin);
         }
@@ -273,6 +275,8 @@ impl Worker {
                 self.next_checkpoint_socket = fds.next().or(self.next_checkpoint_socket.take());
                 self.begin_change();
                 let outcome = Box::new(self.execute(number, &request)?);
+                let host = self.machine.host();
+                host.network.flush(&mut host.vfs);
                 let listed = list.map(|directory| self.serve_files(FileRequest::List { directory }));
                 self.channel.send(&MachineMessage::Done { outcome, listed })?;
                 self.end_change();
@@ -352,7 +356,8 @@ impl Worker {
             MachineRequest::Resume
             | MachineRequest::Answer { .. }
             | MachineRequest::Module(_)
-            | MachineRequest::Mount(_) => {
+            | MachineRequest::Mount(_)
+            | MachineRequest::Network(_) => {
                 return Err(WireError::UnexpectedMessage.into());
             }
         }
@@ -366,6 +371,21 @@ impl Worker {
     fn lock_output(&self) -> parking_lot::MutexGuard<'_, crate::caps::output::GuestOutput> {
         self.machine.output().lock()
     }
+}
+
+/// Asks the server for a socket to the gateway.
+fn gateway_over_machine(channel: Arc<Channel>) -> OpenGateway {
+    let lost = |error: WireError| format!("the server does not answer: {error}");
+    Box::new(move || {
+        channel.send(&MachineMessage::Network).map_err(lost)?;
+        match channel.receive_request().map_err(lost)? {
+            (MachineRequest::Network(Some(refusal)), _) => Err(refusal),
+            (MachineRequest::Network(None), fds) => {
+                fds.into_iter().next().ok_or_else(|| lost(WireError::MissingDescriptor))
+            }
+            _ => Err(lost(WireError::UnexpectedMessage)),
+        }
+    })
 }
 
 fn modules_over_machine(channel: Arc<Channel>, meter: Arc<Meter>) -> RemoteModules {

@@ -128,7 +128,7 @@ pub fn enter(config: &NativeConfig, control: RawFd) -> Result<NativeJail, JailEr
     let server = Server::identify(control, &mut report)?;
 
     let before = Before::read();
-    let mut taken = namespaces::take(&jail_config);
+    let mut taken = namespaces::take(Profile::Native, &jail_config);
     let tie = supervisor::split(&alone, server, &jail_config)?;
     let proc = namespaces::proc_self(&mut report).ok_or(JailError::Config("/proc is not mounted"))?;
     namespaces::prefer_oom(&proc, &mut report);

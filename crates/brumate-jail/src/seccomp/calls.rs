@@ -191,6 +191,41 @@ const THREAD_FLAGS: u64 = (libc::CLONE_VM
     | libc::CLONE_PARENT_SETTID
     | libc::CLONE_CHILD_CLEARTID) as u64;
 
+/// Calls that make and connect sockets. They kill in every other jail.
+pub(super) const GATEWAY_SOCKETS: [c_long; 4] = [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_connect, libc::SYS_bind];
+
+/// Calls of a gateway, for streams and datagrams of the Internet protocols and for pairs of Unix sockets.
+fn gateway() -> Vec<Entry> {
+    // The flags `SOCK_NONBLOCK` and `SOCK_CLOEXEC` are beside the type.
+    let flags = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) as u64;
+    let type_is = |kind: libc::c_int| int(1, Test::Masked(!flags & u64::from(u32::MAX), kind as u64));
+    let of = |family: libc::c_int, kind| vec![int(0, Test::Is(family as u64)), type_is(kind)];
+    let inet = [libc::AF_INET, libc::AF_INET6];
+    let kinds = [libc::SOCK_STREAM, libc::SOCK_DGRAM];
+    let made = inet.iter().flat_map(|&family| kinds.map(|kind| of(family, kind))).collect();
+    let option = |level: libc::c_int, name: libc::c_int| {
+        vec![int(1, Test::Is(level as u64)), int(2, Test::Is(name as u64))]
+    };
+    vec![
+        (libc::SYS_socket, made),
+        (libc::SYS_socketpair, vec![of(libc::AF_UNIX, libc::SOCK_STREAM)]),
+        (libc::SYS_connect, Vec::new()),
+        // Landlock lets no socket of TCP have a port.
+        (libc::SYS_bind, Vec::new()),
+        (libc::SYS_getsockname, Vec::new()),
+        (libc::SYS_getpeername, Vec::new()),
+        // Datagrams to name servers.
+        (libc::SYS_sendto, vec![vec![only_bits(3, MESSAGE_FLAGS)]]),
+        (libc::SYS_setsockopt, vec![option(libc::IPPROTO_TCP, libc::TCP_NODELAY), option(libc::SOL_SOCKET, libc::SO_REUSEADDR)]),
+        (libc::SYS_epoll_create1, Vec::new()),
+        (libc::SYS_epoll_ctl, Vec::new()),
+        (libc::SYS_epoll_pwait, Vec::new()),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_epoll_wait, Vec::new()),
+        (libc::SYS_eventfd2, Vec::new()),
+    ]
+}
+
 /// What a profile may call.
 pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
     let mut list: Vec<Entry> = PLAIN.iter().map(|&call| (call, Vec::new())).collect();
@@ -267,6 +302,7 @@ pub(super) fn allowed(profile: Profile) -> Vec<Entry> {
             let thread = Test::Masked(!(libc::CLONE_DETACHED as u64), THREAD_FLAGS);
             when(libc::SYS_clone, vec![vec![long(0, thread)]]);
         }
+        Profile::Gateway => list.extend(gateway()),
         Profile::Native => {}
     }
     list

@@ -334,11 +334,13 @@ impl Sessions {
             let record = entry.record();
             (record.id.clone(), record.principal.clone())
         };
+        let network = settings.grants.network_of(&principal);
         Ok(MachineSpec {
             mounts: settings.grants.of(&principal)?,
             principal: principal.into(),
             image: settings.image.clone(),
             limits: settings.limits,
+            network,
             private_image: self.inner.directory.existing_private_image(&id),
             ..MachineSpec::default()
         })

@@ -64,7 +64,7 @@ impl Vfs {
         made.inspect_err(|_| self.sockets.close(id))
     }
 
-    fn socket_of(&self, fd: i32) -> Result<SocketId, Errno> {
+    pub(super) fn socket_of(&self, fd: i32) -> Result<SocketId, Errno> {
         let Target::Inode(inode) = self.descriptions.get(self.usable(fd)?)?.target else {
             return Err(Errno::ENOTSOCK);
         };

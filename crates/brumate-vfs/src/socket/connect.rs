@@ -54,20 +54,7 @@ impl Sockets {
     /// Connects a stream, or sets the destination of a datagram socket, to an address of the Internet protocols. A
     /// refusal is an error of the call if it blocks, and a pending one otherwise.
     pub(super) fn connect_ip(&mut self, id: SocketId, ip: IpAddr, port: u16, blocks: bool) -> Result<(), Errno> {
-        let socket = self.get(id)?;
-        if socket.family == Family::Inet && ip.is_ipv6() {
-            return Err(Errno::EAFNOSUPPORT);
-        }
-        // A socket that is bound to an address of one protocol cannot reach the other.
-        if let SocketAddress::Ip(local, _) = socket.local
-            && local.is_ipv4() != ip.is_ipv4()
-            && !(local.is_ipv6() && local.is_unspecified())
-        {
-            return Err(Errno::ENETUNREACH);
-        }
-        if socket.kind == Kind::Stream {
-            self.check_connects(id)?;
-        }
+        self.check_remote(id, ip)?;
         if !is_local(ip) {
             return Err(Errno::EACCES);
         }
@@ -88,6 +75,22 @@ impl Sockets {
         };
         self.bind_for(id, ip)?;
         self.connect_stream(id, listener, SocketAddress::Ip(ip, port))
+    }
+
+    /// Checks that a socket may be connected to an address of the Internet protocols.
+    pub(super) fn check_remote(&mut self, id: SocketId, ip: IpAddr) -> Result<(), Errno> {
+        let socket = self.get(id)?;
+        if socket.family == Family::Inet && ip.is_ipv6() {
+            return Err(Errno::EAFNOSUPPORT);
+        }
+        // A socket that is bound to an address of one protocol cannot reach the other.
+        if let SocketAddress::Ip(local, _) = socket.local
+            && local.is_ipv4() != ip.is_ipv4()
+            && !(local.is_ipv6() && local.is_unspecified())
+        {
+            return Err(Errno::ENETUNREACH);
+        }
+        if socket.kind == Kind::Stream { self.check_connects(id) } else { Ok(()) }
     }
 
     /// Connects a Unix socket to the one with a name; `None` if no socket has it.

@@ -1,5 +1,5 @@
-//! Sockets between parts of one guest: TCP and UDP over loopback, and Unix sockets.
-//! The host makes no call for them.
+//! Sockets between parts of one guest: TCP and UDP over loopback, and Unix sockets. The host makes no call for them.
+//! Connections to other machines have an end here that the engine serves.
 //!
 //! `send` puts bytes straight into the buffer of the other socket. No call waits: it returns `EAGAIN` if Linux would block,
 //! and the engine waits for [`Vfs::poll`]. Sockets and their buffers are saved with the file system, like pipes.
@@ -8,7 +8,7 @@
 //! address  addresses, loopback            names     bind, ports, who listens
 //! connect  listen, connect, accept        transfer  send, receive, shutdown
 //! options  getsockopt, setsockopt         ready     poll
-//! calls    the methods of `Vfs`
+//! calls    the methods of `Vfs`         outside  connections to other machines
 //! ```
 //!
 //! [`Vfs::poll`]: crate::Vfs::poll
@@ -18,6 +18,7 @@ mod calls;
 mod connect;
 mod names;
 mod options;
+pub mod outside;
 mod ready;
 mod transfer;
 
@@ -153,7 +154,7 @@ enum State {
 }
 
 /// One socket.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Socket {
     family: Family,
     kind: Kind,
@@ -217,7 +218,7 @@ impl Socket {
 }
 
 /// All sockets of a guest.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sockets {
     all: BTreeMap<SocketId, Socket>,
     last_id: u64,
@@ -227,6 +228,9 @@ pub(super) struct Sockets {
     last_port: u16,
     /// Abstract names that were given to sockets without one.
     last_name: u32,
+    /// Other ends of connections to other machines.
+    #[serde(skip)]
+    outside: BTreeSet<SocketId>,
 }
 
 impl Sockets {
@@ -256,8 +260,11 @@ impl Sockets {
         match gone.state {
             State::Listening { ready, waiting, .. } => self.refuse(ready, waiting),
             State::Connecting(listener) => {
-                if let Ok(Socket { state: State::Listening { waiting, .. }, .. }) = self.get_mut(listener) {
-                    waiting.retain(|&waiter| waiter != id);
+                match self.get_mut(listener) {
+                    Ok(Socket { state: State::Listening { waiting, .. }, .. }) => waiting.retain(|&waiter| waiter != id),
+                    // The other end of a connection to another machine.
+                    Ok(far) => far.peer = None,
+                    Err(_) => {}
                 }
             }
             State::Idle | State::Connected => {}

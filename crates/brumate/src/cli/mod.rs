@@ -151,6 +151,10 @@ pub(crate) struct Options {
     /// path of the host stands for the client's name
     #[arg(long, global = true, value_name = "HOST:GUEST[:ro]")]
     pub(crate) mount: Vec<OsString>,
+    /// Host that code may connect to, with a port other than 443 if need be: `api.example.com`, `*.example.com:8443`, `10.1.2.3:5432`,
+    /// `10.0.0.0/8:5432`; may be repeated. `host.brumate.internal` is the machine that Brumate runs on [default: no network]
+    #[arg(long, global = true, env = env_vars::ALLOW_NET, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    pub(crate) allow_net: Vec<String>,
     /// Time limit of a run (wall clock)
     #[arg(long, global = true, help_heading = "Limits", env = env_vars::TIMEOUT, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Duration,

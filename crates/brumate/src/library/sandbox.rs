@@ -25,6 +25,9 @@ pub fn init() {
     if let Some(code) = brumate_engine::internal_main(&arguments) {
         std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
+    if let Some(code) = brumate_gateway::internal_main(&arguments) {
+        std::process::exit(i32::from(code != ExitCode::SUCCESS));
+    }
     INITIALIZED.store(true, Ordering::Relaxed);
 }
 

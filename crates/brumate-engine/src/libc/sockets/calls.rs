@@ -6,6 +6,7 @@ use brumate_abi::memory::GuestMemory;
 use brumate_vfs::limits::MAX_SOCKET_BUFFER;
 use brumate_vfs::{Family, Kind, OpenFlags, Received, Shutdown, SocketAddress, Vfs};
 
+use crate::caps::network::Network;
 use crate::libc::files::{IOV_MAX, TRANSFER_MAX};
 
 /// Address and length of bytes in memory.
@@ -81,9 +82,19 @@ pub(crate) fn bind(vfs: &mut Vfs, mem: &GuestMemory<'_>, fd: i32, ptr: u32, leng
 }
 
 /// `__syscall_connect`.
-pub(crate) fn connect(vfs: &mut Vfs, mem: &GuestMemory<'_>, fd: i32, ptr: u32, length: u32) -> Result<i32, Errno> {
+pub(crate) fn connect(
+    vfs: &mut Vfs,
+    network: &mut Network,
+    mem: &GuestMemory<'_>,
+    fd: i32,
+    ptr: u32,
+    length: u32,
+) -> Result<i32, Errno> {
     let (family, _) = vfs.socket_kind(fd)?;
-    vfs.connect(fd, &address::read(mem, family, ptr, length)?)?;
+    let address = address::read(mem, family, ptr, length)?;
+    if !network.connect(vfs, fd, &address)? {
+        vfs.connect(fd, &address)?;
+    }
     Ok(0)
 }
 

@@ -114,7 +114,7 @@ fn waiting_calls(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<(
 type Context<'a> = StoreContextMut<'a, Host>;
 
 async fn connect(store: &mut Context<'_>, fd: i32, at: u32, length: i32, _: i32) -> wasmtime::Result<i32> {
-    answer(connecting(store, fd, |vfs, mem| calls::connect(vfs, mem, fd, at, length as u32)).await)
+    answer(connecting(store, fd, (at, length as u32)).await)
 }
 
 async fn accept(store: &mut Context<'_>, fd: i32, at: u32, length_at: i32, flags: i32) -> wasmtime::Result<i32> {

@@ -1,4 +1,4 @@
-//! Names of hosts and services. Only the machine itself has a name.
+//! Names of hosts and services. The gateway looks up names of other machines.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,15 +7,18 @@ use wasmtime::{Caller, Linker, StoreContextMut};
 use super::calls::{IPPROTO_TCP, IPPROTO_UDP, Range, SOCK_RAW};
 use super::{address, services};
 use crate::host::{Host, guest, split, split_store};
-use crate::threads::{on_main, waiting};
+use crate::threads::{Wait, Woken, on_main, wait, waiting};
 use brumate_abi::errno::Errno;
 use brumate_abi::memory::GuestMemory;
+use brumate_network::message::Failure;
 use brumate_vfs::{Family, SocketAddress};
 
 /// Errors of `getaddrinfo` and `getnameinfo` (`netdb.h`).
 mod eai {
     pub(super) const BADFLAGS: i32 = -1;
     pub(super) const NONAME: i32 = -2;
+    pub(super) const AGAIN: i32 = -3;
+    pub(super) const FAIL: i32 = -4;
     pub(super) const FAMILY: i32 = -6;
     pub(super) const SOCKTYPE: i32 = -7;
     pub(super) const SERVICE: i32 = -8;
@@ -122,7 +125,7 @@ fn part(text: &str) -> Option<u32> {
     figures.starts_with(|first: char| first.is_ascii_hexdigit()).then(|| u32::from_str_radix(figures, radix).ok())?
 }
 
-/// Returns the address of a name; names of other machines are unknown.
+/// Returns the address of a name of the machine itself, or of an address.
 fn resolve(name: &str, family: Family) -> Option<IpAddr> {
     if let Some(ip) = numeric(name) {
         return Some(ip);
@@ -142,14 +145,30 @@ fn loopback(family: Family) -> IpAddr {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     family: Family,
-    address: SocketAddress,
+    addresses: Vec<SocketAddress>,
     /// Types and protocols.
     kinds: Vec<(i32, i32)>,
     canonical: Option<String>,
 }
 
+impl Found {
+    /// Number of entries of the list.
+    fn entries(&self) -> u32 {
+        (self.kinds.len() * self.addresses.len()) as u32
+    }
+}
+
+/// What a name is, before other machines are asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sought {
+    /// The answer.
+    Found(Found),
+    /// A name of another machine, and the answer without its addresses and the port for them.
+    Outside(String, Found, u16),
+}
+
 /// `getaddrinfo`, up to the list in memory.
-pub(crate) fn find(mem: &GuestMemory<'_>, node: u32, service: u32, hints: u32) -> Result<Found, i32> {
+pub(crate) fn find(mem: &GuestMemory<'_>, node: u32, service: u32, hints: u32) -> Result<Sought, i32> {
     let hint = |index: u32| match hints {
         0 => Ok(0),
         at => mem.read_i32(at.wrapping_add(index * 4)).map_err(|_| eai::BADFLAGS),
@@ -196,14 +215,23 @@ pub(crate) fn find(mem: &GuestMemory<'_>, node: u32, service: u32, hints: u32) -
         None if assumed == Family::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
         None => Ipv4Addr::UNSPECIFIED.into(),
         Some(name) if flags & ai::NUMERICHOST != 0 => numeric(name).ok_or(eai::NONAME)?,
-        Some(name) => resolve(name, assumed).ok_or(eai::NONAME)?,
+        Some(name) => match resolve(name, assumed) {
+            Some(ip) => ip,
+            // Names of other machines have addresses of IPv4 inside.
+            None if assumed == Family::Inet6 => return Err(eai::NONAME),
+            None => {
+                let canonical = Some(name.to_owned()).filter(|_| flags & ai::CANONNAME != 0);
+                let found = Found { family: Family::Inet, addresses: Vec::new(), kinds, canonical };
+                return Ok(Sought::Outside(name.to_owned(), found, port));
+            }
+        },
     };
     let family = if ip.is_ipv6() { Family::Inet6 } else { Family::Inet };
     if wanted.is_some_and(|wanted| wanted != family) {
         return Err(eai::NONAME);
     }
     let canonical = node.filter(|_| flags & ai::CANONNAME != 0);
-    Ok(Found { family, address: SocketAddress::Ip(ip, port), kinds, canonical })
+    Ok(Sought::Found(Found { family, addresses: vec![SocketAddress::Ip(ip, port)], kinds, canonical }))
 }
 
 /// `getaddrinfo`, in any thread.
@@ -214,21 +242,42 @@ async fn addresses(
     hints: u32,
     out: u32,
 ) -> wasmtime::Result<i32> {
-    let work = move |store: &mut StoreContextMut<'_, Host>| {
-        getaddrinfo(store, [node, service, hints, out]).map(i32::cast_unsigned)
+    let (mem, _) = split_store(store);
+    let found = match find(&mem, node, service, hints) {
+        Ok(Sought::Found(found)) => found,
+        Ok(Sought::Outside(name, found, port)) => match look_up(store, &name).await? {
+            Ok(addresses) => Found { addresses: addresses.into_iter().map(|ip| SocketAddress::Ip(ip, port)).collect(), ..found },
+            Err(error) => return Ok(error),
+        },
+        Err(error) => return Ok(error),
     };
+    let work = move |store: &mut StoreContextMut<'_, Host>| getaddrinfo(store, &found, out).map(i32::cast_unsigned);
     on_main(store, work).await.map(u32::cast_signed)
+}
+
+/// Has the gateway look a name up. Returns the addresses that stand for it inside, or the error of `getaddrinfo`.
+async fn look_up(store: &mut StoreContextMut<'_, Host>, name: &str) -> wasmtime::Result<Result<Vec<IpAddr>, i32>> {
+    let id = match store.data_mut().network.look_up(name) {
+        Ok(id) => id,
+        Err(Errno::EACCES) => return Ok(Err(eai::FAIL)),
+        Err(Errno::EINVAL) => return Ok(Err(eai::NONAME)),
+        Err(_) => return Ok(Err(eai::AGAIN)),
+    };
+    let woken = wait(store, Wait::LookUp(id), None).await?;
+    let answer = store.data_mut().network.finish(id, name);
+    Ok(match answer {
+        _ if woken == Woken::Interrupted => Err(eai::AGAIN),
+        Ok(addresses) => Ok(addresses),
+        Err(Failure::NoName) => Err(eai::NONAME),
+        Err(Failure::Refused(_)) => Err(eai::FAIL),
+        Err(_) => Err(eai::AGAIN),
+    })
 }
 
 /// `getaddrinfo`: writes the address of the list at `out`. `freeaddrinfo` of the interpreter's C library frees the first
 /// entry and its address, so all entries are in one piece of memory, and all addresses in another.
-fn getaddrinfo(store: &mut StoreContextMut<'_, Host>, [node, service, hints, out]: [u32; 4]) -> wasmtime::Result<i32> {
-    let (mem, _) = split_store(store);
-    let found = match find(&mem, node, service, hints) {
-        Ok(found) => found,
-        Err(error) => return Ok(error),
-    };
-    let count = found.kinds.len() as u32;
+fn getaddrinfo(store: &mut StoreContextMut<'_, Host>, found: &Found, out: u32) -> wasmtime::Result<i32> {
+    let count = found.entries();
     let name = found.canonical.as_deref().unwrap_or_default();
     let handles = guest(store)?;
     let entries = handles.malloc.call(&mut *store, count * ADDRINFO_SIZE + name.len() as u32 + 1)?;
@@ -237,7 +286,7 @@ fn getaddrinfo(store: &mut StoreContextMut<'_, Host>, [node, service, hints, out
     let written = if entries == 0 || addresses == 0 {
         Err(Errno::ENOMEM)
     } else {
-        write_list(&mut mem, &found, entries, addresses).and_then(|()| mem.write_u32(out, entries))
+        write_list(&mut mem, found, entries, addresses).and_then(|()| mem.write_u32(out, entries))
     };
     if written.is_ok() {
         return Ok(0);
@@ -249,8 +298,7 @@ fn getaddrinfo(store: &mut StoreContextMut<'_, Host>, [node, service, hints, out
 }
 
 fn write_list(mem: &mut GuestMemory<'_>, found: &Found, entries: u32, addresses: u32) -> Result<(), Errno> {
-    let count = found.kinds.len() as u32;
-    let bytes = address::encode(found.family, &found.address);
+    let count = found.entries();
     let name_at = match &found.canonical {
         Some(name) => {
             let at = entries + count * ADDRINFO_SIZE;
@@ -259,13 +307,15 @@ fn write_list(mem: &mut GuestMemory<'_>, found: &Found, entries: u32, addresses:
         }
         None => 0,
     };
-    for (index, &(kind, protocol)) in (0..).zip(&found.kinds) {
-        let (at, address) = (entries + index * ADDRINFO_SIZE, addresses + index * ADDRESS_ROOM);
-        mem.write(address, &bytes)?;
+    let all = found.addresses.iter().flat_map(|address| found.kinds.iter().map(move |kind| (address, kind)));
+    for (index, (address, &(kind, protocol))) in (0..).zip(all) {
+        let bytes = address::encode(found.family, address);
+        let (at, address_at) = (entries + index * ADDRINFO_SIZE, addresses + index * ADDRESS_ROOM);
+        mem.write(address_at, &bytes)?;
         let next = if index + 1 < count { at + ADDRINFO_SIZE } else { 0 };
         let name = if index == 0 { name_at } else { 0 };
         let words =
-            [0, found.family.number() as u32, kind as u32, protocol as u32, bytes.len() as u32, address, name, next];
+            [0, found.family.number() as u32, kind as u32, protocol as u32, bytes.len() as u32, address_at, name, next];
         for (word, value) in (0..).zip(words) {
             mem.write_u32(at + word * 4, value)?;
         }

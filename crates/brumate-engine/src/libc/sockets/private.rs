@@ -29,6 +29,8 @@ mod call {
     pub(super) const REMOTE_ADDRESS: u32 = 6;
     pub(super) const SEND_TO: u32 = 7;
     pub(super) const RECEIVE_FROM: u32 = 8;
+    /// Returns the length of the text of the last refusal of the gateway, and writes as much of it as there is room for.
+    pub(super) const REFUSAL: u32 = 9;
 }
 
 /// A block in memory.
@@ -61,6 +63,13 @@ impl Block {
         Ok(((self.data(), first), (self.data() + first, self.length - first)))
     }
 
+    /// Answers [`call::REFUSAL`].
+    fn write_refusal(&self, mem: &mut GuestMemory<'_>, text: Option<String>) -> Result<i32, Errno> {
+        let text = text.unwrap_or_default();
+        mem.write(self.data(), &text.as_bytes()[..text.len().min(self.length as usize)])?;
+        Ok(text.len() as i32)
+    }
+
     /// Makes a call that does not wait: returns `EAGAIN` where it would.
     pub(crate) fn try_call(&self, vfs: &mut Vfs, mem: &mut GuestMemory<'_>, fd: i32) -> Result<i32, Errno> {
         let [first, second, third] = self.arguments;
@@ -78,7 +87,6 @@ impl Block {
             }
             call::SET_OPTION => vfs.set_socket_option(fd, first, second, mem.slice(data, self.length)?).map(|()| 0),
             call::BIND => calls::bind(vfs, mem, fd, data, self.length),
-            call::CONNECT => calls::connect(vfs, mem, fd, data, self.length),
             call::ACCEPT => calls::accept(vfs, mem, fd, data, length, first),
             call::LOCAL_ADDRESS => calls::name(vfs, mem, fd, data, length, false),
             call::REMOTE_ADDRESS => calls::name(vfs, mem, fd, data, length, true),
@@ -119,7 +127,11 @@ pub(crate) async fn answer(store: &mut StoreContextMut<'_, Host>, fd: i32, va: u
     };
     let call = move |vfs: &mut Vfs, mem: &mut GuestMemory<'_>| block.try_call(vfs, mem, fd);
     let direction = match block.call {
-        call::CONNECT => return wait::answer(wait::connecting(store, fd, call).await),
+        call::CONNECT => return wait::answer(wait::connecting(store, fd, (block.data(), block.length)).await),
+        call::REFUSAL => {
+            let (mut mem, host) = split_store(store);
+            return Ok(syscall(block.write_refusal(&mut mem, host.network.take_refusal())));
+        }
         call::ACCEPT | call::RECEIVE_FROM => Direction::Receive,
         call::SEND_TO => Direction::Send,
         _ => {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::StoreContextMut;
 
-use super::calls::msg;
+use super::calls::{self, Range, msg};
 use crate::host::{Host, split_store};
 use crate::threads::{Wait, Woken, wait};
 use brumate_abi::errno::{Errno, syscall};
@@ -102,7 +102,15 @@ pub(super) async fn blocking<T>(
         if host.vfs.socket_id(fd).ok() != socket {
             return Err(Errno::EBADF.into());
         }
-        match call(&mut host.vfs, &mut mem) {
+        let mut result = call(&mut host.vfs, &mut mem);
+        if !host.network.is_idle() {
+            // Bytes that were sent go out, and bytes that have come in may be received.
+            host.network.copy(&mut host.vfs);
+            if matches!(result, Err(Errno::EAGAIN)) {
+                result = call(&mut host.vfs, &mut mem);
+            }
+        }
+        match result {
             Err(Errno::EAGAIN) if blocks(&host.vfs, fd, flags) => {}
             result => return Ok(result?),
         }
@@ -136,14 +144,14 @@ pub(super) async fn all(
     }
 }
 
-/// Connects; waits for a connection that is in progress.
+/// Connects a socket to the address at `ptr`; waits for a connection that is in progress.
 pub(super) async fn connecting(
     store: &mut StoreContextMut<'_, Host>,
     fd: i32,
-    call: impl FnOnce(&mut Vfs, &mut GuestMemory<'_>) -> Result<i32, Errno>,
+    (ptr, length): Range,
 ) -> Result<i32, Failure> {
-    let (mut mem, host) = split_store(store);
-    match call(&mut host.vfs, &mut mem) {
+    let (mem, host) = split_store(store);
+    match calls::connect(&mut host.vfs, &mut host.network, &mem, fd, ptr, length) {
         Err(Errno::EINPROGRESS) if blocks(&host.vfs, fd, 0) => {}
         result => return Ok(result?),
     }
