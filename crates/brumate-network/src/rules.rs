@@ -14,6 +14,9 @@ use crate::refusal::{Reason, Refusal};
 /// Most rules of one sandbox.
 pub const MAX_RULES: usize = 1024;
 
+/// Stands for the host in [`Rules::new`]'s text.
+pub const FIX_HOST: &str = "HOST";
+
 /// Port of a rule that names none.
 pub const DEFAULT_PORT: u16 = 443;
 
@@ -124,18 +127,20 @@ impl fmt::Display for Rule {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     rules: Vec<Rule>,
+    /// How a user allows [`FIX_HOST`].
+    fix: String,
 }
 
 impl Rules {
-    /// Returns these rules, in their order.
+    /// Returns these rules, in their order. `fix` is the text that says how a user allows [`FIX_HOST`].
     ///
     /// # Errors
     /// When they are more than [`MAX_RULES`].
-    pub fn new(rules: Vec<Rule>) -> Result<Rules, String> {
+    pub fn new(rules: Vec<Rule>, fix: impl Into<String>) -> Result<Rules, String> {
         if rules.len() > MAX_RULES {
             return Err(format!("{} rules are more than {MAX_RULES}", rules.len()));
         }
-        Ok(Rules { rules })
+        Ok(Rules { rules, fix: fix.into() })
     }
 
     /// Whether nothing is allowed.
@@ -165,8 +170,9 @@ impl Rules {
             Some((number, rule)) => {
                 let ports: Vec<String> = rule.ports.iter().map(u16::to_string).collect();
                 let text = format!(
-                    "{host}:{port} is not allowed: rule {number} (`{rule}`) allows port {} only. Allow it with `--allow-net {host}:{port}`",
-                    ports.join(", ")
+                    "{host}:{port} is not allowed: rule {number} (`{rule}`) allows port {} only. Allow it with {}",
+                    ports.join(", "),
+                    self.fix(&format!("{host}:{port}"))
                 );
                 Err(Refusal::new(Reason::Port, text))
             }
@@ -192,9 +198,14 @@ impl Rules {
         }
         let shown = Host::Address(address);
         let text = format!(
-            "{host}:{port} has the address {shown} ({purpose}), which no rule names. Allow it with `--allow-net {shown}:{port}`"
+            "{host}:{port} has the address {shown} ({purpose}), which no rule names. Allow it with {}",
+            self.fix(&format!("{shown}:{port}"))
         );
         Err(Refusal::new(Reason::Address, text))
+    }
+
+    fn fix(&self, host: &str) -> String {
+        self.fix.replace(FIX_HOST, host)
     }
 
     fn no_host(&self, host: &Host, port: Option<u16>) -> Refusal {
@@ -204,10 +215,10 @@ impl Rules {
             Some(port) => format!("{host}:{port}"),
         };
         if self.rules.is_empty() {
-            let text = format!("{shown} cannot be reached: this sandbox has no network. Allow the host with `--allow-net {flag}`");
+            let text = format!("{shown} cannot be reached: this sandbox has no network. Allow the host with {}", self.fix(&flag));
             return Refusal::new(Reason::NoNetwork, text);
         }
-        Refusal::new(Reason::Host, format!("{shown} is in no rule. Allow it with `--allow-net {flag}`"))
+        Refusal::new(Reason::Host, format!("{shown} is in no rule. Allow it with {}", self.fix(&flag)))
     }
 }
 
@@ -216,7 +227,7 @@ mod tests {
     use super::*;
 
     fn rules(texts: &[&str]) -> Rules {
-        Rules::new(texts.iter().map(|text| text.parse().unwrap()).collect()).unwrap()
+        Rules::new(texts.iter().map(|text| text.parse().unwrap()).collect(), "`--allow-net HOST`").unwrap()
     }
 
     fn reason(rules: &Rules, host: &str, port: u16) -> Option<Reason> {

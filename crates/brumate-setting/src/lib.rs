@@ -28,6 +28,8 @@ macro_rules! settings {
 }
 
 settings! {
+    /// Hosts that code may connect to.
+    AllowNet = "allow_net";
     /// Directory of the cache.
     CacheDir = "cache_dir";
     /// CPU time of a run.

@@ -10,8 +10,9 @@ use brumate_engine_api::NetworkAccess;
 use brumate_gateway::client::{Gateway, NameSettings};
 use brumate_gateway::{HOST_MACHINE, Record};
 use brumate_network::message::Failure;
-use brumate_network::rules::{Pattern, Rule, Rules};
+use brumate_network::rules::{FIX_HOST, Pattern, Rule, Rules};
 use brumate_session::Network;
+use brumate_setting::Setting;
 
 /// Target of the log's records of connections.
 const LOG_TARGET: &str = "brumate::network";
@@ -24,7 +25,7 @@ pub(crate) fn of(hosts: &[String]) -> Result<Option<Arc<dyn Network>>, String> {
     let rules = hosts.iter().map(|host| host.parse().and_then(check)).collect::<Result<_, _>>()?;
     let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let gateway = Arc::new(Gateway::new(program, NameSettings::default(), Arc::new(log)));
-    Ok(Some(Arc::new(AllowedNetwork { gateway, rules: Arc::new(Rules::new(rules)?) })))
+    Ok(Some(Arc::new(AllowedNetwork { gateway, rules: Arc::new(Rules::new(rules, Setting::AllowNet.with(FIX_HOST))?) })))
 }
 
 /// Refuses rules that no sandbox can use.

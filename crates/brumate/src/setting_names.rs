@@ -15,6 +15,7 @@ pub(crate) fn on_command_line(setting: Setting, value: &str) -> WrittenSetting {
 pub(crate) fn in_python(setting: Setting, value: &str) -> WrittenSetting {
     let argument = match setting {
         Setting::Deps => "packages",
+        Setting::AllowNet => "network",
         Setting::Mount => "mounts",
         Setting::CacheDir
         | Setting::CpuTimeout
@@ -29,7 +30,7 @@ pub(crate) fn in_python(setting: Setting, value: &str) -> WrittenSetting {
     };
     match (value, setting) {
         ("", _) => WrittenSetting::code(argument),
-        (_, Setting::Deps | Setting::FindLinks | Setting::Mount) => {
+        (_, Setting::AllowNet | Setting::Deps | Setting::FindLinks | Setting::Mount) => {
             WrittenSetting::code(format!("{argument}=[\"{value}\"]"))
         }
         _ => WrittenSetting::code(format!("{argument}=\"{value}\"")),

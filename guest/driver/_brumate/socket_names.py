@@ -1,4 +1,4 @@
-"""Names of hosts, services, protocols and interfaces: the machine itself is the only one.
+"""Names of hosts, services, protocols and interfaces. The host looks up names of other machines.
 
 Imported before `socket`, which takes these functions from `_socket`.
 """
@@ -11,16 +11,27 @@ import operator
 import os
 import sys
 
-from . import internet_addresses
+from . import internet_addresses, sockets
 
 _AF_UNSPEC, _AF_INET, _AF_INET6 = 0, 2, 10
 _AI_PASSIVE, _AI_NUMERICHOST, _AI_V4MAPPED = 1, 4, 8
 _NI_NUMERICHOST, _NI_NUMERICSERV, _NI_NAMEREQD, _NI_DGRAM = 1, 2, 8, 16
-_EAI_NONAME = -2
+_EAI_NONAME, _EAI_FAIL = -2, -4
 # The loopback interface.
 _INTERFACE, _INTERFACE_NUMBER = "lo", 1
 
-_getaddrinfo, _getnameinfo = _socket.getaddrinfo, _socket.getnameinfo
+_host_getaddrinfo, _getnameinfo = _socket.getaddrinfo, _socket.getnameinfo
+
+
+def _getaddrinfo(*arguments):
+    try:
+        return _host_getaddrinfo(*arguments)
+    except _socket.gaierror as error:
+        text = sockets.refusal() if error.errno == _EAI_FAIL else ""
+        if not text:
+            raise
+        # The name of the host is looked up only if a rule has it.
+        raise _socket.gaierror(_EAI_NONAME, f"NetworkRefused: {text}") from None
 
 
 def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
@@ -34,12 +45,12 @@ def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
         found = _getaddrinfo("127.0.0.1", port, _AF_INET, type, proto, flags & ~_AI_NUMERICHOST)
         return _as_ipv6(found, text, numeric, scope)
     found = _getaddrinfo(host, port, _AF_INET, type, proto, flags)
-    if _is_ipv4(text):
+    if _is_ipv4(text) or _is_outside(found):
         if family == _AF_UNSPEC:
             return found
         if not flags & _AI_V4MAPPED:
             raise _socket.gaierror(_EAI_NONAME, "Name does not resolve")
-        return _as_ipv6(found, text, f"::ffff:{text}")
+        return _as_ipv6(found, text, "::ffff:{}")
     # A name of this machine, or none: both protocols have an address.
     six = _as_ipv6(found, text, "::" if host is None and flags & _AI_PASSIVE else "::1")
     if family == _AF_INET6:
@@ -60,6 +71,12 @@ def _ipv6(host):
     return internet_addresses.inet_ntop(_AF_INET6, packed), scope
 
 
+def _is_outside(found):
+    """Whether an answer is about another machine, which has addresses of IPv4 here."""
+    address = found[0][4][0]
+    return not address.startswith("127.") and address != "0.0.0.0"
+
+
 def _is_ipv4(host):
     try:
         _socket.inet_aton(host)
@@ -71,7 +88,7 @@ def _is_ipv4(host):
 def _as_ipv6(found, name, address, scope=0):
     canonical = name if found and found[0][3] else ""
     return [
-        (_AF_INET6, kind, protocol, canonical if not index else "", (address, place[1], 0, scope))
+        (_AF_INET6, kind, protocol, canonical if not index else "", (address.format(place[0]), place[1], 0, scope))
         for index, (_, kind, protocol, _, place) in enumerate(found)
     ]
 

@@ -19,11 +19,13 @@ from . import internet_addresses
 
 # Number of `brumate-engine`'s `libc/sockets/private.rs`, and its calls.
 _SOCKET = 0x42720004
-_PAIR, _SET_OPTION, _BIND, _CONNECT, _ACCEPT, _LOCAL_ADDRESS, _REMOTE_ADDRESS, _SEND_TO, _RECEIVE_FROM = range(9)
+_PAIR, _SET_OPTION, _BIND, _CONNECT, _ACCEPT, _LOCAL_ADDRESS, _REMOTE_ADDRESS, _SEND_TO, _RECEIVE_FROM, _REFUSAL = range(10)
 # A call's number, three arguments, the length of the data; the data follows.
 _HEAD = struct.Struct("=IiiiI")
 # Room for an address of any family.
 _ADDRESS_ROOM = 128
+# Room for the text of a refusal.
+_REFUSAL_ROOM = 1024
 # Bytes of a path or an abstract name (`sun_path`).
 _PATH_ROOM = 108
 
@@ -112,6 +114,23 @@ def _data(block):
     return memoryview(block)[_HEAD.size : _HEAD.size + length]
 
 
+def refusal():
+    """The text of the gateway's last refusal, once; empty if there was none."""
+    # Any open descriptor can make the call.
+    asking = _Base(_AF_UNIX)
+    try:
+        length, block = _request(asking.fileno(), _REFUSAL, data=bytes(_REFUSAL_ROOM))
+    finally:
+        asking.close()
+    return bytes(_data(block)[:length]).decode(errors="replace")
+
+
+def _refused(error):
+    """The error of a `connect` that is not permitted, with the reason if the gateway has given one."""
+    text = refusal()
+    return PermissionError(error.errno, f"NetworkRefused: {text}") if text else error
+
+
 class socket(_Base):
     """socket(family=AF_INET, type=SOCK_STREAM, proto=0) -> socket object"""
 
@@ -147,12 +166,17 @@ class socket(_Base):
     def connect(self, address, /):
         """Connect the socket to a remote address."""
         if self.family == _AF_INET:
-            return _Base.connect(self, address)
+            try:
+                return _Base.connect(self, address)
+            except PermissionError as error:
+                raise _refused(error) from None
         data = pack(self.family, address, "connect")
         sys.audit("socket.connect", self, address)
         timeout = self.gettimeout()
         try:
             _request(self.fileno(), _CONNECT, data=data)
+        except PermissionError as error:
+            raise _refused(error) from None
         except BlockingIOError:
             if not timeout:
                 raise

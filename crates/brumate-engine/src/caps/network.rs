@@ -14,6 +14,7 @@ use brumate_network::address::special_purpose;
 use brumate_network::host::Host;
 use brumate_network::message::{Answer, Failure, MAX_MESSAGE, MAX_REQUESTS, Request};
 use brumate_network::packet::{self, PacketError};
+use brumate_network::rules::FIX_HOST;
 use brumate_vfs::outside::MIN_ROOM;
 use brumate_vfs::{SocketAddress, SocketId, Vfs};
 use rustix::net::{SendFlags, Shutdown};
@@ -79,14 +80,16 @@ impl Network {
         self.refusal.take()
     }
 
-    /// Sends a request to the gateway.
-    fn send(&mut self, request: &Request) -> Result<(), Errno> {
+    /// Sends a request to the gateway. `what` is the host, for a refusal.
+    fn send(&mut self, request: &Request, what: &str) -> Result<(), Errno> {
         for is_last in [false, true] {
             if self.gateway.is_none() {
-                match self.open.as_mut().map_or_else(|| Err("this sandbox has no network".to_owned()), |open| open()) {
+                match self.open.as_mut().map_or_else(|| Err("this interpreter has no network".to_owned()), |open| open()) {
                     Ok(socket) => self.gateway = Some(socket),
-                    Err(refusal) => {
-                        self.refusal = Some(refusal);
+                    Err(reason) => {
+                        let host = what.strip_suffix(":443").unwrap_or(what);
+                        let reason = reason.replace(FIX_HOST, host);
+                        self.refusal = Some(format!("{what} cannot be reached: {reason}"));
                         return Err(Errno::EACCES);
                     }
                 }
@@ -100,6 +103,12 @@ impl Network {
             }
         }
         Err(Errno::ENETDOWN)
+    }
+
+    fn cancel(&self, id: u64) {
+        if let Some(gateway) = &self.gateway {
+            let _ = packet::send(gateway, &Request::Cancel { id }, None);
+        }
     }
 
     fn next_id(&mut self) -> Result<u64, Errno> {
@@ -117,8 +126,8 @@ impl Network {
     /// `EACCES` when there is no network.
     pub(crate) fn look_up(&mut self, name: &str) -> Result<u64, Errno> {
         let host = Host::parse(name).map_err(|_| Errno::EINVAL)?;
-        let id = self.next_id()?;
-        self.send(&Request::Resolve { id, host })?;
+        let (id, what) = (self.next_id()?, host.to_string());
+        self.send(&Request::Resolve { id, host }, &what)?;
         self.look_ups.insert(id, None);
         Ok(id)
     }
@@ -149,7 +158,7 @@ impl Network {
                 Err(failure)
             }
             Some(None) | None => {
-                let _ = self.send(&Request::Cancel { id });
+                self.cancel(id);
                 Err(Failure::TryAgain)
             }
         }
@@ -183,7 +192,8 @@ impl Network {
         let SocketAddress::Ip(ip, port) = *address else { return Ok(false) };
         let Some(far) = vfs.connect_outside(fd, address)? else { return Ok(false) };
         let host = self.names.get(&ip).map_or(Host::Address(ip), |name| Host::Name(name.clone()));
-        let sent = self.next_id().and_then(|id| self.send(&Request::Connect { id, host, port }).map(|()| id));
+        let what = format!("{host}:{port}");
+        let sent = self.next_id().and_then(|id| self.send(&Request::Connect { id, host, port }, &what).map(|()| id));
         match sent {
             Ok(id) => {
                 let (ended, shut_inside, shut_outside) = (false, false, false);
@@ -226,7 +236,7 @@ impl Network {
                 Copied::Done => {
                     let done = self.connections.remove(index);
                     if done.stream.is_none() {
-                        let _ = self.send(&Request::Cancel { id: done.id });
+                        self.cancel(done.id);
                     }
                     vfs.end_outside(done.far, Errno::ECONNRESET);
                 }

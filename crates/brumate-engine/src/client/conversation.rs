@@ -18,6 +18,8 @@ use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, GuestAnswer, InstallRequest, Layer, NetworkAccess, RequestBody};
 use crate::bundle;
+use brumate_network::rules::FIX_HOST;
+use brumate_setting::Setting;
 use crate::wire::{InstallReply, MachineAnswer, MachineMessage, MachineRequest, WireError};
 
 /// A conversation. It has no time limit of its own: a [`Clock`] runs beside it.
@@ -50,9 +52,6 @@ pub(super) struct Compiling {
     /// CPU time used since the last execution's outcome.
     pub(super) spent: Duration,
 }
-
-/// Text for a guest that has no network.
-const NO_NETWORK: &str = "this sandbox has no network. Allow the host with `--allow-net HOST`";
 
 /// Least CPU time of the compilers when a session resumes: each of its modules was within the limit of an execution,
 /// but not all together.
@@ -182,7 +181,7 @@ impl Conversation<'_> {
                 }
                 MachineMessage::Network => {
                     let (refusal, socket) = match self.network {
-                        None => (Some(NO_NETWORK.to_owned()), None),
+                        None => (Some(no_network()), None),
                         Some(network) => match network.open().await {
                             Ok(socket) => (None, Some(socket)),
                             Err(reason) => (Some(reason), None),
@@ -282,6 +281,11 @@ impl Conversation<'_> {
         guest_requests.pending = Some(plan.after);
         self.channel.send(&message, &[]).await
     }
+}
+
+/// Text for a guest that has no network. The machine puts the host in the place of `HOST`.
+fn no_network() -> String {
+    format!("this sandbox has no network. Allow the host with {}", Setting::AllowNet.with(FIX_HOST))
 }
 
 fn kind_of(body: &RequestBody) -> RequestKind {
