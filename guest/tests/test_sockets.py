@@ -72,6 +72,16 @@ class InternetAddresses(unittest.TestCase):
         self.assertEqual(internet_addresses.inet_ntop(socket.AF_INET, b"\1\2\3\4"), "1.2.3.4")
         self.assertEqual(outcome(internet_addresses.inet_ntop, socket.AF_INET6, b"\1"), ValueError)
 
+    @unittest.skipUnless(socket.has_ipv6 and (1, "lo") in socket.if_nameindex(), "compares with the system's")
+    def test_interfaces(self):
+        for address in ("fe80::1", "febf::1", "fec0::1", "ff02::1", "ff32::1", "ff01::1", "2001::1"):
+            for scope in (0, 1, 4242):
+                place = (address, 80, 0, scope)
+                native, _ = socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)
+                self.assertEqual(socket_names.scoped(address, scope), native)
+        self.assertEqual(socket_names.scoped("localhost", 1), "localhost")
+        self.assertEqual(socket_names.scoped("127.0.0.1", 1), "127.0.0.1")
+
 
 class Packed(unittest.TestCase):
     def test_paths(self):

@@ -45,10 +45,6 @@ mod ni {
 const MAX_NAME: usize = 1025;
 /// The name that `gethostname` of the interpreter's C library returns.
 const HOST_NAME: &str = "emscripten";
-/// Number and name of the loopback interface.
-const INTERFACE: (u32, &str) = (1, "lo");
-/// Offset of the interface in an address of IPv6 (`sin6_scope_id`).
-const SCOPE: u32 = 24;
 /// Size of `struct addrinfo`.
 const ADDRINFO_SIZE: u32 = 32;
 /// Room for one address after each other.
@@ -250,18 +246,6 @@ fn write_list(mem: &mut GuestMemory<'_>, found: &Found, entries: u32, addresses:
     Ok(())
 }
 
-/// What a numeric address of IPv6 says of its interface, as on Linux: the name if the address is of one link, else the number.
-fn scope(mem: &GuestMemory<'_>, ptr: u32, ip: IpAddr) -> Result<String, i32> {
-    let IpAddr::V6(ip) = ip else { return Ok(String::new()) };
-    let number = mem.read_u32(ptr.wrapping_add(SCOPE)).map_err(|_| eai::FAMILY)?;
-    let is_of_link = ip.is_unicast_link_local() || ip.segments()[0] & 0xff0f == 0xff02;
-    Ok(match number {
-        0 => String::new(),
-        number if is_of_link && number == INTERFACE.0 => format!("%{}", INTERFACE.1),
-        number => format!("%{number}"),
-    })
-}
-
 /// `getnameinfo`.
 pub(crate) fn name_info(
     mem: &mut GuestMemory<'_>,
@@ -279,7 +263,7 @@ pub(crate) fn name_info(
     if !has_name && flags & ni::NAMEREQD != 0 {
         return Err(eai::NONAME);
     }
-    let host_name = if has_name { "localhost".to_owned() } else { ip.to_string() + &scope(mem, ptr, ip)? };
+    let host_name = if has_name { "localhost".to_owned() } else { ip.to_string() };
     let known = services::name(port, flags & ni::DGRAM != 0).filter(|_| flags & ni::NUMERICSERV == 0);
     let service_name = known.map_or_else(|| port.to_string(), str::to_owned);
     for ((at, room), name) in [(host, host_name), (service, service_name)] {
