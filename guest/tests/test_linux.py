@@ -13,7 +13,7 @@ import unittest
 
 import guest_path  # isort: split
 
-from _brumate import dates, missing, random_numbers
+from _brumate import dates, file_links, missing, random_numbers, system_calls
 from support import run
 
 GLIBC = platform.libc_ver()[0] == "glibc"
@@ -109,6 +109,20 @@ class RandomNumbers(unittest.TestCase):
             native.choices(range(2**33), k=2),
         ]
         self.assertEqual(run(code, emulate=True).value, expected)
+
+
+class Descriptors(unittest.TestCase):
+    def test_inheritance(self):
+        descriptor = os.dup(0)
+        self.addCleanup(os.close, descriptor)
+        for inheritable in (True, True, False):
+            system_calls.set_inheritable(descriptor, inheritable)
+            self.assertEqual(os.get_inheritable(descriptor), inheritable)
+        with self.assertRaises(OSError):
+            system_calls.set_inheritable(-1, True)
+
+    def test_a_lock_wants_a_descriptor(self):
+        self.assertEqual(outcome(file_links.flock, "name", 1), TypeError)
 
 
 class Missing(unittest.TestCase):

@@ -76,6 +76,19 @@ class Asyncio(unittest.TestCase):
         code = "import asyncio\nasync def f():\n    e = asyncio.Event()\n    asyncio.get_running_loop().call_soon_threadsafe(e.set)\n    await e.wait()\n    return 1\nasyncio.run(f())"
         self.assertEqual(value(code), 1)
 
+    def test_a_loop_with_a_selector_of_its_own(self):
+        code = (
+            "import asyncio\n"
+            "class Selector:\n    def select(self, timeout): return []\n"
+            "class Loop(asyncio.BaseEventLoop):\n"
+            "    def __init__(self):\n        super().__init__()\n        self._selector = Selector()\n"
+            "    def _process_events(self, events): pass\n"
+            "async def left():\n    await asyncio.sleep(3600)\n"
+            "async def main():\n    task = asyncio.create_task(left())\n    await asyncio.sleep(0)\n    return task\n"
+            "with asyncio.Runner(loop_factory=Loop) as runner: task = runner.run(main())\ntask.cancelled()"
+        )
+        self.assertTrue(value(code))
+
 
 class Modules(unittest.TestCase):
     def test_javascript(self):

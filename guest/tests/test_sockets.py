@@ -18,6 +18,32 @@ def outcome(function, *arguments):
         return type(error)
 
 
+class Arguments(unittest.TestCase):
+    def test_of_messages(self):
+        ours = sockets.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(ours.close)
+        native = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(native.close)
+        for name, *arguments in (
+            ("recvmsg", -1),
+            ("recvmsg", 5, -1),
+            ("recvmsg", 5, "text"),
+            ("recvmsg", 5, 0, object()),
+            ("recvmsg_into", [b"read-only"]),
+            ("recvmsg_into", [object()]),
+            ("recvmsg_into", [bytearray(5)], -1),
+            ("recvmsg_into", [bytearray(5)], object()),
+            ("recvfrom_into", b"read-only"),
+            ("sendmsg", [b"text"], [], object(), b"\0name"),
+            ("sendmsg", [b"text"], [(0, 0)]),
+            ("sendmsg", [b"text"], [(0, object(), b"data")]),
+            ("sendmsg", [b"text"], [(0, 0, "text")]),
+            ("sendmsg", [b"text"], object()),
+        ):
+            raised = outcome(getattr(ours, name), *arguments)
+            self.assertEqual(raised, outcome(getattr(native, name), *arguments), (name, arguments))
+
+
 class InternetAddresses(unittest.TestCase):
     @unittest.skipUnless(socket.has_ipv6, "compares with the system's")
     def test_addresses(self):
@@ -45,6 +71,16 @@ class InternetAddresses(unittest.TestCase):
         self.assertEqual(internet_addresses.inet_pton(socket.AF_INET, "1.2.3.4"), b"\1\2\3\4")
         self.assertEqual(internet_addresses.inet_ntop(socket.AF_INET, b"\1\2\3\4"), "1.2.3.4")
         self.assertEqual(outcome(internet_addresses.inet_ntop, socket.AF_INET6, b"\1"), ValueError)
+
+    @unittest.skipUnless(socket.has_ipv6 and (1, "lo") in socket.if_nameindex(), "compares with the system's")
+    def test_interfaces(self):
+        for address in ("fe80::1", "febf::1", "fec0::1", "ff02::1", "ff32::1", "ff01::1", "2001::1"):
+            for scope in (0, 1, 4242):
+                place = (address, 80, 0, scope)
+                native, _ = socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)
+                self.assertEqual(socket_names.scoped(address, scope), native)
+        self.assertEqual(socket_names.scoped("localhost", 1), "localhost")
+        self.assertEqual(socket_names.scoped("127.0.0.1", 1), "127.0.0.1")
 
 
 class Packed(unittest.TestCase):
@@ -74,7 +110,7 @@ class Packed(unittest.TestCase):
             (("::1", 65536), OverflowError),
             (("::1", -1), OverflowError),
             (("::1", 1, 1 << 20), OverflowError),
-            (("::1", "80"), AttributeError),
+            (("::1", "80"), TypeError),
             (("no host.invalid", 80), socket.gaierror),
         ]:
             self.assertEqual(outcome(sockets.pack, socket.AF_INET6, address, "bind"), error)

@@ -8,8 +8,8 @@ so that guest code cannot put others in their place. Strings in both directions 
 
 from .pristine import __builtins__
 
-# Before anything imports `socket`.
-from . import socket_constants, socket_names, sockets
+# Before anything imports `socket` or `selectors`.
+from . import selecting, socket_constants, socket_names, sockets
 
 import builtins
 import gc

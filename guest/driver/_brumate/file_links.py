@@ -49,7 +49,11 @@ def flock(fd, operation, /):
     A lock belongs to what `open` returned. One that another opening of the file excludes is refused: with LOCK_NB by
     BlockingIOError, without it by OSError (EDEADLK), for nothing runs meanwhile that could give it back.
     """
-    fd = fd if isinstance(fd, int) else fd.fileno()
+    if not isinstance(fd, int):
+        method = getattr(fd, "fileno", None)
+        if method is None:
+            raise TypeError("argument must be an int, or have a fileno() method.")
+        fd = method()
     sys.audit("fcntl.flock", fd, operation)
     _fcntl(fd, _FLOCK, operation)
 

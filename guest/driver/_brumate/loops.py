@@ -5,6 +5,7 @@ from .pristine import __builtins__
 import _thread
 import asyncio
 import contextvars
+import selectors
 import sys
 import threading
 from asyncio import base_events, events, runners, selector_events, tasks
@@ -54,7 +55,9 @@ class _Ending:
 
     def __init__(self, loop):
         self.loop = loop
-        self.selector = getattr(loop, "_selector", None)
+        selector = getattr(loop, "_selector", None)
+        # Programs may have put something else in its place.
+        self.selector = selector if isinstance(selector, selectors.BaseSelector) else None
 
     def __enter__(self):
         if self.selector is not None:

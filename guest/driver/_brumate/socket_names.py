@@ -93,6 +93,22 @@ def _as_ipv6(found, name, address, scope=0):
     ]
 
 
+def getnameinfo(sockaddr, flags, /):
+    """Get host and port for a sockaddr."""
+    host, service = _getnameinfo(sockaddr, flags)
+    # The interpreter was built without IPv6, and takes no interface along.
+    return scoped(host, sockaddr[3] if len(sockaddr) > 3 else 0), service
+
+
+def scoped(host, scope):
+    """A host with its interface, if it is a numeric address of IPv6: by name if the address is of one link."""
+    if not scope or ":" not in host:
+        return host
+    first, second = internet_addresses.inet_pton(_AF_INET6, host)[:2]
+    is_of_link = (first == 0xFE and second & 0xC0 == 0x80) or (first == 0xFF and second & 0xF == 2)
+    return f"{host}%{_INTERFACE if is_of_link and scope == _INTERFACE_NUMBER else scope}"
+
+
 def gethostbyaddr(ip_address, /):
     """Return the true host name, a list of aliases, and a list of IP addresses, for a host."""
     address = _getaddrinfo_one(ip_address)
@@ -176,6 +192,7 @@ def if_indextoname(if_index, /):
 
 _ALL = (
     getaddrinfo,
+    getnameinfo,
     gethostbyaddr,
     gethostbyname_ex,
     getservbyname,

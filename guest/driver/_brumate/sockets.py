@@ -9,6 +9,7 @@ from .pristine import __builtins__
 import _socket
 import errno
 import fcntl
+import operator
 import os
 import select
 import struct
@@ -58,7 +59,7 @@ def _pack_ipv6(address, call):
     if not 2 <= len(address) <= 4:
         raise TypeError("AF_INET6 address must be a tuple (host, port[, flowinfo[, scopeid]])")
     host, port, flow, scope = (*address, 0, 0)[:4]
-    port, flow, scope = port.__index__(), flow.__index__(), scope.__index__()
+    port, flow, scope = operator.index(port), operator.index(flow), operator.index(scope)
     if not 0 <= port <= 0xFFFF:
         raise OverflowError(f"{call}(): port must be 0-65535.")
     if not 0 <= flow <= 0xFFFFF:
@@ -129,6 +130,13 @@ def _refused(error):
     """The error of a `connect` that is not permitted, with the reason if the gateway has given one."""
     text = refusal()
     return PermissionError(error.errno, f"NetworkRefused: {text}") if text else error
+
+
+def _writable(buffer):
+    view = memoryview(buffer).cast("B")
+    if view.readonly:
+        raise TypeError(f"read-write bytes-like object expected, not {type(buffer).__name__}")
+    return view
 
 
 class socket(_Base):
@@ -238,7 +246,7 @@ class socket(_Base):
             data = struct.pack("=i", value)
         else:
             data = bytes(memoryview(value))
-        _request(self.fileno(), _SET_OPTION, level.__index__(), option.__index__(), data=data)
+        _request(self.fileno(), _SET_OPTION, operator.index(level), operator.index(option), data=data)
 
     def sendto(self, data, *arguments):
         """Send data to the address: sendto(data[, flags], address)."""
@@ -250,11 +258,16 @@ class socket(_Base):
         target = pack(self.family, address, "sendto")
         sys.audit("socket.sendto", self, address)
         message = target + bytes(memoryview(data))
-        return self._waiting(select.POLLOUT, _SEND_TO, flags.__index__(), len(target), data=message)[0]
+        return self._waiting(select.POLLOUT, _SEND_TO, operator.index(flags), len(target), data=message)[0]
 
     def sendmsg(self, buffers, ancdata=(), flags=0, address=None, /):
         """Send normal and ancillary data to the socket."""
-        if tuple(ancdata):
+        items = tuple(ancdata)
+        for item in items:
+            if not isinstance(item, (tuple, list)) or len(item) != 3:
+                raise TypeError("[sendmsg() ancillary data items argument] must be 3-item sequence")
+            operator.index(item[0]), operator.index(item[1]), memoryview(item[2])
+        if items:
             # Neither descriptors nor credentials can be passed.
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
         if self.family == _AF_INET or address is None:
@@ -275,14 +288,14 @@ class socket(_Base):
         """Like recv(buffersize, flags) but also return the sender's address info."""
         if self.family == _AF_INET:
             return _Base.recvfrom(self, bufsize, flags)
-        data, _, source = self._receive(bufsize.__index__(), flags.__index__())
+        data, _, source = self._receive(operator.index(bufsize), operator.index(flags))
         return data, source
 
     def recvfrom_into(self, buffer, nbytes=0, flags=0):
         """Like recv_into(buffer[, nbytes[, flags]]) but also return the sender's address info."""
         if self.family == _AF_INET:
             return _Base.recvfrom_into(self, buffer, nbytes, flags)
-        with memoryview(buffer).cast("B") as view:
+        with _writable(buffer) as view:
             if nbytes < 0:
                 raise ValueError("negative buffersize in recvfrom_into")
             if nbytes > len(view):
@@ -295,6 +308,11 @@ class socket(_Base):
         """Receive normal data and ancillary data, of which there is none."""
         if self.family == _AF_INET:
             return _Base.recvmsg(self, bufsize, ancbufsize, flags)
+        bufsize, ancbufsize, flags = operator.index(bufsize), operator.index(ancbufsize), operator.index(flags)
+        if bufsize < 0:
+            raise ValueError("negative buffer size in recvmsg()")
+        if ancbufsize < 0:
+            raise ValueError("invalid ancillary data buffer length")
         data, length, source = self._receive(bufsize, flags | _MSG_TRUNC)
         return data, [], _MSG_TRUNC if length > len(data) else 0, source
 
@@ -302,7 +320,7 @@ class socket(_Base):
         """Receive normal data and ancillary data, of which there is none, into buffers."""
         if self.family == _AF_INET:
             return _Base.recvmsg_into(self, buffers, ancbufsize, flags)
-        views = [memoryview(buffer).cast("B") for buffer in buffers]
+        views = [_writable(buffer) for buffer in buffers]
         data, _, received, source = self.recvmsg(sum(map(len, views)), ancbufsize, flags)
         rest = data
         for view in views:

@@ -4,6 +4,7 @@ from .pristine import __builtins__
 
 import _locale
 import errno
+import fcntl
 import gc
 import locale
 import os
@@ -24,6 +25,7 @@ def install():
             functions.remove(os.utime)
             functions.add(utime)
     os.getpriority, os.utime = getpriority, utime
+    os.set_inheritable = posix.set_inheritable = set_inheritable
     locale._setlocale = _locale.setlocale = setlocale
     gc.unfreeze = unfreeze
 
@@ -53,6 +55,15 @@ def nice(increment, /):
 def getpriority(which, who):
     """Return program scheduling priority."""
     return _State.niceness
+
+
+def set_inheritable(fd, inheritable, /):
+    """Set the inheritable flag of the specified file descriptor."""
+    if fd < 0:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    # The interpreter asks by `ioctl(FIOCLEX)`, which this C library answers and does not do.
+    flags = fcntl.fcntl(fd, fcntl.F_GETFD) & ~fcntl.FD_CLOEXEC
+    fcntl.fcntl(fd, fcntl.F_SETFD, flags if inheritable else flags | fcntl.FD_CLOEXEC)
 
 
 def getresuid():

@@ -18,7 +18,7 @@ import time
 
 import source
 import table
-from outcomes import Outcome, dump, load, worse
+from outcomes import Outcome, dump, left_out, load, worse
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
@@ -44,10 +44,10 @@ class Sandbox:
         self.logs = arguments.keep
         self.logs.mkdir(parents=True, exist_ok=True)
 
-    def events(self, module, left_out, log):
+    def events(self, module, crashed, log):
         """The steps of one run of a module, and its last line."""
         process = subprocess.run(
-            [*self.start, module, *left_out],
+            [*self.start, module, *crashed, *left_out(module)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
