@@ -12,6 +12,7 @@ use brumate_network::packet::pair;
 use brumate_network::rules::Rules;
 use hickory_resolver::system_conf::read_system_conf;
 use rustix::net::{SocketType, sockopt};
+use rustix::process::Pid;
 use tokio::sync::Mutex;
 
 use crate::order::{MAX_HOST_NAMES, MAX_ORDER, MAX_SERVERS, Order, Record, Report};
@@ -47,7 +48,7 @@ pub struct Gateway {
 
 struct Running {
     socket: Arc<PacketSocket>,
-    _child: tokio::process::Child,
+    child: tokio::process::Child,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -97,6 +98,12 @@ impl Gateway {
         }
     }
 
+    /// Returns the process id of the gateway's supervisor, if it runs.
+    pub async fn process_id(&self) -> Option<Pid> {
+        let id = self.running.lock().await.as_ref()?.child.id()?;
+        Pid::from_raw(id.cast_signed())
+    }
+
     async fn start(&self) -> Result<Running, String> {
         let failed = |error: &dyn std::fmt::Display| format!("the gateway cannot be started: {error}");
         let (ours, control) = pair(SocketType::SEQPACKET).map_err(|errno| failed(&errno))?;
@@ -123,7 +130,7 @@ impl Gateway {
         let order = Order::Names { servers, hosts: system_hosts() };
         socket.send(&order, None).await.map_err(|error| failed(&error))?;
         tokio::spawn(read(socket.clone(), self.recorder.clone()));
-        Ok(Running { socket, _child: child })
+        Ok(Running { socket, child })
     }
 }
 

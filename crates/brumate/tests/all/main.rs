@@ -35,6 +35,7 @@ mod mcp_http;
 mod mcp_sessions;
 mod mounts;
 mod native_kernels;
+mod network;
 mod notebook;
 mod notebook_files;
 mod on_demand;
