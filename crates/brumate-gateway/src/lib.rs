@@ -23,8 +23,8 @@ use std::process::ExitCode;
 /// Name of the internal command.
 const COMMAND: &str = "gateway";
 
-pub use order::Record;
 pub use names::HOST_MACHINE;
+pub use order::Record;
 
 /// Runs the gateway if the arguments (without the program's name) are its command. Must be called at the start of `main`, before any thread exists.
 pub fn internal_main(arguments: &[OsString]) -> Option<ExitCode> {

@@ -106,17 +106,23 @@ pub(crate) async fn serve(
             _ if requests.len() >= MAX_REQUESTS => return,
             Request::Resolve { id, host } => {
                 let machine = machine.clone();
-                (id, running.spawn_local(async move {
-                    machine.resolve(id, host).await;
-                    id
-                }))
+                (
+                    id,
+                    running.spawn_local(async move {
+                        machine.resolve(id, host).await;
+                        id
+                    }),
+                )
             }
             Request::Connect { id, host, port } => {
                 let machine = machine.clone();
-                (id, running.spawn_local(async move {
-                    machine.connect(id, host, port).await;
-                    id
-                }))
+                (
+                    id,
+                    running.spawn_local(async move {
+                        machine.connect(id, host, port).await;
+                        id
+                    }),
+                )
             }
         };
         requests.insert(handle.0, handle.1);

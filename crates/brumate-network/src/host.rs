@@ -96,9 +96,26 @@ mod tests {
     #[test]
     fn no_host_is_taken_for_one() {
         let long = "a.".repeat(200);
-        for text in ["", ".", "..", "a..b", "a b", "a\0b", "a\nb", "a/b", "a@b", "a:80", "%6cocalhost", "fe80::1%eth0", "[::1", "1.2.3.4.5",
-            "256.1.1.1", "a\u{ad}\u{ad}.\u{200b}", "*.example.com", &long]
-        {
+        for text in [
+            "",
+            ".",
+            "..",
+            "a..b",
+            "a b",
+            "a\0b",
+            "a\nb",
+            "a/b",
+            "a@b",
+            "a:80",
+            "%6cocalhost",
+            "fe80::1%eth0",
+            "[::1",
+            "1.2.3.4.5",
+            "256.1.1.1",
+            "a\u{ad}\u{ad}.\u{200b}",
+            "*.example.com",
+            &long,
+        ] {
             assert!(Host::parse(text).is_err(), "{text:?}");
         }
     }

@@ -38,7 +38,11 @@ pub fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd), Errno> {
 ///
 /// # Errors
 /// `EAGAIN` when the receiver has not taken earlier messages.
-pub fn send<T: Serialize>(socket: impl AsFd, message: &T, descriptor: Option<BorrowedFd<'_>>) -> Result<(), PacketError> {
+pub fn send<T: Serialize>(
+    socket: impl AsFd,
+    message: &T,
+    descriptor: Option<BorrowedFd<'_>>,
+) -> Result<(), PacketError> {
     let bytes = postcard::to_stdvec(message).map_err(|_| PacketError::Malformed)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);

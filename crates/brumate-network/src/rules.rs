@@ -52,7 +52,9 @@ impl FromStr for Pattern {
         if let Some(domain) = text.strip_prefix("*.") {
             return match Host::parse(domain) {
                 Ok(Host::Name(domain)) if domain.contains('.') || domain == "localhost" => Ok(Pattern::Below(domain)),
-                Ok(Host::Name(_)) => Err(format!("`{text}` has all names of a top-level domain; name a domain below it")),
+                Ok(Host::Name(_)) => {
+                    Err(format!("`{text}` has all names of a top-level domain; name a domain below it"))
+                }
                 _ => Err(format!("`{text}` is no name below a domain")),
             };
         }
@@ -108,7 +110,9 @@ impl FromStr for Rule {
         let port = match port {
             None => DEFAULT_PORT,
             Some(port) => match port.parse() {
-                Ok(0) | Err(_) => return Err(format!("`{port}` is no port: write HOST:PORT, for example `{host}:443`")),
+                Ok(0) | Err(_) => {
+                    return Err(format!("`{port}` is no port: write HOST:PORT, for example `{host}:443`"));
+                }
                 Ok(port) => port,
             },
         };
@@ -215,7 +219,10 @@ impl Rules {
             Some(port) => format!("{host}:{port}"),
         };
         if self.rules.is_empty() {
-            let text = format!("{shown} cannot be reached: this sandbox has no network. Allow the host with {}", self.fix(&flag));
+            let text = format!(
+                "{shown} cannot be reached: this sandbox has no network. Allow the host with {}",
+                self.fix(&flag)
+            );
             return Refusal::new(Reason::NoNetwork, text);
         }
         Refusal::new(Reason::Host, format!("{shown} is in no rule. Allow it with {}", self.fix(&flag)))
@@ -236,7 +243,13 @@ mod tests {
 
     #[test]
     fn hosts_and_ports_are_those_of_a_rule() {
-        let rules = rules(&["api.github.com", "*.internal.example:8443", "10.1.2.3:5432", "192.168.0.0/16:80", "[2001:db8::1]:443"]);
+        let rules = rules(&[
+            "api.github.com",
+            "*.internal.example:8443",
+            "10.1.2.3:5432",
+            "192.168.0.0/16:80",
+            "[2001:db8::1]:443",
+        ]);
         for (host, port, expected) in [
             ("api.github.com", 443, None),
             ("API.github.com.", 443, None),
@@ -265,7 +278,9 @@ mod tests {
     fn special_addresses_must_be_named() {
         let rules = rules(&["db.example:5432", "10.1.2.3:5432"]);
         let host = Host::parse("db.example").unwrap();
-        let reason = |port, address: &str| rules.address(&host, port, address.parse().unwrap()).err().map(|refusal| refusal.reason);
+        let reason = |port, address: &str| {
+            rules.address(&host, port, address.parse().unwrap()).err().map(|refusal| refusal.reason)
+        };
         assert_eq!(reason(5432, "93.184.216.34"), None);
         assert_eq!(reason(5432, "10.1.2.3"), None);
         assert_eq!(reason(5432, "::ffff:10.1.2.3"), None);
@@ -277,7 +292,20 @@ mod tests {
 
     #[test]
     fn wrong_rules_are_refused() {
-        for text in ["", "*", "*.com", "a:b", "a:0", "a:65536", "http://a", "10.0.0.1/8:80", "a/b", "*.*.example", "%41", "a..b:80"] {
+        for text in [
+            "",
+            "*",
+            "*.com",
+            "a:b",
+            "a:0",
+            "a:65536",
+            "http://a",
+            "10.0.0.1/8:80",
+            "a/b",
+            "*.*.example",
+            "%41",
+            "a..b:80",
+        ] {
             assert!(text.parse::<Rule>().is_err(), "{text}");
         }
         for text in ["a", "localhost:8080", "*.localhost:1", "::1", "[::1]:80", "fd00::/8", "10.0.0.0/8:5432"] {

@@ -82,17 +82,12 @@ pub fn hint(ename: &str, evalue: &str, limits: &Limits) -> Option<String> {
         "OverflowError" | "ValueError" if TOO_LARGE.iter().any(|end| evalue.ends_with(end)) => {
             Some(INTEGERS.to_owned())
         }
-        // A file that may not be used is named in the error; a socket has no name.
-        "PermissionError" if evalue == SOCKET_REFUSED => Some(NO_NETWORK.to_owned()),
-        _ if evalue.contains("Name does not resolve") => Some(NO_NETWORK.to_owned()),
+        _ if evalue.contains("this sandbox has no network") => Some(NO_NETWORK.to_owned()),
         _ => None,
     }
 }
 
-/// Message of `connect` to another machine.
-const SOCKET_REFUSED: &str = "[Errno 2] Permission denied";
-
-/// Note for names that cannot be resolved, and for sockets.
+/// Note for connections to other machines.
 const NO_NETWORK: &str = "Note: code in this sandbox has no network; what it reads has to be in the code or in a file.";
 
 /// Endings of errors about integers that fit only platforms of 64 bits; the last three are numpy's.
@@ -373,11 +368,14 @@ mod tests {
             ("ValueError", "Maximum allowed dimension exceeded", "2,147,483,647"),
             ("OverflowError", "Python int too large to convert to C ssize_t", "int64"),
             ("OSError", "[Errno 19] Quota exceeded", "1 GiB to mounted directories (set by `mount_limit`)"),
-            ("URLError", "<urlopen error [Errno -2] Name does not resolve>", "no network"),
+            (
+                "URLError",
+                "<urlopen error [Errno -2] a.example cannot be reached: this sandbox has no network>",
+                "in a file",
+            ),
         ] {
             assert!(hint(name, message, &limits).unwrap().contains(fix), "{name}");
         }
-        assert!(hint("PermissionError", "[Errno 2] Permission denied", &limits).unwrap().contains("no network"));
         assert_eq!(hint("PermissionError", "[Errno 2] Permission denied: '/lib/x'", &limits), None);
         let granted = ["/data".to_owned()];
         for (name, message, is_told) in [

@@ -25,7 +25,10 @@ pub(crate) fn of(hosts: &[String]) -> Result<Option<Arc<dyn Network>>, String> {
     let rules = hosts.iter().map(|host| host.parse().and_then(check)).collect::<Result<_, _>>()?;
     let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let gateway = Arc::new(Gateway::new(program, NameSettings::default(), Arc::new(log)));
-    Ok(Some(Arc::new(AllowedNetwork { gateway, rules: Arc::new(Rules::new(rules, Setting::AllowNet.with(FIX_HOST))?) })))
+    Ok(Some(Arc::new(AllowedNetwork {
+        gateway,
+        rules: Arc::new(Rules::new(rules, Setting::AllowNet.with(FIX_HOST))?),
+    })))
 }
 
 /// Refuses rules that no sandbox can use.

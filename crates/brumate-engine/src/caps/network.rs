@@ -84,7 +84,11 @@ impl Network {
     fn send(&mut self, request: &Request, what: &str) -> Result<(), Errno> {
         for is_last in [false, true] {
             if self.gateway.is_none() {
-                match self.open.as_mut().map_or_else(|| Err("this interpreter has no network".to_owned()), |open| open()) {
+                match self
+                    .open
+                    .as_mut()
+                    .map_or_else(|| Err("this interpreter has no network".to_owned()), |open| open())
+                {
                     Ok(socket) => self.gateway = Some(socket),
                     Err(reason) => {
                         let host = what.strip_suffix(":443").unwrap_or(what);

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::channel::AsyncChannel;
 use super::compiler::{CompileRequester, Urgency};
+use super::machine::MAX_GATEWAY_SOCKETS;
 use super::mounted::{self, Mounted, RemountPlan};
 use super::mounts::Mounts;
 use super::pool::Pool;
@@ -18,9 +19,9 @@ use super::zygote::{answer, compiles_bundle};
 use super::{SandboxShared, crash_snapshot};
 use crate::api::{Event, GuestAnswer, InstallRequest, Layer, NetworkAccess, RequestBody};
 use crate::bundle;
+use crate::wire::{InstallReply, MachineAnswer, MachineMessage, MachineRequest, WireError};
 use brumate_network::rules::FIX_HOST;
 use brumate_setting::Setting;
-use crate::wire::{InstallReply, MachineAnswer, MachineMessage, MachineRequest, WireError};
 
 /// A conversation. It has no time limit of its own: a [`Clock`] runs beside it.
 pub(super) struct Conversation<'a> {
@@ -38,6 +39,8 @@ pub(super) struct Conversation<'a> {
     pub(super) compiling: &'a mut Compiling,
     /// The way to other hosts.
     pub(super) network: Option<&'a dyn NetworkAccess>,
+    /// Sockets to the gateway that the machine has got.
+    pub(super) gateway_sockets: &'a mut usize,
 }
 
 /// Limits for compiling the modules of a machine's guest, and the CPU time that was used.
@@ -182,8 +185,14 @@ impl Conversation<'_> {
                 MachineMessage::Network => {
                     let (refusal, socket) = match self.network {
                         None => (Some(no_network()), None),
+                        Some(_) if *self.gateway_sockets >= MAX_GATEWAY_SOCKETS => {
+                            (Some("the gateway has died too often; begin a new session".to_owned()), None)
+                        }
                         Some(network) => match network.open().await {
-                            Ok(socket) => (None, Some(socket)),
+                            Ok(socket) => {
+                                *self.gateway_sockets += 1;
+                                (None, Some(socket))
+                            }
                             Err(reason) => (Some(reason), None),
                         },
                     };

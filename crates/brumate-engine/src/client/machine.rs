@@ -24,9 +24,8 @@ use super::stop::{Clock, InterruptHandle, Process};
 use super::unassigned::UnassignedMachine;
 use super::zygote::Exit;
 use crate::api::{
-    NetworkAccess,
     self, Analysis, EngineError, Event, Execute, ExitReason, FileChunk, FileError, FileInfo, Layer, LayerId, Limits,
-    MachineSpec, Outcome, StopReason,
+    MachineSpec, NetworkAccess, Outcome, StopReason,
 };
 use crate::wire::{Ending, FileReply, MachineMessage, MachineRequest, WireError};
 
@@ -64,7 +63,12 @@ pub struct Machine {
     pub(super) compiling: Compiling,
     /// The way to other hosts.
     pub(super) network: Option<Arc<dyn NetworkAccess>>,
+    /// Sockets to the gateway that this machine has got.
+    pub(super) gateway_sockets: usize,
 }
+
+/// Sockets to the gateway that a machine gets. It needs another one only after the gateway has died.
+pub(super) const MAX_GATEWAY_SOCKETS: usize = 64;
 
 /// Says what a machine does with its checkpoint after an execution.
 pub(super) enum AfterExecution<'a> {
@@ -133,6 +137,7 @@ impl Machine {
                 spent: Duration::ZERO,
             },
             network: None,
+            gateway_sockets: 0,
         }
     }
 
@@ -250,6 +255,7 @@ impl Machine {
             dropped: &mut dropped,
             compiling: &mut self.compiling,
             network: self.network.as_deref(),
+            gateway_sockets: &mut self.gateway_sockets,
         };
         // The guard is polled first, so that the limits hold whatever the machine sends.
         let message = tokio::select! {

@@ -192,7 +192,8 @@ const THREAD_FLAGS: u64 = (libc::CLONE_VM
     | libc::CLONE_CHILD_CLEARTID) as u64;
 
 /// Calls that make and connect sockets. They kill in every other jail.
-pub(super) const GATEWAY_SOCKETS: [c_long; 4] = [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_connect, libc::SYS_bind];
+pub(super) const GATEWAY_SOCKETS: [c_long; 4] =
+    [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_connect, libc::SYS_bind];
 
 /// Calls of a gateway, for streams and datagrams of the Internet protocols and for pairs of Unix sockets.
 fn gateway() -> Vec<Entry> {
@@ -203,9 +204,8 @@ fn gateway() -> Vec<Entry> {
     let inet = [libc::AF_INET, libc::AF_INET6];
     let kinds = [libc::SOCK_STREAM, libc::SOCK_DGRAM];
     let made = inet.iter().flat_map(|&family| kinds.map(|kind| of(family, kind))).collect();
-    let option = |level: libc::c_int, name: libc::c_int| {
-        vec![int(1, Test::Is(level as u64)), int(2, Test::Is(name as u64))]
-    };
+    let option =
+        |level: libc::c_int, name: libc::c_int| vec![int(1, Test::Is(level as u64)), int(2, Test::Is(name as u64))];
     vec![
         (libc::SYS_socket, made),
         (libc::SYS_socketpair, vec![of(libc::AF_UNIX, libc::SOCK_STREAM)]),
@@ -216,7 +216,10 @@ fn gateway() -> Vec<Entry> {
         (libc::SYS_getpeername, Vec::new()),
         // Datagrams to name servers.
         (libc::SYS_sendto, vec![vec![only_bits(3, MESSAGE_FLAGS)]]),
-        (libc::SYS_setsockopt, vec![option(libc::IPPROTO_TCP, libc::TCP_NODELAY), option(libc::SOL_SOCKET, libc::SO_REUSEADDR)]),
+        (
+            libc::SYS_setsockopt,
+            vec![option(libc::IPPROTO_TCP, libc::TCP_NODELAY), option(libc::SOL_SOCKET, libc::SO_REUSEADDR)],
+        ),
         (libc::SYS_epoll_create1, Vec::new()),
         (libc::SYS_epoll_ctl, Vec::new()),
         (libc::SYS_epoll_pwait, Vec::new()),

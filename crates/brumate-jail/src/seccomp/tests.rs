@@ -214,10 +214,42 @@ fn arguments_decide() {
         (libc::SYS_close_range, at(2, 4), at(2, 2)),
         (libc::SYS_statx, at(2, i64::from(libc::AT_EMPTY_PATH)), at(2, 0)),
     ];
-    for profile in PROFILES {
+    for profile in [Profile::Zygote, Profile::Compile] {
         for (call, good, bad) in cases {
             assert_eq!(verdict(profile, call, good), ALLOW, "call {call} {good:?}");
             assert_eq!(verdict(profile, call, bad), errno(libc::ENOSYS), "call {call} {bad:?}");
+        }
+    }
+}
+
+#[test]
+fn a_gateway_connects_and_nothing_else() {
+    let socket = |family: libc::c_int, kind: libc::c_int| {
+        verdict(Profile::Gateway, libc::SYS_socket, [family as u64, kind as u64, 0, 0, 0, 0])
+    };
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC]
+        {
+            assert_eq!(socket(family, kind), ALLOW, "{family} {kind}");
+        }
+        assert_eq!(socket(family, libc::SOCK_RAW), errno(libc::ENOSYS));
+    }
+    for family in [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG] {
+        assert_eq!(socket(family, libc::SOCK_STREAM), errno(libc::ENOSYS), "{family}");
+    }
+    for call in [libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4, libc::SYS_execve, libc::SYS_ptrace] {
+        assert_eq!(verdict(Profile::Gateway, call, [0; 6]), KILL, "{call}");
+    }
+    for call in [libc::SYS_openat, libc::SYS_statfs, libc::SYS_unlinkat] {
+        assert_eq!(verdict(Profile::Gateway, call, [0; 6]), errno(libc::EACCES), "{call}");
+    }
+    for call in [libc::SYS_clone, libc::SYS_wait4, libc::SYS_memfd_create] {
+        assert_eq!(verdict(Profile::Gateway, call, [0; 6]), errno(libc::ENOSYS), "{call}");
+    }
+    // Machines and compilers die when they try.
+    for profile in [Profile::Zygote, Profile::Compile] {
+        for call in calls::GATEWAY_SOCKETS {
+            assert_eq!(verdict(profile, call, [0; 6]), KILL, "{profile:?} {call}");
         }
     }
 }

@@ -261,7 +261,9 @@ impl Sockets {
             State::Listening { ready, waiting, .. } => self.refuse(ready, waiting),
             State::Connecting(listener) => {
                 match self.get_mut(listener) {
-                    Ok(Socket { state: State::Listening { waiting, .. }, .. }) => waiting.retain(|&waiter| waiter != id),
+                    Ok(Socket { state: State::Listening { waiting, .. }, .. }) => {
+                        waiting.retain(|&waiter| waiter != id)
+                    }
                     // The other end of a connection to another machine.
                     Ok(far) => far.peer = None,
                     Err(_) => {}

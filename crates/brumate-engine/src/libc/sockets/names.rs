@@ -246,7 +246,9 @@ async fn addresses(
     let found = match find(&mem, node, service, hints) {
         Ok(Sought::Found(found)) => found,
         Ok(Sought::Outside(name, found, port)) => match look_up(store, &name).await? {
-            Ok(addresses) => Found { addresses: addresses.into_iter().map(|ip| SocketAddress::Ip(ip, port)).collect(), ..found },
+            Ok(addresses) => {
+                Found { addresses: addresses.into_iter().map(|ip| SocketAddress::Ip(ip, port)).collect(), ..found }
+            }
             Err(error) => return Ok(error),
         },
         Err(error) => return Ok(error),

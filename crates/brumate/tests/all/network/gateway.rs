@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,11 +66,46 @@ fn reason(failure: &Failure) -> Option<Reason> {
 
 /// Addresses that must not be reached by a name: of IANA's registries, and those that lead to other addresses.
 const SPECIAL: [&str; 40] = [
-    "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.0.0.2", "127.255.255.255",
-    "169.254.169.254", "169.254.170.2", "169.254.0.1", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1",
-    "192.88.99.1", "192.168.0.1", "192.168.255.255", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1",
-    "255.255.255.255", "::", "::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "100::1",
-    "2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "ff02::1",
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "10.255.255.255",
+    "100.64.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "127.0.0.2",
+    "127.255.255.255",
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.1",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.0.1",
+    "192.168.255.255",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::ffff:127.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "100::1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "ff02::1",
 ];
 
 #[tokio::test]
@@ -127,10 +162,13 @@ fn spell(random: &mut Random, address: [u8; 4]) -> String {
         4 => format!("::ffff:{a}.{b}.{c}.{d}"),
         5 => format!("[::ffff:{:x}:{:x}]", number >> 16, number & 0xffff),
         6 => format!("{a}.{b}.{c}.{d}."),
-        _ => format!("{a}.{b}.{c}.{d}").chars().map(|figure| match figure {
-            '.' => '。',
-            figure => char::from_u32(u32::from(figure) - u32::from('0') + 0xff10).unwrap(),
-        }).collect(),
+        _ => format!("{a}.{b}.{c}.{d}")
+            .chars()
+            .map(|figure| match figure {
+                '.' => '。',
+                figure => char::from_u32(u32::from(figure) - u32::from('0') + 0xff10).unwrap(),
+            })
+            .collect(),
     }
 }
 
@@ -140,23 +178,90 @@ async fn hostile_hosts_reach_nothing_and_are_not_looked_up() {
     let server = Server::start(http);
     let names = NameServer::start(HashMap::from([("api.granted.test".to_owned(), vec!["127.0.0.1".parse().unwrap()])]));
     let gateway = gateway(vec![names.address]);
-    let mut machine = Machine::new(&gateway, &[format!("api.granted.test:{}", server.port), "93.184.216.34:80".to_owned()]).await;
-    let targets = [[127, 0, 0, 1], [169, 254, 169, 254], [10, 0, 0, 1], [192, 168, 1, 1], [0, 0, 0, 0], [100, 100, 100, 200]];
+    let mut machine =
+        Machine::new(&gateway, &[format!("api.granted.test:{}", server.port), "93.184.216.34:80".to_owned()]).await;
+    let targets =
+        [[127, 0, 0, 1], [169, 254, 169, 254], [10, 0, 0, 1], [192, 168, 1, 1], [0, 0, 0, 0], [100, 100, 100, 200]];
     for _ in 0..count(1_000, 10_000) {
         let text = match random.below(4) {
             0 => format!("api.granted.test.{}.example", random.next()),
             1 => format!("{}.api.granted.test", random.next()),
             2 => format!("api.granted.test{}x.example", ['\u{0}', '@', '#', '%', '/', '\\', ' '][random.index(7)]),
-            _ => spell(&mut random, targets[random.index(targets.len())]),
+            _ => {
+                let target = *random.pick(&targets);
+                spell(&mut random, target)
+            }
         };
         // A text that is no host is refused by the machine. The gateway gets hosts only.
         let Ok(host) = Host::parse(&text) else { continue };
         let failure = machine.connect(&host, server.port).await.unwrap_err();
         assert_eq!(reason(&failure), Some(Reason::Host), "{text}: {failure:?}");
         let (answer, _) = machine.ask(|id| Request::Resolve { id, host }).await;
-        assert!(matches!(&answer, Answer::Failed { failure, .. } if reason(failure) == Some(Reason::Host)), "{text}: {answer:?}");
+        assert!(
+            matches!(&answer, Answer::Failed { failure, .. } if reason(failure) == Some(Reason::Host)),
+            "{text}: {answer:?}"
+        );
     }
     assert_eq!((server.count(), names.asked.lock().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn machines_that_break_the_protocol_are_left() {
+    let server = Server::start(http);
+    let gateway = gateway(Vec::new());
+    let rules = [format!("host.brumate.internal:{}", server.port)];
+    let mut random = Random::new(seed());
+    let host = Host::parse("host.brumate.internal").unwrap();
+    let mut good = Machine::new(&gateway, &rules).await;
+    for _ in 0..count(50, 500) {
+        let machine = Machine::new(&gateway, &rules).await;
+        let length = 1 + random.index(200);
+        match random.below(3) {
+            // Bytes that are no message.
+            0 => drop(rustix::net::send(&machine.socket, &random.bytes(length), rustix::net::SendFlags::NOSIGNAL)),
+            // A descriptor.
+            1 => {
+                let request = Request::Resolve { id: 1, host: host.clone() };
+                packet::send(&machine.socket, &request, Some(machine.socket.as_fd())).unwrap();
+            }
+            // Requests without end, and no answer is taken.
+            _ => {
+                for id in 0..10_000 {
+                    let request = Request::Connect { id, host: host.clone(), port: server.port };
+                    if packet::send(&machine.socket, &request, None).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    // Others are served.
+    good.connect(&host, server.port).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_has_so_many_connections() {
+    let server = Server::start(|stream| {
+        std::thread::sleep(Duration::from_secs(30));
+        drop(stream);
+    });
+    let gateway = gateway(Vec::new());
+    let rules = [format!("host.brumate.internal:{}", server.port)];
+    let host = Host::parse("host.brumate.internal").unwrap();
+    let mut machine = Machine::new(&gateway, &rules).await;
+    let mut streams = Vec::new();
+    let failure = loop {
+        match machine.connect(&host, server.port).await {
+            Ok(stream) => streams.push(stream),
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!((streams.len(), reason(&failure)), (64, Some(Reason::Limit)));
+    streams.pop();
+    // The place is free when the gateway has seen the end.
+    while machine.connect(&host, server.port).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test]

@@ -53,7 +53,8 @@ fn http(mut stream: std::net::TcpStream) {
             continue;
         };
         let text = String::from_utf8_lossy(&received[..head]).to_ascii_lowercase();
-        let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+        let length =
+            text.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
         while received.len() < head + 4 + length {
             let count = stream.read(&mut buffer).unwrap();
             received.extend(&buffer[..count]);
@@ -76,7 +77,8 @@ fn run(hosts: &[&str], port: u16, program: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("program.py");
     std::fs::write(&file, program.replace("PORT", &port.to_string())).unwrap();
-    let hosts: Vec<String> = hosts.iter().flat_map(|host| ["--allow-net".to_owned(), host.replace("PORT", &port.to_string())]).collect();
+    let hosts: Vec<String> =
+        hosts.iter().flat_map(|host| ["--allow-net".to_owned(), host.replace("PORT", &port.to_string())]).collect();
     let mut line = vec!["exec", "--offline"];
     line.extend(hosts.iter().map(String::as_str));
     line.push(file.to_str().unwrap());

@@ -35,13 +35,15 @@ impl NameServer {
                 let turn = turns.entry(name.clone()).or_default();
                 let all = names.get(&name);
                 let found = all.map(|all| all[*turn % all.len()]);
-                let found = found.filter(|address| (kind == A && address.is_ipv4()) || (kind == AAAA && address.is_ipv6()));
+                let found =
+                    found.filter(|address| (kind == A && address.is_ipv4()) || (kind == AAAA && address.is_ipv6()));
                 if found.is_some() {
                     *turn += 1;
                 }
                 // Answer, recursion available; with no such name, the code 3.
                 let code = if all.is_none() { 3 } else { 0 };
-                let mut answer = vec![buffer[0], buffer[1], 0x81, 0x80 | code, 0, 1, 0, u8::from(found.is_some()), 0, 0, 0, 0];
+                let mut answer =
+                    vec![buffer[0], buffer[1], 0x81, 0x80 | code, 0, 1, 0, u8::from(found.is_some()), 0, 0, 0, 0];
                 answer.extend(&buffer[12..end]);
                 if let Some(address) = found {
                     let bytes = match address {
