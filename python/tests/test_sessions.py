@@ -137,10 +137,12 @@ class Sessions(unittest.TestCase):
 
         thread = threading.Thread(target=interrupt)
         thread.start()
-        for event in self.session.stream("x = 1\nprint('runs', flush=True)\nwhile True: pass"):
-            runs.set()
+        events = self.session.stream("x = 1\nprint('runs', flush=True)\nwhile True: pass")
+        next(events)
+        runs.set()
+        *_, result = events
         thread.join()
-        self.assertEqual((event.success, event.stopped), (False, "cancelled"))
+        self.assertEqual((result.success, result.stopped), (False, "cancelled"))
         self.assertEqual(self.session["x"], 1)
 
     def test_events_come_while_the_code_runs(self):

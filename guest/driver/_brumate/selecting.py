@@ -1,5 +1,5 @@
-"""`select.select` by `poll`: this C library's function takes closed descriptors for idle ones, and has no number for the error when a
-signal ends its wait.
+"""`select.select` by `poll`: this C library's function takes closed descriptors for idle ones, and has no number for
+the error when a signal ends its wait.
 
 Imported before `selectors`, which keeps the function.
 """
@@ -85,7 +85,7 @@ class _Selecting:
         end = _end(timeout)
         lists = [_listed(things) for things in (rlist, wlist, xlist)]
         events = {}
-        for wanted, pairs in zip(_WANTED, lists):
+        for wanted, pairs in zip(_WANTED, lists, strict=True):
             for _, descriptor in pairs:
                 events[descriptor] = events.get(descriptor, 0) | wanted
         poll = _select.poll()
@@ -100,7 +100,7 @@ class _Selecting:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             results = tuple(
                 [thing for thing, descriptor in pairs if found.get(descriptor, 0) & ready]
-                for ready, pairs in zip(_READY, lists)
+                for ready, pairs in zip(_READY, lists, strict=True)
             )
             if any(results) or (end is not None and time.monotonic() >= end):
                 return results

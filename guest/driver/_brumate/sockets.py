@@ -20,7 +20,8 @@ from . import internet_addresses
 
 # Number of `brumate-engine`'s `libc/sockets/private.rs`, and its calls.
 _SOCKET = 0x42720004
-_PAIR, _SET_OPTION, _BIND, _CONNECT, _ACCEPT, _LOCAL_ADDRESS, _REMOTE_ADDRESS, _SEND_TO, _RECEIVE_FROM, _REFUSAL = range(10)
+_PAIR, _SET_OPTION, _BIND, _CONNECT, _ACCEPT, _LOCAL_ADDRESS, _REMOTE_ADDRESS, _SEND_TO = range(8)
+_RECEIVE_FROM, _REFUSAL = 8, 9
 # A call's number, three arguments, the length of the data; the data follows.
 _HEAD = struct.Struct("=IiiiI")
 # Room for an address of any family.
