@@ -346,6 +346,8 @@ class WrongSettings(unittest.TestCase):
             ("mounts", "./a:/a", TypeError, "such as ['./a:/a']"),
             ("mounts", ["/nowhere/at/all:/work"], ValueError, "cannot use /nowhere/at/all"),
             ("mounts", ["/tmp:/usr"], ValueError, "/usr belongs to the interpreter"),
+            ("network", ["*.com"], ValueError, "top-level domain"),
+            ("network", "example.com", TypeError, "such as ['example.com']"),
             ("arguments", ["--no-such-option"], ValueError, "unexpected argument '--no-such-option'"),
             ("arguments", ["--max-concurrent=0"], ValueError, "`--max-concurrent` must be from 1"),
             ("data_dir", __file__, ValueError, "is not a directory"),

@@ -27,7 +27,7 @@
 //! | [`Session::upload`], [`Session::download`] | files of a session | `examples/files.rs` |
 //! | [`Session::snapshot`], [`Sandbox::restore`] | a session in a file | `examples/snapshot.rs` |
 //!
-//! Code has no network, no threads and no subprocesses. Code sees no file, variable or secret of the host. Each run is
+//! Code has no network, unless [`SandboxBuilder::allow_net`] names hosts, and no subprocesses. Code sees no file, variable or secret of the host. Each run is
 //! a process in a jail of the operating system. Brumate runs only on Linux.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files that they wrote"))]
@@ -39,6 +39,8 @@ pub mod directories;
 mod library;
 #[doc(hidden)]
 pub mod mounts;
+#[doc(hidden)]
+pub mod network;
 #[doc(hidden)]
 pub mod ranges;
 

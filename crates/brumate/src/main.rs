@@ -21,7 +21,6 @@ mod exit_status;
 mod guest_text;
 mod http_settings;
 mod logging;
-mod network;
 mod package_settings;
 mod predecessor;
 mod progress;

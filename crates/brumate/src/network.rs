@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,13 +18,19 @@ use brumate_setting::Setting;
 /// Target of the log's records of connections.
 const LOG_TARGET: &str = "brumate::network";
 
-/// Reads the values of `--allow-net`. `None` without any: there is no network.
-pub(crate) fn of(hosts: &[String]) -> Result<Option<Arc<dyn Network>>, String> {
+/// Makes the network of rules as `--allow-net` has them. `None` without any: there is no network. `program` is the one to start as
+/// the gateway; default: this program.
+///
+/// # Errors
+///
+/// A text with the wrong rule, and what is possible.
+pub fn of(hosts: &[String], program: Option<PathBuf>) -> Result<Option<Arc<dyn Network>>, String> {
     if hosts.is_empty() {
         return Ok(None);
     }
     let rules = hosts.iter().map(|host| host.parse().and_then(check)).collect::<Result<_, _>>()?;
-    let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
+    let program = program.map_or_else(std::env::current_exe, Ok);
+    let program = program.map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let gateway = Arc::new(Gateway::new(program, NameSettings::default(), Arc::new(log)));
     Ok(Some(Arc::new(AllowedNetwork {
         gateway,

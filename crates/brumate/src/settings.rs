@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brumate::ranges::{MAX_TIME, check_concurrent, check_files, check_memory, check_output, check_range, check_time};
-use brumate::{directories, mounts};
+use brumate::{directories, mounts, network};
 use brumate_engine_api::{Limits, Mount};
 use brumate_server::{ReturnMode, ToolSet};
 use brumate_session::packages::PackageSettings;
@@ -15,7 +15,7 @@ use brumate_session::{Grants, ImageBuilder, RunnerSettings, WhenFull};
 use crate::cli::{Cli, DurabilityArg, EngineArg, Mode, Options, ReturnModeArg, ToolsArg};
 use crate::environment::Environment;
 use crate::http_settings::{self, HttpServerSettings};
-use crate::{network, package_settings, session_settings};
+use crate::{package_settings, session_settings};
 
 /// Shortest time for an answer to `input()`.
 const MIN_INPUT: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl Settings {
             mounts::check_principals(&mounts, has_principals).and_then(|()| mounts::check_apart(&mounts))
         }
         .map_err(|reason| format!("`--mount`: {reason}"))?;
-        let network = network::of(&options.allow_net).map_err(|reason| format!("`--allow-net`: {reason}"))?;
+        let network = network::of(&options.allow_net, None).map_err(|reason| format!("`--allow-net`: {reason}"))?;
         runner.grants = std::mem::take(&mut runner.grants).with_network(network);
         runner.dependencies = split_requirements(options.deps.as_deref().unwrap_or_default());
         if let Some(number) = options.max_concurrent {

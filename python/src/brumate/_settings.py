@@ -40,6 +40,7 @@ class Settings:
 
     packages: tuple[str, ...] = ()
     mounts: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
     timeout: float | None = None
     cpu_timeout: float | None = None
     memory: str | int | None = None
@@ -68,6 +69,7 @@ class Settings:
         return {
             "packages": text("deps", ",".join(self.packages) or None),
             "mounts": [f"--mount={mount}" for mount in self.mounts],
+            "network": [f"--allow-net={host}" for host in self.network],
             "timeout": seconds("timeout", self.timeout),
             "cpu_timeout": seconds("cpu-timeout", self.cpu_timeout),
             "session_timeout": seconds("session-timeout", self.session_timeout),
@@ -90,6 +92,7 @@ class Configured:
         *,
         packages: Sequence[str] = (),
         mounts: Sequence[str] = (),
+        network: Sequence[str] = (),
         timeout: float | None = None,
         cpu_timeout: float | None = None,
         memory: str | int | None = None,
@@ -107,6 +110,7 @@ class Configured:
         self._settings = Settings(
             packages=_texts("packages", packages),
             mounts=tuple(_mount(mount) for mount in _texts("mounts", mounts)),
+            network=_texts("network", network),
             timeout=check_seconds("timeout", timeout, TIME),
             cpu_timeout=check_seconds("cpu_timeout", cpu_timeout, TIME),
             memory=_bytes("memory", memory, MEMORY),
@@ -246,7 +250,7 @@ def _directory(name: str, value: str | os.PathLike[str]) -> str:
 def _check_with_binary(settings: Settings) -> None:
     """Lets the binary check the texts that it alone understands."""
     options_of = settings.options()
-    given = {name: tuple(options_of[name]) for name in ("packages", "mounts", "index", "find_links", "arguments")}
+    given = {name: tuple(options_of[name]) for name in ("packages", "mounts", "network", "index", "find_links", "arguments")}
     together = tuple(option for options in given.values() for option in options)
     refusal = _refusal(together) if together else None
     if refusal is None:

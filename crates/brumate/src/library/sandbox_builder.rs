@@ -21,6 +21,7 @@ use crate::{mounts, ranges};
 pub struct SandboxBuilder {
     pub(super) limits: Limits,
     pub(super) mounts: Vec<(PathBuf, String, bool)>,
+    pub(super) network: Vec<String>,
     pub(super) packages: Vec<String>,
     pub(super) offline: bool,
     pub(super) index: Option<String>,
@@ -85,6 +86,13 @@ impl SandboxBuilder {
     /// Mounts a directory of the host for reading only; see [`SandboxBuilder::mount`].
     pub fn mount_read_only(mut self, host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
         self.mounts.push((host.into(), guest.into(), true));
+        self
+    }
+
+    /// Lets code connect to a host: `api.example.com` (port 443), `*.example.com:8080`, `10.1.2.3:5432`, `10.0.0.0/8:5432`. All runs and sessions may.
+    /// `host.brumate.internal` is this machine.
+    pub fn allow_net(mut self, host: impl Into<String>) -> Self {
+        self.network.push(host.into());
         self
     }
 

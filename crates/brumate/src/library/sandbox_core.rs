@@ -13,7 +13,7 @@ use super::error::Error;
 use super::sandbox_builder::{SandboxBuilder, SessionTimeout};
 use super::setting_names;
 use crate::bundle::bundle;
-use crate::directories;
+use crate::{directories, network};
 
 /// The engine, the runner and the sessions of a sandbox.
 #[derive(Debug)]
@@ -31,7 +31,9 @@ impl SandboxCore {
     pub(super) fn new(builder: SandboxBuilder) -> Result<Self, Error> {
         brumate_setting::set_writer(setting_names::in_rust);
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let grants = Grants::new(builder.checked_mounts()?);
+        let network = network::of(&builder.network, builder.program.clone())
+            .map_err(|reason| Error::Settings(format!("`allow_net`: {reason}")))?;
+        let grants = Grants::new(builder.checked_mounts()?).with_network(network);
         let cache_dir = builder.cache_dir.or_else(|| directories::cache(variable("XDG_CACHE_HOME"), variable("HOME")));
         let cache_dir = cache_dir.ok_or(Error::NoDirectory("cache", "cache_dir"))?;
         let data_dir = builder.data_dir.or_else(|| directories::data(variable("XDG_DATA_HOME"), variable("HOME")));

@@ -5,6 +5,7 @@ use brumate_setting::{Setting, WrittenSetting};
 /// Writes a method of [`SandboxBuilder`](super::SandboxBuilder).
 pub(super) fn in_rust(setting: Setting, _value: &str) -> WrittenSetting {
     WrittenSetting::code(match setting {
+        Setting::AllowNet => "allow_net",
         Setting::CacheDir => "cache_dir",
         Setting::CpuTimeout => "cpu_timeout",
         Setting::DataDir => "data_dir",

@@ -1,6 +1,7 @@
 //! Every call with arguments of a hostile guest: nothing panics, nothing breaks.
 
 use super::{Guest, MEMORY};
+use crate::caps::network::Network;
 use crate::libc::sockets::{calls, names, private};
 use crate::libc::{dirs, files, mmap, poll};
 use brumate_vfs::at::FDCWD;
@@ -132,7 +133,7 @@ fn socket_step(guest: &mut Guest, a: &mut Arguments, which: u64) {
         50 => calls::pair(vfs, domain, kind, 0).map(|(fd, _)| fd),
         51..=53 => calls::bind(vfs, mem, fd, address, length),
         54..=55 => calls::listen(vfs, fd, n),
-        56..=58 => calls::connect(vfs, mem, fd, address, length),
+        56..=58 => calls::connect(vfs, &mut Network::default(), mem, fd, address, length),
         59 => calls::accept(vfs, mem, fd, ptr, ptr2, a.of(&[0, 0x8_0000, n])),
         60 => calls::name(vfs, mem, fd, ptr, ptr2, n & 1 == 0),
         61 => calls::get_option(vfs, mem, fd, level, m, ptr, ptr2),

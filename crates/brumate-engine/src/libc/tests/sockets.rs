@@ -1,6 +1,7 @@
 //! Layouts and numbers of the calls on sockets.
 
 use super::Guest;
+use crate::caps::network::Network;
 use crate::libc::files;
 use crate::libc::sockets::{calls, names, private};
 use brumate_abi::errno::Errno;
@@ -18,7 +19,7 @@ fn connection(guest: &mut Guest) -> (i32, i32) {
         calls::bind(vfs, mem, server, address, 16).unwrap();
         calls::listen(vfs, server, 5).unwrap();
         let client = calls::socket(vfs, 2, 1, 6).unwrap();
-        calls::connect(vfs, mem, client, address, 16).unwrap();
+        calls::connect(vfs, &mut Network::default(), mem, client, address, 16).unwrap();
         let end = calls::accept(vfs, mem, server, from, length, 0x8_0800).unwrap();
         vfs.close(server).unwrap();
         (client, end)
@@ -153,7 +154,7 @@ fn the_driver_makes_calls_by_blocks() {
 }
 
 #[test]
-fn only_the_machine_itself_has_names() {
+fn names_of_the_machine_itself_have_addresses() {
     let mut guest = Guest::new();
     let find = |guest: &mut Guest, node: Option<&str>, service: Option<&str>, hints: [u32; 4]| {
         let text = |guest: &mut Guest, text: Option<&str>| text.map_or(0, |text| guest.string(text));
@@ -175,18 +176,17 @@ fn only_the_machine_itself_has_names() {
         let found = find(&mut guest, node, service, hints).unwrap();
         assert!(found.contains(&format!("Ip({expected})")), "{found}");
     }
+    // The gateway is asked for others, and says which of them are no names.
+    for node in
+        ["example.com", "127.256.1", "1.2.3.256", "127.16777216", "127.0.0.0.1", "127.", "127.+1", "09.0.0.1", "0x"]
+    {
+        let found = find(&mut guest, Some(node), None, [0; 4]).unwrap();
+        assert!(found.starts_with(&format!("Outside({node:?}")), "{found}");
+    }
     for (node, service, hints, expected) in [
-        (Some("example.com"), Some("80"), [0; 4], -2),
         (Some("localhost"), None, [4, 0, 0, 0], -2),
+        (Some("example.com"), None, [0, 10, 0, 0], -2),
         (Some("::1"), None, [0, 2, 0, 0], -2),
-        (Some("127.256.1"), None, [0; 4], -2),
-        (Some("1.2.3.256"), None, [0; 4], -2),
-        (Some("127.16777216"), None, [0; 4], -2),
-        (Some("127.0.0.0.1"), None, [0; 4], -2),
-        (Some("127."), None, [0; 4], -2),
-        (Some("127.+1"), None, [0; 4], -2),
-        (Some("09.0.0.1"), None, [0; 4], -2),
-        (Some("0x"), None, [0; 4], -2),
         (None, None, [0; 4], -2),
         (Some("localhost"), Some("none"), [0; 4], -8),
         (Some("localhost"), Some("http"), [0x400, 0, 0, 0], -2),
