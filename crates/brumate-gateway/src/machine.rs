@@ -12,7 +12,7 @@ use brumate_network::host::Host;
 use brumate_network::message::{Answer, Failure, MAX_MESSAGE, MAX_REQUESTS, Request};
 use brumate_network::packet::{PacketError, pair};
 use brumate_network::refusal::{Reason, Refusal};
-use brumate_network::rules::Rules;
+use brumate_network::rules::{Pattern, Rules};
 use rustix::net::SocketType;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc;
@@ -183,13 +183,15 @@ impl Machine {
 
     /// Connects to a host: one look-up, the rules, then the addresses that were checked.
     async fn connected(&self, host: &Host, port: u16, record: &mut Record) -> Result<(TcpStream, Counted), Failure> {
-        let (rule, _) = self.rules.connection(host, port).map_err(Failure::Refused)?;
-        record.rule = Some(rule);
+        let (number, rule) = self.rules.connection(host, port).map_err(Failure::Refused)?;
+        // Not `*.internal`.
+        let is_host_machine = rule.hosts == Pattern::Name(HOST_MACHINE.to_owned());
+        record.rule = Some(number);
         let counted = self.session.connection()?;
         let mut failure = Failure::Unreachable;
         for address in self.addresses_of(host).await? {
             let address = canonical(address);
-            if !matches!(host, Host::Name(name) if name == HOST_MACHINE) {
+            if !is_host_machine {
                 match self.rules.address(host, port, address) {
                     Ok(()) => {}
                     Err(refusal) => {

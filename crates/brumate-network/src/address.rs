@@ -70,15 +70,28 @@ pub fn canonical(address: IpAddr) -> IpAddr {
     }
 }
 
+/// A special purpose, and the length of the prefix of the addresses that have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpecialPurpose {
+    /// Its name.
+    pub name: &'static str,
+    /// Length of the prefix, in bits.
+    pub prefix: u8,
+}
+
 /// Returns the special purpose of an address, or `None` for an address of the internet.
-pub fn special_purpose(address: IpAddr) -> Option<&'static str> {
-    match canonical(address) {
-        IpAddr::V4(four) => SPECIAL_V4.iter().find(|block| in_v4(block, four)).map(|block| block.2),
+pub fn special_purpose(address: IpAddr) -> Option<SpecialPurpose> {
+    let found = match canonical(address) {
+        IpAddr::V4(four) => SPECIAL_V4.iter().find(|block| in_v4(block, four)).map(|block| (block.2, block.1)),
         IpAddr::V6(six) if in_v6(&GLOBAL_V6, six) => {
-            SPECIAL_V6.iter().find(|block| in_v6(block, six)).map(|block| block.2)
+            SPECIAL_V6.iter().find(|block| in_v6(block, six)).map(|block| (block.2, block.1))
         }
-        IpAddr::V6(six) => Some(OTHER_V6.iter().find(|block| in_v6(block, six)).map_or("reserved", |block| block.2)),
-    }
+        IpAddr::V6(six) => {
+            let block = OTHER_V6.iter().find(|block| in_v6(block, six));
+            Some(block.map_or(("reserved", 128), |block| (block.2, block.1)))
+        }
+    };
+    found.map(|(name, prefix)| SpecialPurpose { name, prefix })
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ impl FromStr for Pattern {
                 _ => Err(format!("`{text}` is no name below a domain")),
             };
         }
-        if let Ok(network) = text.parse::<IpNet>() {
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        if let Ok(network) = bare.parse::<IpNet>() {
             return if network.network() == network.addr() {
                 Ok(Pattern::Network(network))
             } else {
@@ -99,7 +100,7 @@ pub struct Rule {
 impl FromStr for Rule {
     type Err = String;
 
-    /// Reads a value of `--allow-net`: `HOST` or `HOST:PORT`. An IPv6 address with a port is in brackets.
+    /// Reads a value of `--allow-net`: `HOST` or `HOST:PORT`. An IPv6 address or network with a port is in brackets.
     fn from_str(text: &str) -> Result<Rule, String> {
         let (host, port) = match text.rsplit_once(':') {
             // More colons outside of brackets: an IPv6 address or network without a port.
@@ -183,7 +184,8 @@ impl Rules {
         }
     }
 
-    /// Checks the address that a host of `rule` has: an address with a special purpose must be named by a rule.
+    /// Checks the address that a host has: an address with a special purpose must be named by a rule. A network names the addresses of a
+    /// purpose if it has no others: `10.0.0.0/8` does, `0.0.0.0/0` does not.
     ///
     /// # Errors
     /// The refusal.
@@ -191,9 +193,10 @@ impl Rules {
         let address = canonical(address);
         let Some(purpose) = special_purpose(address) else { return Ok(()) };
         let named = self.rules.iter().any(|rule| {
+            let names = |network: &IpNet| network.contains(&address) && network.prefix_len() >= purpose.prefix;
             let has = match &rule.hosts {
-                Pattern::Network(network) => network.contains(&address),
-                pattern => pattern.matches(host) && rule.addresses.iter().any(|network| network.contains(&address)),
+                Pattern::Network(network) => names(network),
+                pattern => pattern.matches(host) && rule.addresses.iter().any(names),
             };
             has && rule.ports.contains(&port)
         });
@@ -202,7 +205,8 @@ impl Rules {
         }
         let shown = Host::Address(address);
         let text = format!(
-            "{host}:{port} has the address {shown} ({purpose}), which no rule names. Allow it with {}",
+            "{host}:{port} has the address {shown} ({}), which no rule names. Allow it with {}",
+            purpose.name,
             self.fix(&format!("{shown}:{port}"))
         );
         Err(Refusal::new(Reason::Address, text))
@@ -288,6 +292,22 @@ mod tests {
             assert_eq!(reason(5432, address), Some(Reason::Address), "{address}");
         }
         assert_eq!(reason(443, "10.1.2.3"), Some(Reason::Address));
+        // All addresses are no name for those with a special purpose.
+        let all = self::rules(&["0.0.0.0/0:80", "[::/0]:80", "172.16.0.0/12:80"]);
+        for (address, expected) in [
+            ("93.184.216.34", None),
+            ("2606:4700::1", None),
+            ("172.31.0.1", None),
+            ("127.0.0.1", Some(Reason::Address)),
+            ("169.254.169.254", Some(Reason::Address)),
+            ("::1", Some(Reason::Address)),
+            ("fd00:ec2::254", Some(Reason::Address)),
+        ] {
+            let host = Host::parse(address).unwrap();
+            assert!(all.connection(&host, 80).is_ok(), "{address}");
+            let found = all.address(&host, 80, address.parse().unwrap()).err().map(|refusal| refusal.reason);
+            assert_eq!(found, expected, "{address}");
+        }
     }
 
     #[test]
@@ -308,7 +328,9 @@ mod tests {
         ] {
             assert!(text.parse::<Rule>().is_err(), "{text}");
         }
-        for text in ["a", "localhost:8080", "*.localhost:1", "::1", "[::1]:80", "fd00::/8", "10.0.0.0/8:5432"] {
+        for text in
+            ["a", "localhost:8080", "*.localhost:1", "::1", "[::1]:80", "fd00::/8", "[fd00::/8]:80", "10.0.0.0/8:5432"]
+        {
             assert!(text.parse::<Rule>().is_ok(), "{text}");
         }
     }

@@ -122,6 +122,10 @@ async fn names_lead_to_no_special_address() {
         assert_eq!(reason(&failure), Some(Reason::Address), "{address}: {failure:?}");
     }
     assert_eq!(server.count(), 0);
+    let mut machine = Machine::new(&gateway, &[format!("*.brumate.internal:{}", server.port)]).await;
+    let failure = machine.connect(&Host::parse("host.brumate.internal").unwrap(), server.port).await.unwrap_err();
+    assert_eq!(reason(&failure), Some(Reason::Address), "{failure:?}");
+    assert_eq!(server.count(), 0);
     // With a rule for the address it is reached.
     let rules = [format!("*.evil.test:{}", server.port), format!("127.0.0.1:{}", server.port)];
     let mut machine = Machine::new(&gateway, &rules).await;

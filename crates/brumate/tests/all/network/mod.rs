@@ -5,11 +5,19 @@ mod names;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use async_trait::async_trait;
+use brumate_engine::api::{MachineSpec, NetworkAccess, Session as _};
+use brumate_engine::client::EngineError;
+use brumate_gateway::client::{Gateway, NameSettings};
+use brumate_network::rules::Rules;
+
 use crate::support::brumate;
+use crate::support::sessions::{cell, sandbox, say};
 
 /// A server on the loopback interface of this machine; each connection has a thread.
 struct Server {
@@ -234,4 +242,91 @@ fn rules_that_cannot_work_are_refused() {
         let (status, _, errors) = brumate(&["exec", "--allow-net", rule, "-c", "1"]);
         assert!(status == Some(2) && errors.contains("`--allow-net`") && errors.contains(reason), "{rule}: {errors}");
     }
+}
+
+/// The way of a session to one port of this machine.
+#[derive(Debug)]
+struct OnePort {
+    gateway: Gateway,
+    rules: Rules,
+}
+
+impl OnePort {
+    fn new(port: u16) -> Arc<OnePort> {
+        let names = NameSettings::default();
+        let gateway = Gateway::new(env!("CARGO_BIN_EXE_brumate").into(), names, Arc::new(|_| {}));
+        let rule = format!("host.brumate.internal:{port}").parse().unwrap();
+        Arc::new(OnePort { gateway, rules: Rules::new(vec![rule], "`--allow-net HOST`").unwrap() })
+    }
+}
+
+#[async_trait]
+impl NetworkAccess for OnePort {
+    async fn open(&self) -> Result<OwnedFd, String> {
+        self.gateway.serve(1, "ada", &self.rules).await
+    }
+}
+
+/// Opens a connection that answers with what it is sent.
+const OPEN: &str = "
+import socket
+def open_one():
+    s = socket.create_connection(('host.brumate.internal', PORT), 10)
+    s.sendall(b'hello')
+    print(s.recv(5))
+    return s
+s = open_one()
+";
+
+/// Shows that the connection of [`OPEN`] is lost, and that another one is made.
+const LOST: &str = "
+try:
+    s.sendall(b'again')
+    print(s.recv(5))
+except OSError as error:
+    print(type(error).__name__)
+s = open_one()
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_are_reset_when_a_session_goes_on_in_another_process() {
+    let server = Server::start(|mut stream| {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            stream.write_all(&buffer[..count]).unwrap();
+        }
+    });
+    let (open, alive) = (OPEN.replace("PORT", &server.port.to_string()), "s.sendall(b'still'); print(s.recv(5))");
+    let network = OnePort::new(server.port);
+    let spec = || MachineSpec { network: Some(network.clone()), ..MachineSpec::default() };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("session");
+    let sandbox = sandbox(0).await;
+    let session = sandbox.session(spec()).await.unwrap();
+    assert_eq!(say(&session, &open).await, "b'hello'\n");
+    // It lives on from cell to cell.
+    assert_eq!(say(&session, alive).await, "b'still'\n");
+    let lost = "ConnectionResetError\nb'hello'\n";
+    // A checkpoint takes the machine's place.
+    let (outcome, _) = cell(&session, "import os\nos._exit(1)").await;
+    assert!(matches!(outcome, Err(EngineError::RolledBack { .. })), "{outcome:?}");
+    assert_eq!(say(&session, LOST).await, lost);
+    // A fork has none of it, and the session keeps it.
+    let copy = session.fork().await.unwrap();
+    assert_eq!(say(&copy, LOST).await, lost);
+    assert_eq!(say(&session, alive).await, "b'still'\n");
+    // A file has none of it.
+    session.write_to(&file).await.unwrap();
+    let (resumed, _) = sandbox.resume_session(&file, spec()).await.unwrap();
+    assert_eq!(say(&resumed, LOST).await, lost);
+    // The gateway dies, and the session does not.
+    let gateway = network.gateway.process_id().await.unwrap();
+    rustix::process::kill_process(gateway, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(say(&session, LOST).await, lost);
+    assert_eq!(say(&session, alive).await, "b'still'\n");
+    // Without a network nothing is reached, and the error says why.
+    let (lonely, _) = sandbox.resume_session(&file, MachineSpec::default()).await.unwrap();
+    let refused = "try:\n    open_one()\nexcept OSError as error:\n    print(error)";
+    let text = say(&lonely, refused).await;
+    assert!(text.contains("host.brumate.internal cannot be reached: this sandbox has no network"), "{text}");
 }
