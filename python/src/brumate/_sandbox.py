@@ -31,7 +31,7 @@ class Sandbox(Configured):
     Args:
         packages: requirements that every run gets, such as `["rich>=13"]`; what code imports is found without them
         mounts: directories of the host for all runs and sessions, such as `["./project:/work", "./data:/data:ro"]`
-        network: hosts that code may connect to, such as `["api.example.com:8080", "10.1.2.3:5432"]`; none when not given
+        network: hosts that code may connect to, such as `["api.example.com:8080", "10.1.2.3:5432"]`; else none
         timeout: seconds of wall-clock time of a run, 0.05 to 86400; 60 when not given
         cpu_timeout: seconds of CPU time of a run, 0.05 to 86400; 60 when not given
         memory: of a run, such as `"2GiB"`, or bytes, 64 MiB to 4 GiB; 1 GiB when not given

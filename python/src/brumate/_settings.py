@@ -250,7 +250,9 @@ def _directory(name: str, value: str | os.PathLike[str]) -> str:
 def _check_with_binary(settings: Settings) -> None:
     """Lets the binary check the texts that it alone understands."""
     options_of = settings.options()
-    given = {name: tuple(options_of[name]) for name in ("packages", "mounts", "network", "index", "find_links", "arguments")}
+    given = {
+        name: tuple(options_of[name]) for name in ("packages", "mounts", "network", "index", "find_links", "arguments")
+    }
     together = tuple(option for options in given.values() for option in options)
     refusal = _refusal(together) if together else None
     if refusal is None:
