@@ -12,7 +12,7 @@ use crate::wire::ModuleKey;
 use brumate_module::{Options, dylink, gate, translate};
 
 /// Increment it whenever translation or patches change what is compiled.
-pub(crate) const TRANSLATION: u32 = 2;
+pub(crate) const TRANSLATION: u32 = 3;
 
 /// Largest module accepted, in bytes.
 pub(crate) const MAX_MODULE: usize = 64 << 20;

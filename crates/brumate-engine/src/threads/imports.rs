@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use brumate_module::patch::threads::{MAIN_THREAD, MODULE, SEMAPHORE_WAIT, THREAD_IDENT, THREAD_START, THREAD_YIELD};
-use wasmtime::{Caller, Linker, StoreContextMut};
+use brumate_module::patch::threads::{MODULE, SEMAPHORE_WAIT, THREAD_START, THREAD_YIELD};
+use wasmtime::{Linker, StoreContextMut};
 
 use super::store::start;
 use super::{Wait, Woken, on_main, wait};
@@ -46,9 +46,6 @@ pub(crate) use waiting;
 pub(crate) fn define(linker: &mut Linker<Host>, threads: bool) -> wasmtime::Result<()> {
     waiting!(linker, threads, MODULE, SEMAPHORE_WAIT, semaphore_wait, (address: u32, low: u32, high: i32));
     waiting!(linker, threads, MODULE, THREAD_START, thread_start, (function: u32, argument: u32, result: u32));
-    linker.func_wrap(MODULE, THREAD_IDENT, |caller: Caller<'_, Host>| -> u32 {
-        caller.data().store.thread.unwrap_or(MAIN_THREAD)
-    })?;
     waiting!(linker, threads, MODULE, THREAD_YIELD, thread_yield, (zero: i32));
     Ok(())
 }

@@ -8,7 +8,6 @@
 //! | [`SEMAPHORE_WAIT`] | semaphore, nanoseconds (low and high word, negative: for ever) → status | waits until the word at [`SEMAPHORE_COUNT`] is positive, and takes one |
 //! | the same | lock + [`LOCK`], nanoseconds → status | waits until the lock's byte is 0, and sets it |
 //! | [`THREAD_START`] | function, argument, address of the result | starts a thread; writes its identity, or 0 |
-//! | [`THREAD_IDENT`] | → identity | the thread that runs |
 //! | [`THREAD_YIELD`] | 0 | lets other threads run if the slice is over, and until the lock of the interpreter is free |
 //!
 //! A thread that waits in C may have the lock of the interpreter. [`ATTACHED_STATE`] is 0 in all others.
@@ -26,8 +25,6 @@ pub const MODULE: &str = "brumate";
 pub const SEMAPHORE_WAIT: &str = "semaphore_wait";
 /// Starts a thread.
 pub const THREAD_START: &str = "thread_start";
-/// Returns the identity of the thread that runs.
-pub const THREAD_IDENT: &str = "thread_ident";
 /// Lets other threads run before the lock of the interpreter is taken.
 pub const THREAD_YIELD: &str = "thread_yield";
 
@@ -50,6 +47,10 @@ pub const THREAD_LOCAL: [(u32, u32); 4] = [(ATTACHED_STATE, 4), (ERRNO, 4), (4_0
 pub const STACK_BASE: &str = "__brumate_mutable_global_281";
 /// As [`STACK_BASE`].
 pub const STACK_END: &str = "__brumate_mutable_global_282";
+/// Position of [`STACK_END`] among the globals.
+const STACK_END_GLOBAL: u32 = 282;
+/// End of the main thread's C stack. Those of other threads are behind it, in the heap.
+const MAIN_STACK_BASE: i32 = 14_539_216;
 /// Identity of the main thread: the address of its `struct pthread`.
 pub const MAIN_THREAD: u32 = 4_012_832;
 
@@ -72,10 +73,9 @@ const I32: ValType = ValType::I32;
 const I64: ValType = ValType::I64;
 
 /// An import that only JavaScript serves, and its new name.
-const RENAMED: [(Symbol, &str); 4] = [
+const RENAMED: [(Symbol, &str); 3] = [
     (Symbol { name: "emscripten_asm_const_int", params: &[I32, I32, I32], results: &[I32] }, SEMAPHORE_WAIT),
     (Symbol { name: "emscripten_promise_resolve", params: &[I32, I32, I32], results: &[] }, THREAD_START),
-    (Symbol { name: "emscripten_promise_create", params: &[], results: &[I32] }, THREAD_IDENT),
     (Symbol { name: "emscripten_promise_destroy", params: &[I32], results: &[] }, THREAD_YIELD),
 ];
 
@@ -107,7 +107,7 @@ impl Patches {
     /// The module is not the interpreter that the patches are for.
     pub(crate) fn threads_in_host(&mut self, layout: &Layout<'_>) -> Result<(), ModuleError> {
         let imports: Vec<u32> = RENAMED.iter().map(|(symbol, _)| imported(layout, symbol)).collect::<Result<_, _>>()?;
-        let [wait, start, ident, yields] = imports[..] else { return Err(ModuleError::Patch("imports".to_owned())) };
+        let [wait, start, yields] = imports[..] else { return Err(ModuleError::Patch("imports".to_owned())) };
         for (index, (_, name)) in imports.iter().zip(RENAMED) {
             self.imports.insert(*index, (MODULE, name));
         }
@@ -119,13 +119,10 @@ impl Patches {
         self.bodies.insert(at(&WAIT)?, semaphore.into_raw_body());
         self.bodies.insert(at(&ACQUIRE_LOCK)?, acquire_lock(wait).into_raw_body());
         self.bodies.insert(START.find(layout)?, start_thread(start).into_raw_body());
-        let mut body = Function::new([]);
-        body.instruction(&Instruction::Call(ident)).instruction(&Instruction::End);
-        self.bodies.insert(at(&IDENT)?, body.into_raw_body());
-        let mut body = Function::new([]);
-        body.instruction(&Instruction::Call(ident))
-            .instruction(&Instruction::I64ExtendI32U)
-            .instruction(&Instruction::End);
+        let mut body = identity();
+        self.bodies.insert(at(&IDENT)?, body.instruction(&Instruction::End).clone().into_raw_body());
+        let mut body = identity();
+        body.instruction(&Instruction::I64ExtendI32U).instruction(&Instruction::End);
         self.bodies.insert(at(&IDENT_EX)?, body.into_raw_body());
 
         let take_gil = TAKE_GIL.find(layout)?;
@@ -156,6 +153,23 @@ fn check_attached_state(layout: &Layout<'_>, position: usize) -> Result<(), Modu
         }
         _ => Err(ModuleError::Patch(format!("{} has changed", CURRENT.name))),
     }
+}
+
+/// The identity of the thread that runs, without the end of the function: where its C stack is limited, and [`MAIN_THREAD`] for the main thread.
+/// CPython asks for it at each check for signals, so it is no call of the host.
+fn identity() -> Function {
+    let mut body = Function::new([]);
+    for instruction in [
+        Instruction::GlobalGet(STACK_END_GLOBAL),
+        Instruction::I32Const(MAIN_THREAD as i32),
+        Instruction::GlobalGet(STACK_END_GLOBAL),
+        Instruction::I32Const(MAIN_STACK_BASE),
+        Instruction::I32GeU,
+        Instruction::Select,
+    ] {
+        body.instruction(&instruction);
+    }
+    body
 }
 
 /// `_PySemaphore_Wait(semaphore, nanoseconds, detach)`: gives the lock of the interpreter back while the host waits.
