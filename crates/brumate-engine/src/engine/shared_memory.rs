@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{AsContextMut, LinearMemory, Memory, MemoryCreator, MemoryType};
 
@@ -22,8 +22,13 @@ const LINEAR: usize = 4 << 30;
 /// Address space on each side of a memory that is never accessible, in bytes, at least.
 const MIN_GUARD: usize = 1 << 16;
 
+/// Size and alignment of a huge page, in bytes.
+const HUGE_PAGE: usize = 2 << 20;
+
 /// A reservation of address space, and how much of it is accessible.
 pub(crate) struct Region {
+    /// The mapping: both guards, the reservation, and room to align it.
+    mapping: (*mut c_void, usize),
     start: *mut c_void,
     reserved: usize,
     /// Inaccessible bytes on each side. Machine code leaves checks of bounds out that the guard makes.
@@ -43,17 +48,25 @@ impl Region {
     fn new(size: usize, reserved: usize, guard: usize) -> std::io::Result<Region> {
         let guard = guard.max(MIN_GUARD);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice. The region begins behind its first guard.
-        let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), reserved + 2 * guard, ProtFlags::empty(), flags)?.byte_add(guard)
-        };
-        let region = Region { start, reserved, guard, size: AtomicUsize::new(0), scratch: Mutex::new(None) };
+        let length = reserved + 2 * guard + HUGE_PAGE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let first = unsafe { mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::empty(), flags)? };
+        // SAFETY: the region begins behind its first guard, at a multiple of `HUGE_PAGE`. Less than that is added.
+        let start = unsafe { first.byte_add(guard + (first.addr() + guard).wrapping_neg() % HUGE_PAGE) };
+        let mapping = (first, length);
+        let region = Region { mapping, start, reserved, guard, size: AtomicUsize::new(0), scratch: Mutex::new(None) };
         region.grow(size)?;
         Ok(region)
     }
 
     fn size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
+    }
+
+    /// Asks for huge pages. Without them the region works as well.
+    fn use_huge_pages(&self) {
+        // SAFETY: advice about a mapping of this value's.
+        let _ = unsafe { madvise(self.start, self.size(), Advice::LinuxHugepage) };
     }
 
     fn grow(&self, size: usize) -> std::io::Result<()> {
@@ -74,7 +87,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's. The stores that used it are gone: each has a reference to the region.
-        let _ = unsafe { munmap(self.start.byte_sub(self.guard), self.reserved + 2 * self.guard) };
+        let _ = unsafe { munmap(self.mapping.0, self.mapping.1) };
     }
 }
 
@@ -190,6 +203,8 @@ pub(crate) fn joined<S: AsContextMut, T>(
     // The pages of the scratch region are gone before the guest runs on. They do not count for its limit.
     let _limit = LiftedLimit::new();
     let scratch = Arc::new(Region::new(region.size(), region.reserved, region.guard)?);
+    // The modules' data is written at once: thousands of small pages would take most of the time.
+    scratch.use_huge_pages();
     *region.scratch.lock() = Some(scratch.clone());
     JOIN.set(Some(region.clone()));
     let made = refresh(store).and_then(|()| make(store));
