@@ -65,6 +65,15 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
+    /// Makes the host functions that threads need, for all forks of this process.
+    ///
+    /// # Errors
+    /// The errors of `Threads::prepare`.
+    pub(crate) fn prepare_threads(&mut self) -> wasmtime::Result<()> {
+        let engine = self.store.engine().clone();
+        self.store.data_mut().threads.prepare(&engine).map(drop)
+    }
+
     /// Host state.
     pub(crate) fn host(&mut self) -> &mut Host {
         self.store.data_mut()

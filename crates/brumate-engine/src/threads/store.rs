@@ -112,14 +112,7 @@ fn make(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result<ThreadStore> 
     let threads = &mut store.data_mut().threads;
     let (main, trampoline) = threads.modules.clone().ok_or_else(no_threads)?;
     let region = threads.region.clone().ok_or_else(no_threads)?;
-    let linker = match &threads.linker {
-        Some(linker) => linker.clone(),
-        None => {
-            let linker = std::sync::Arc::new(crate::libc::linker(&engine, true)?);
-            threads.linker = Some(linker.clone());
-            linker
-        }
-    };
+    let linker = threads.prepare(&engine)?;
     let handover = threads.handover.clone();
     if handover.host.lock().is_none() {
         *handover.host.lock() = Some(Box::new(Host::placeholder(None)?));

@@ -62,6 +62,8 @@ fn serve(channel: &Arc<Channel>) -> Result<(), WireError> {
                     if !brief {
                         // An error is ignored, because a machine that needs the globals searches for them again.
                         let _ = machine.find_globals();
+                        // Likewise: a machine without them makes them at its first thread.
+                        let _ = machine.prepare_threads();
                     }
                     if let Some(heap) = heap {
                         heap.settle();
