@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use brumate_module::patch::threads::THREAD_LOCAL;
 use parking_lot::Mutex;
-use wasmtime::{Engine, Linker, Module, StoreContextMut};
+use wasmtime::{Linker, Module, StoreContextMut};
 
 use crate::engine::shared_memory::Region;
 use crate::host::Host;
@@ -113,19 +113,6 @@ impl Threads {
     /// The threads of a guest with these modules and this memory.
     pub(crate) fn new(main: &Module, trampoline: &Module, region: Option<Arc<Region>>) -> Threads {
         Threads { modules: Some((main.clone(), trampoline.clone())), region, ..Threads::none() }
-    }
-
-    /// Makes the host functions for the stores of threads. The forks of this process have them.
-    ///
-    /// # Errors
-    /// Never: each name is defined once.
-    pub(crate) fn prepare(&mut self, engine: &Engine) -> wasmtime::Result<Arc<Linker<Host>>> {
-        if let Some(linker) = &self.linker {
-            return Ok(linker.clone());
-        }
-        let linker = Arc::new(crate::libc::linker(engine, true)?);
-        self.linker = Some(linker.clone());
-        Ok(linker)
     }
 
     /// Returns how many threads are alive beside the main thread.

@@ -1,10 +1,14 @@
 //! The store of a thread.
 
+use std::sync::Arc;
+
 use brumate_module::patch::threads::{ATTACHED_STATE, STACK_BASE, STACK_END};
-use wasmtime::{AsContextMut, Extern, Func, Instance, Module, Ref, Store, StoreContextMut, TypedFunc, Val};
+use wasmtime::{
+    AsContextMut, Engine, Extern, Func, Instance, Linker, Module, Ref, Store, StoreContextMut, TypedFunc, Val,
+};
 
 use super::schedule::pause;
-use super::{C_STACK, MAX_THREADS, Thread, Work, ready};
+use super::{C_STACK, MAX_THREADS, Thread, Threads, Work, ready};
 use crate::engine::shared_memory::joined;
 use crate::host::{Host, guest};
 use crate::link::{self, Got, Helper, LibraryInstance};
@@ -71,6 +75,21 @@ pub(super) fn refresh(store: &mut StoreContextMut<'_, Host>) -> wasmtime::Result
         memory.grow(&mut *store, 0)?;
     }
     Ok(())
+}
+
+impl Threads {
+    /// Makes the host functions for the stores of threads. The forks of this process have them.
+    ///
+    /// # Errors
+    /// Never: each name is defined once.
+    pub(crate) fn prepare(&mut self, engine: &Engine) -> wasmtime::Result<Arc<Linker<Host>>> {
+        if let Some(linker) = &self.linker {
+            return Ok(linker.clone());
+        }
+        let linker = Arc::new(crate::libc::linker(engine, true)?);
+        self.linker = Some(linker.clone());
+        Ok(linker)
+    }
 }
 
 /// Starts a thread that calls `function` with `argument`. Returns its identity, or 0 when there is no room for it. In the main thread.
