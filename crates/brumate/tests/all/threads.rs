@@ -13,11 +13,17 @@ use crate::support::sessions::{cell, sandbox, say};
 /// Ends the machine.
 const CRASH: &str = "import os\nos._exit(1)";
 
-/// Threads that count as long as the session lives, and wait in different ways.
+/// Threads that count as long as the session lives, and wait in different ways. The queues are those in C: an interrupt between a lock of
+/// `queue.Queue`'s and its `with` leaves it locked, as natively.
 const WORKERS: &str = "
 import queue, threading, time
 counts = [0] * 64
-go, questions, answers = threading.Event(), queue.Queue(), queue.Queue()
+go, questions, answers = threading.Event(), queue.SimpleQueue(), queue.SimpleQueue()
+
+def clear(things):
+    while not things.empty():
+        try: things.get_nowait()
+        except queue.Empty: break
 
 def compute(index):
     while not go.is_set():
@@ -199,7 +205,7 @@ const CELLS: [&str; 6] = [
     "threading.Event().wait()",
     "short = [threading.Thread(target=sum, args=(range(3000),)) for _ in range(20)]\nfor t in short: t.start()\nfor t in short: t.join()",
     "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as pool: list(pool.map(str, range(2000)))",
-    "answers.queue.clear()\nfor n in range(500): questions.put(n)\nfor n in range(500): answers.get()",
+    "clear(answers)\nfor n in range(500): questions.put(n)\nfor n in range(500): answers.get()",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -226,7 +232,7 @@ async fn stops_at_random_moments_leave_threads_that_work() {
             Err(error) => panic!("round {round}, {code}: {error}; printed {printed}"),
         }
         if random.below(4) == 0 {
-            say(&session, "for n in range(questions.qsize()):\n    try: questions.get_nowait()\n    except queue.Empty: break\ntime.sleep(0.02)\nanswers.queue.clear()").await;
+            say(&session, "clear(questions)\ntime.sleep(0.02)\nclear(answers)").await;
             assert_eq!(say(&session, PROOF).await, "True 32 64\n", "round {round}");
         }
     }
