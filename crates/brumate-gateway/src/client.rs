@@ -33,7 +33,7 @@ pub type Recorder = Arc<dyn Fn(&Record) + Send + Sync>;
 /// How sandboxes look names up.
 #[derive(Debug, Clone, Default)]
 pub struct NameSettings {
-    /// Name servers. Empty: those of the system.
+    /// Name servers. Default: the system's, if the list is empty.
     pub servers: Vec<SocketAddr>,
 }
 

@@ -64,7 +64,7 @@ impl Drop for Counted {
     }
 }
 
-/// What the requests of one machine share.
+/// One machine: the state that its requests share.
 struct Machine {
     socket: PacketSocket,
     session: Rc<Session>,

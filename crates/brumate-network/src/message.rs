@@ -76,7 +76,7 @@ pub enum Answer {
     },
 }
 
-/// Why a request has failed.
+/// Reason for which a request has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// A rule or limit refuses it.
@@ -91,4 +91,18 @@ pub enum Failure {
     Unreachable,
     /// The host does not answer in time.
     Timeout,
+}
+
+impl Failure {
+    /// Returns the code of the failure, as logs have it.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Failure::Refused(refusal) => refusal.reason.code(),
+            Failure::NoName => "no_such_name",
+            Failure::TryAgain => "look_up_failed",
+            Failure::ConnectionRefused => "connection_refused",
+            Failure::Unreachable => "unreachable",
+            Failure::Timeout => "timeout",
+        }
+    }
 }

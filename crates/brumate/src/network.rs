@@ -104,15 +104,6 @@ impl Drop for Access {
 
 /// Writes the record of a connection to the log.
 fn log(record: &Record) {
-    let failure = match &record.failure {
-        None => None,
-        Some(Failure::Refused(refusal)) => Some(refusal.reason.code()),
-        Some(Failure::NoName) => Some("no_such_name"),
-        Some(Failure::TryAgain) => Some("look_up_failed"),
-        Some(Failure::ConnectionRefused) => Some("connection_refused"),
-        Some(Failure::Unreachable) => Some("unreachable"),
-        Some(Failure::Timeout) => Some("timeout"),
-    };
     tracing::info!(
         target: LOG_TARGET,
         principal = record.principal,
@@ -121,7 +112,7 @@ fn log(record: &Record) {
         port = record.port,
         rule = record.rule,
         address = record.address.map(tracing::field::display),
-        failure,
+        failure = record.failure.as_ref().map(Failure::code),
         bytes_in = record.bytes_in,
         bytes_out = record.bytes_out,
         milliseconds = record.milliseconds,

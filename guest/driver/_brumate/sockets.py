@@ -110,6 +110,15 @@ def _request(descriptor, number, *arguments, data=b""):
         return result, block
 
 
+def _request_alone(number, *arguments, data):
+    """Makes a call that is about no socket. Any open descriptor can make it."""
+    asking = _Base(_AF_UNIX)
+    try:
+        return _request(asking.fileno(), number, *arguments, data=data)
+    finally:
+        asking.close()
+
+
 def _data(block):
     """The data of a block, of the length that it says."""
     length = _HEAD.unpack_from(block)[4]
@@ -118,12 +127,7 @@ def _data(block):
 
 def refusal():
     """The text of the gateway's last refusal, once; empty if there was none."""
-    # Any open descriptor can make the call.
-    asking = _Base(_AF_UNIX)
-    try:
-        length, block = _request(asking.fileno(), _REFUSAL, data=bytes(_REFUSAL_ROOM))
-    finally:
-        asking.close()
+    length, block = _request_alone(_REFUSAL, data=bytes(_REFUSAL_ROOM))
     return bytes(_data(block)[:length]).decode(errors="replace")
 
 
@@ -335,12 +339,7 @@ socket.__module__ = "_socket"
 
 def socketpair(family=_AF_UNIX, type=1, proto=0, /):
     """Create a pair of socket objects from the sockets returned by the platform socketpair() function."""
-    # Any open descriptor can make the call.
-    asking = _Base(_AF_UNIX)
-    try:
-        _, block = _request(asking.fileno(), _PAIR, family, type | _socket.SOCK_CLOEXEC, proto, data=bytes(8))
-    finally:
-        asking.close()
+    _, block = _request_alone(_PAIR, family, type | _socket.SOCK_CLOEXEC, proto, data=bytes(8))
     return tuple(socket(family, type, proto, descriptor) for descriptor in struct.unpack("=ii", _data(block)))
 
 

@@ -156,9 +156,7 @@ impl Network {
                 Ok(inside)
             }
             Some(Some(Err(failure))) => {
-                if let Failure::Refused(refusal) = &failure {
-                    self.refusal = Some(refusal.to_string());
-                }
+                self.note(&failure);
                 Err(failure)
             }
             Some(None) | None => {
@@ -226,25 +224,32 @@ impl Network {
                 // The answers may have come since.
                 Copied::Lost if !connection.ended && self.gateway.is_some() => {
                     self.take_answers(vfs);
-                    let Some(connection) = self.connections.get_mut(index) else { return };
-                    if connection.ended {
-                        continue;
+                    let Some(connection) = self.connections.get(index) else { return };
+                    if !connection.ended {
+                        self.end(vfs, index, Errno::ECONNRESET);
                     }
-                    let lost = self.connections.remove(index);
-                    vfs.end_outside(lost.far, Errno::ECONNRESET);
                 }
-                Copied::Lost => {
-                    let lost = self.connections.remove(index);
-                    vfs.end_outside(lost.far, Errno::ECONNRESET);
-                }
+                Copied::Lost => self.end(vfs, index, Errno::ECONNRESET),
                 Copied::Done => {
-                    let done = self.connections.remove(index);
-                    if done.stream.is_none() {
-                        self.cancel(done.id);
+                    if connection.stream.is_none() {
+                        let id = connection.id;
+                        self.cancel(id);
                     }
-                    vfs.end_outside(done.far, Errno::ECONNRESET);
+                    self.end(vfs, index, Errno::ECONNRESET);
                 }
             }
+        }
+    }
+
+    /// Ends a connection by its place in the list.
+    fn end(&mut self, vfs: &mut Vfs, index: usize, errno: Errno) {
+        vfs.end_outside(self.connections.remove(index).far, errno);
+    }
+
+    /// Keeps the text of a failure that is a refusal.
+    fn note(&mut self, failure: &Failure) {
+        if let Failure::Refused(refusal) = failure {
+            self.refusal = Some(refusal.to_string());
         }
     }
 
@@ -286,8 +291,7 @@ impl Network {
             Answer::Ended { id, reset } => {
                 let Some(index) = place(id) else { return };
                 if reset {
-                    let lost = self.connections.remove(index);
-                    vfs.end_outside(lost.far, Errno::ECONNRESET);
+                    self.end(vfs, index, Errno::ECONNRESET);
                 } else {
                     self.connections[index].ended = true;
                 }
@@ -296,11 +300,8 @@ impl Network {
                 if let Some(answer) = self.look_ups.get_mut(&id) {
                     *answer = Some(Err(failure));
                 } else if let Some(index) = place(id) {
-                    if let Failure::Refused(refusal) = &failure {
-                        self.refusal = Some(refusal.to_string());
-                    }
-                    let failed = self.connections.remove(index);
-                    vfs.end_outside(failed.far, errno_of(&failure));
+                    self.note(&failure);
+                    self.end(vfs, index, errno_of(&failure));
                 }
             }
         }

@@ -49,7 +49,7 @@ pub const STACK_BASE: &str = "__brumate_mutable_global_281";
 pub const STACK_END: &str = "__brumate_mutable_global_282";
 /// Position of [`STACK_END`] among the globals.
 const STACK_END_GLOBAL: u32 = 282;
-/// End of the main thread's C stack. Those of other threads are behind it, in the heap.
+/// End of the main thread's C stack. The C stacks of other threads have higher addresses: they are in the heap.
 const MAIN_STACK_BASE: i32 = 14_539_216;
 /// Identity of the main thread: the address of its `struct pthread`.
 pub const MAIN_THREAD: u32 = 4_012_832;
@@ -155,7 +155,8 @@ fn check_attached_state(layout: &Layout<'_>, position: usize) -> Result<(), Modu
     }
 }
 
-/// The identity of the thread that runs, without the end of the function: where its C stack is limited, and [`MAIN_THREAD`] for the main thread.
+/// Returns code that computes the identity of the thread that runs: the limit of its C stack, or [`MAIN_THREAD`] in the main thread. The code
+/// lacks the end of the function.
 /// CPython asks for it at each check for signals, so it is no call of the host.
 fn identity() -> Function {
     let mut body = Function::new([]);

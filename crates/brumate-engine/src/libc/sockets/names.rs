@@ -158,7 +158,7 @@ impl Found {
     }
 }
 
-/// What a name is, before other machines are asked.
+/// Tells the machine's own names, which have their answer, from names that the gateway looks up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sought {
     /// The answer.
